@@ -1,0 +1,19 @@
+# Chooses clang >= 16 unless the caller chose a compiler, and refuses compilers known to break coroutines.
+if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+  find_program(COGEN_CLANG NAMES clang++-19 clang++-18 clang++-17 clang++-16)
+  if(COGEN_CLANG)
+    set(CMAKE_CXX_COMPILER "${COGEN_CLANG}")
+  endif()
+endif()
+
+function(cogen_require_compiler)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    message(FATAL_ERROR
+      "cogen needs clang >= 16 or GCC >= 13: GCC ${CMAKE_CXX_COMPILER_VERSION} miscompiles coroutines "
+      "(temporaries in an expression that contains co_await are destroyed twice). "
+      "Install clang-16 or pass -DCMAKE_CXX_COMPILER=clang++-16.")
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+    message(FATAL_ERROR
+      "cogen needs clang >= 16 or GCC >= 13: clang ${CMAKE_CXX_COMPILER_VERSION} fails on Asio coroutines under sanitizers.")
+  endif()
+endfunction()

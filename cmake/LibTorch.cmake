@@ -1,0 +1,24 @@
+# Imported targets for the LibTorch that scripts/bootstrap unpacked, or for one given by CMAKE_PREFIX_PATH / Torch_DIR.
+# find_package(Torch) is the fallback only: with a CUDA build of LibTorch it insists on a CUDA toolkit and changes global flags.
+set(COGEN_TORCH_ROOT "${COGEN_DEPS}/torch/torch" CACHE PATH "Folder with LibTorch's include/ and lib/")
+
+if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
+  add_library(cogen_c10 SHARED IMPORTED GLOBAL)
+  set_target_properties(cogen_c10 PROPERTIES IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libc10.so")
+  add_library(cogen_torch SHARED IMPORTED GLOBAL)
+  set_target_properties(cogen_torch PROPERTIES
+    IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
+    INTERFACE_LINK_LIBRARIES cogen_c10)
+  add_library(cogen::torch ALIAS cogen_torch)
+else()
+  find_package(Torch QUIET)
+  if(NOT Torch_FOUND)
+    message(FATAL_ERROR
+      "LibTorch was not found in ${COGEN_TORCH_ROOT}. Run scripts/bootstrap, or pass -DCOGEN_TORCH_ROOT=<folder with include/ and lib/>.")
+  endif()
+  add_library(cogen_torch INTERFACE)
+  target_link_libraries(cogen_torch INTERFACE ${TORCH_LIBRARIES})
+  add_library(cogen::torch ALIAS cogen_torch)
+endif()
