@@ -1,0 +1,48 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace cogen::load {
+
+/// IEEE 754 binary16 bits to float: exact for every value, subnormals, infinities and NaN payloads included.
+constexpr float f16_to_f32(std::uint16_t bits) noexcept {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1FU;
+  const std::uint32_t fraction = bits & 0x3FFU;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t rebased = exponent == 0x1F ? 0xFFU : exponent + 112;
+  return std::bit_cast<float>(sign | rebased << 23 | fraction << 13);
+}
+
+/// float to the nearest binary16, ties to even; too large becomes infinity, NaN stays a (quiet) NaN.
+constexpr std::uint16_t f32_to_f16(float value) noexcept {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U | (magnitude >> 13 & 0x3FFU));
+  if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);
+  if (magnitude < 0x38800000U) {  // below the smallest normal: adding 0.5 makes the FPU round at 2^-24
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
+  }
+  const std::uint32_t rounded = magnitude - 0x38000000U + 0xFFFU + (magnitude >> 13 & 1U);
+  return static_cast<std::uint16_t>(sign | rounded >> 13);
+}
+
+/// bfloat16 bits to float: exact.
+constexpr float bf16_to_f32(std::uint16_t bits) noexcept {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// float to the nearest bfloat16, ties to even; NaN stays a (quiet) NaN.
+constexpr std::uint16_t f32_to_bf16(float value) noexcept {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+}  // namespace cogen::load

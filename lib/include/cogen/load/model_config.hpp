@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cogen/load/config_fields.hpp>
+#include <cogen/token.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::load {
+
+/// How inverse frequencies are derived from theta (Transformers, modeling_rope_utils.py, gives the formulas).
+enum class rope_kind {
+  standard,  // inv_freq[i] = theta^(-2i / rotary_dim)
+  linear,    // divided by factor
+  llama3,    // long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
+  yarn,      // arXiv:2309.00071, with attention_factor on cos and sin
+  listed,    // inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
+};
+
+struct rope_config {
+  rope_kind kind = rope_kind::standard;
+  double theta = 10000;
+  double partial_factor = 1;               // share of head_dim that is rotated
+  std::int64_t rotary_dim = 0;             // head_dim * partial_factor; even, 2 to head_dim
+  double factor = 1;                       // linear, llama3, yarn
+  double low_freq_factor = 1;              // llama3
+  double high_freq_factor = 4;             // llama3
+  std::int64_t original_positions = 0;     // llama3, yarn: the context before scaling
+  std::optional<double> attention_factor;  // yarn: where given, it replaces the one computed from factor and mscale
+  double beta_fast = 32;                   // yarn
+  double beta_slow = 1;                    // yarn
+  std::optional<double> mscale;            // yarn
+  std::optional<double> mscale_all_dim;    // yarn
+  bool truncate = true;                    // yarn: the ramp's ends are rounded outwards to whole dimensions
+  std::vector<float> frequency_factors;    // listed: [rotary_dim / 2]
+};
+
+/// What a decoder-only transformer needs to be built, from either source. Every field is checked: sizes are positive
+/// and bounded, heads divide, numbers are finite, token ids lie inside the vocabulary.
+/// What belongs to one family alone is not here: the family reads it from config_fields.
+struct model_config {
+  std::string family;  // "llama", …
+  std::int64_t vocabulary = 0;
+  std::int64_t hidden = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t max_positions = 0;
+  double rms_norm_eps = 1e-6;
+  std::string activation = "silu";
+  bool attention_bias = false;
+  bool mlp_bias = false;
+  bool tie_embeddings = false;
+  rope_config rope;
+  std::optional<std::int64_t> sliding_window;
+  std::vector<std::string> layer_types;  // [layers], as Transformers names them; empty: all "full_attention"
+  std::optional<token> bos;
+  std::optional<token> pad;
+  std::vector<token> eos;  // any of them ends a generation
+};
+
+/// Reads and checks the fields above. Throws load_error naming key, value and limit.
+/// Hugging Face: both `rope_theta` with `rope_scaling` and `rope_parameters`. GGUF: keys only; what the tensors tell
+/// (biases, tied embeddings, listed frequencies) is added by checkpoint::config().
+model_config read_model_config(const config_fields& fields);
+
+/// Replaces the end tokens by those of generation_config.json where it names any, as Transformers' generate() does.
+void read_generation_config(const config_fields& fields, model_config& config);
+
+}  // namespace cogen::load

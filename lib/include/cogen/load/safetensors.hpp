@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cogen/load/tensor_file.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cogen::load {
+
+/// One safetensors file (github.com/huggingface/safetensors, "Format"). Types: F64, F32, F16, BF16, I8 to I64, U8 to
+/// U64, BOOL; any other is refused by name. The header is at most 100 MB, begins with `{`, ends in spaces at most;
+/// tensors follow one another from 0 without holes or overlap, and the last ends with the file.
+class safetensors_file final : public tensor_file {
+ public:
+  /// Throws load_error.
+  explicit safetensors_file(const std::filesystem::path& path);
+  ~safetensors_file() override;
+
+  std::span<const tensor_info> tensors() const noexcept override;
+  const tensor_info* find(std::string_view name) const noexcept override;
+  void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  const std::filesystem::path& path() const noexcept override;
+
+  /// The strings under "__metadata__".
+  const std::map<std::string, std::string>& metadata() const noexcept;
+
+ private:
+  struct contents;
+  std::unique_ptr<const contents> contents_;
+};
+
+/// The safetensors of a Hugging Face folder: the shards that model.safetensors.index.json lists where there is one,
+/// else model.safetensors. Shard names must be plain file names; each listed tensor must be in its shard and nowhere
+/// else, and no shard may hold a tensor that the index does not list.
+class safetensors_folder final : public tensor_file {
+ public:
+  /// Throws load_error.
+  explicit safetensors_folder(const std::filesystem::path& folder);
+  ~safetensors_folder() override;
+
+  std::span<const tensor_info> tensors() const noexcept override;
+  const tensor_info* find(std::string_view name) const noexcept override;
+  void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  const std::filesystem::path& path() const noexcept override;
+
+ private:
+  struct contents;
+  std::unique_ptr<const contents> contents_;
+};
+
+}  // namespace cogen::load
