@@ -1,11 +1,32 @@
-# cogen_test(<name> SOURCES <file>... [LINK <target>...])
+# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...])
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
+# The label "slow" keeps an entry out of the sanitizer runs of scripts/test.
 function(cogen_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${test_LINK} Boost::unit_test_framework cogen_settings)
   target_compile_definitions(test_${name} PRIVATE
     BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}")
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
+  cogen_sanitizer_environment(${name})
+endfunction()
+
+# Run-time settings of the sanitizers for ctest entries; each suppression stands with its reason in cmake/sanitizers.
+function(cogen_sanitizer_environment)
+  set(folder ${PROJECT_SOURCE_DIR}/cmake/sanitizers)
+  if(COGEN_SANITIZE MATCHES "thread")
+    set(environment "TSAN_OPTIONS=suppressions=${folder}/thread.supp:halt_on_error=1:second_deadlock_stack=1")
+  elseif(COGEN_SANITIZE MATCHES "address")
+    set(environment
+      "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+      "LSAN_OPTIONS=suppressions=${folder}/leak.supp:print_suppressions=0"
+      "UBSAN_OPTIONS=print_stacktrace=1")
+  else()
+    return()
+  endif()
+  foreach(entry IN LISTS ARGV)
+    set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT ${environment})
+  endforeach()
 endfunction()

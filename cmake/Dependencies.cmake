@@ -1,4 +1,4 @@
-# The libraries that lib needs besides LibTorch.
+# The libraries that lib needs besides LibTorch; read by the build and, in the installed package, by find_package(cogen).
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json program_options)
 find_package(fmt REQUIRED)

@@ -11,14 +11,14 @@ if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
     INTERFACE_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
     INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
     INTERFACE_LINK_LIBRARIES cogen_c10)
-  add_library(cogen::torch ALIAS cogen_torch)
 else()
   find_package(Torch QUIET)
   if(NOT Torch_FOUND)
     message(FATAL_ERROR
-      "LibTorch was not found in ${COGEN_TORCH_ROOT}. Run scripts/bootstrap, or pass -DCOGEN_TORCH_ROOT=<folder with include/ and lib/>.")
+      "LibTorch was not found in ${COGEN_TORCH_ROOT}. "
+      "Run scripts/bootstrap, or pass -DCOGEN_TORCH_ROOT=<folder with include/ and lib/>.")
   endif()
-  add_library(cogen_torch INTERFACE)
+  add_library(cogen_torch INTERFACE IMPORTED GLOBAL)
   target_link_libraries(cogen_torch INTERFACE ${TORCH_LIBRARIES})
-  add_library(cogen::torch ALIAS cogen_torch)
 endif()
+add_library(cogen::torch ALIAS cogen_torch)

@@ -1,0 +1,28 @@
+# cogen_fuzz(<name> SOURCES <file>... [LINK <target>...] [CORPUS <folder>] [RUNS <number>])
+# One libFuzzer program fuzz_<name>; its sources define LLVMFuzzerTestOneInput. It exists where AddressSanitizer is on (preset asan),
+# and ctest gives it RUNS inputs (20000 unless told) that begin from the corpus.
+# For a longer campaign: build/asan/tests/fuzz_<name> -max_total_time=600 <own folder> <corpus>
+function(cogen_fuzz name)
+  if(NOT COGEN_SANITIZE MATCHES "address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "CORPUS;RUNS" "SOURCES;LINK")
+  if(NOT fuzz_RUNS)
+    set(fuzz_RUNS 20000)
+  endif()
+  set(seeds "")
+  if(fuzz_CORPUS)
+    cmake_path(ABSOLUTE_PATH fuzz_CORPUS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set(seeds ${fuzz_CORPUS})
+  endif()
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/fuzz_${name}_found)
+  file(MAKE_DIRECTORY ${found})
+
+  add_executable(fuzz_${name} ${fuzz_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE ${fuzz_LINK} cogen_settings)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME fuzz_${name}
+    COMMAND fuzz_${name} -runs=${fuzz_RUNS} -seed=1 -rss_limit_mb=4096 -timeout=60 ${found} ${seeds})
+  cogen_sanitizer_environment(fuzz_${name})
+endfunction()

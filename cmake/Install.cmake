@@ -1,0 +1,23 @@
+# Headers, static libraries and a package that find_package(cogen) understands.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(installed cogen_scheduler)
+set_target_properties(cogen_scheduler PROPERTIES EXPORT_NAME scheduler)
+if(NOT COGEN_SCHEDULER_ONLY)
+  list(APPEND installed cogen_cache cogen)
+  set_target_properties(cogen_cache PROPERTIES EXPORT_NAME cache)
+endif()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cogen)
+install(TARGETS ${installed} EXPORT cogenTargets FILE_SET HEADERS)
+install(EXPORT cogenTargets NAMESPACE cogen:: DESTINATION ${package_folder})
+configure_package_config_file(cmake/cogenConfig.cmake.in ${PROJECT_BINARY_DIR}/cogenConfig.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cogenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/cogenConfig.cmake
+  ${PROJECT_BINARY_DIR}/cogenConfigVersion.cmake
+  cmake/Compiler.cmake cmake/LibTorch.cmake cmake/Dependencies.cmake
+  DESTINATION ${package_folder})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cogen)
