@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cogen/token.hpp>
+#include <cstdint>
+#include <span>
+
+#include "kernels/execution.hpp"
+#include "kernels/packed_matrix.hpp"
+
+namespace cogen::kernels {
+
+/// Writes the table's row of each token to out [tokens, inputs] (stride in floats), dequantised exactly.
+/// Throws std::invalid_argument, before anything is written, if a token is negative or not below table.outputs().
+void embed(const execution& run, const packed_matrix& table, std::span<const token> tokens, float* out,
+           std::int64_t out_stride);
+
+}  // namespace cogen::kernels

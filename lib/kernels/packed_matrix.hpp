@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/worker_pool.hpp"
+
+namespace cogen::kernels {
+
+/// Formats that weights are read in: plain numbers, and GGML's blocks of 32 along a row.
+/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0 have a scale per block, q4_1, q5_1 a minimum too.)
+enum class weight_format : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0 };
+
+std::string_view name_of(weight_format format);
+
+/// Bytes of one row of `inputs` weights. Throws std::invalid_argument if the format's block does not divide `inputs`.
+std::int64_t row_bytes(weight_format format, std::int64_t inputs);
+
+/// One matrix [rows, inputs], stored row by row, of which a packed matrix is made.
+struct weight_source {
+  weight_format format = weight_format::f32;
+  std::int64_t rows = 0;
+  /// Gives rows [first, last), one after the other, as stored: either a pointer to memory that holds them already, or
+  /// `scratch` (of that many bytes, aligned to 64) filled with them. Called from several threads at once.
+  std::function<const std::byte*(std::int64_t first, std::int64_t last, std::byte* scratch)> read;
+};
+
+/// Weights [outputs, inputs] in the order in which `linear` reads them; immutable, quantised weights stay quantised.
+///
+/// Stored in tiles of 64 outputs, zero-padded, in which weights of 64 outputs lie side by side for each input (each
+/// pair, four or eight of inputs, by format). The order is the same for all instruction sets. Several sources lie one
+/// after the other along the outputs (q|k|v, gate|up), each with its own format and its own tiles. Any thread may read.
+class packed_matrix {
+ public:
+  static constexpr int tile_outputs = 64;
+
+  /// How weights are kept: q4 and q8 are 4 or 8 bits with a scale per 32 inputs, `_min` with an offset too.
+  enum class storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min };
+
+  /// Tile of outputs [first, first + columns); columns <= 64.
+  struct tile {
+    const std::byte* data;
+    std::int64_t first;
+    std::int32_t columns;
+    storage kind;
+  };
+
+  /// An empty matrix [0, 0].
+  packed_matrix() = default;
+
+  /// Packs [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
+  /// thread. Throws std::invalid_argument for shapes no kernel takes (no rows, no inputs, inputs not a multiple of a
+  /// quantised format's 32), std::bad_alloc, and what `read` throws.
+  packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers);
+
+  std::int64_t outputs() const { return outputs_; }
+  std::int64_t inputs() const { return inputs_; }
+  bool empty() const { return outputs_ == 0; }
+
+  /// Memory held, padding included.
+  std::size_t bytes() const { return bytes_; }
+
+  /// Writes the weights of one output, dequantised exactly, to out [inputs]. The output must be below outputs().
+  void row(std::int64_t output, float* out) const;
+
+  std::span<const tile> tiles() const { return tiles_; }
+
+ private:
+  struct release {
+    std::size_t bytes = 0;
+    void operator()(std::byte* data) const;
+  };
+
+  std::unique_ptr<std::byte[], release> data_;
+  std::vector<tile> tiles_;
+  std::int64_t outputs_ = 0;
+  std::int64_t inputs_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.
+packed_matrix pack(const float* weights, std::int64_t outputs, std::int64_t inputs, worker_pool& workers);
+
+}  // namespace cogen::kernels

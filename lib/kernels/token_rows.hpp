@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cogen/cache/view.hpp>
+#include <cstdint>
+
+namespace cogen::kernels {
+
+/// The new tokens of one sequence in this step: tokens [first, first + count) of the step, at positions
+/// [offset, offset + count) of the sequence, whose keys and values lie (or will lie) in `cache`.
+///
+/// The cache's ranges cover positions [0, offset + count) without a gap; each begins at a multiple of 64.
+struct token_rows {
+  cache::kv_view cache;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t offset = 0;
+};
+
+}  // namespace cogen::kernels
