@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "kernels/weight_memory.hpp"
 #include "kernels/worker_pool.hpp"
 
 namespace cogen::kernels {
@@ -63,7 +63,7 @@ class packed_matrix {
   bool empty() const { return outputs_ == 0; }
 
   /// Memory held, padding included.
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return data_.size(); }
 
   /// Writes the weights of one output, dequantised exactly, to out [inputs]. The output must be below outputs().
   void row(std::int64_t output, float* out) const;
@@ -71,16 +71,10 @@ class packed_matrix {
   std::span<const tile> tiles() const { return tiles_; }
 
  private:
-  struct release {
-    std::size_t bytes = 0;
-    void operator()(std::byte* data) const;
-  };
-
-  std::unique_ptr<std::byte[], release> data_;
+  weight_memory data_;
   std::vector<tile> tiles_;
   std::int64_t outputs_ = 0;
   std::int64_t inputs_ = 0;
-  std::size_t bytes_ = 0;
 };
 
 /// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.
