@@ -1,0 +1,86 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cogen/text/text_segment.hpp"
+
+namespace cogen::text {
+
+struct chat_message {
+  std::string role;
+  std::string content;
+  /// Further fields that the template may read, such as `tool_calls`. A `content` here takes the place of the one
+  /// above, for templates that want null or a list of parts.
+  boost::json::object extra = {};
+};
+
+struct template_options {
+  /// Ends the text with the beginning of the assistant's answer.
+  bool add_generation_prompt = true;
+  /// The texts of the model's control tokens, as the variables `bos_token` and `eos_token`.
+  std::string bos = {};
+  std::string eos = {};
+  /// Further variables, such as `tools` and `documents`.
+  boost::json::object extra = {};
+  /// What `strftime_now` shows, in UTC; the clock's time if empty.
+  std::optional<std::chrono::system_clock::time_point> now = {};
+};
+
+/// What a template may use up while it is rendered, so that none runs for ever.
+struct template_limits {
+  std::size_t max_steps = 10'000'000;             ///< evaluated expressions and statements
+  std::size_t max_bytes = std::size_t{64} << 20;  ///< of the text, and of all strings made on the way
+  std::size_t max_depth = 200;                    ///< of nested expressions, statements and macro calls
+};
+
+/// A template that cannot be understood or rendered. The text names the construct and its line.
+class template_error : public std::runtime_error {
+ public:
+  template_error(const std::string& what, std::size_t line);
+  /// Counted from 1 in the template; 0 where no line is at fault.
+  std::size_t line() const noexcept { return line_; }
+
+ private:
+  std::size_t line_;
+};
+
+/// A model's chat template: the part of Jinja that such templates use, with the white-space rules and the functions
+/// that Hugging Face Transformers give them (trim_blocks, lstrip_blocks, `tojson`, `raise_exception`, `strftime_now`,
+/// loop controls, `generation` blocks). Source: the Jinja 3.1 template designer documentation.
+///
+/// Immutable after construction: any thread may render at any time. Nothing in a template can reach outside of it.
+class chat_template {
+ public:
+  static constexpr std::size_t max_source_bytes = std::size_t{1} << 20;
+
+  /// Throws template_error for a construct that is unknown or malformed, std::length_error for an oversized source.
+  explicit chat_template(std::string_view source, template_limits limits = {});
+  chat_template(chat_template&&) noexcept;
+  chat_template& operator=(chat_template&&) noexcept;
+  ~chat_template();
+
+  /// The whole chat as text. Throws template_error if the template raises an exception, misuses a value or exceeds a
+  /// limit.
+  std::string render(std::span<const chat_message> messages, const template_options& options = {}) const;
+
+  /// The same, cut by who wrote what, so that a message cannot smuggle in control tokens: see `tokenizer::encode`.
+  std::vector<text_segment> render_segments(std::span<const chat_message> messages,
+                                            const template_options& options = {}) const;
+
+ private:
+  struct program;
+  std::unique_ptr<const program> program_;
+  template_limits limits_;
+};
+
+}  // namespace cogen::text

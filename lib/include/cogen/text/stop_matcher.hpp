@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cogen::text {
+
+/// Finds the first of several stop strings in a text that comes in pieces, and holds back whatever may become one.
+///
+/// The match that ends first counts, of several ending together the longest; so the result does not depend on how the
+/// text is cut. Time is linear in the text, whatever the number of stop strings (Aho and Corasick 1975).
+/// One thread at a time. Copies share the stop strings and continue from the same place.
+class stop_matcher {
+ public:
+  static constexpr std::size_t max_strings = 256;
+  static constexpr std::size_t max_bytes = 4096;  ///< of one stop string
+
+  struct result {
+    /// Text that no stop string can claim any more, ready to be shown.
+    std::string text;
+    /// Which stop string matched, as an index into those given at construction.
+    std::optional<std::size_t> matched;
+  };
+
+  /// Matches nothing and holds nothing back.
+  stop_matcher() = default;
+
+  /// Throws std::invalid_argument for an empty stop string or one that is not UTF-8, std::length_error for too many or
+  /// too long ones.
+  explicit stop_matcher(std::span<const std::string> stops);
+
+  /// Takes the next piece. After a match the text is what stood before it, and further pieces give nothing.
+  result push(std::string_view piece);
+
+  /// What is held back, once no more text will come; empty after a match.
+  std::string flush();
+
+ private:
+  class automaton;
+
+  std::shared_ptr<const automaton> automaton_;
+  std::string held_;
+  std::uint32_t state_ = 0;
+  bool matched_ = false;
+};
+
+}  // namespace cogen::text

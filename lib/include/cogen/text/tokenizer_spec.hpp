@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cogen/token.hpp"
+
+namespace cogen::text {
+
+/// A token matched in the text before the merges run, as Hugging Face `tokenizers` define it.
+struct added_token {
+  token id = 0;
+  std::string content;
+  /// A control token: matched only where the caller allows it, and left out of plain text.
+  bool special = false;
+  /// Swallows the white space on its left or right.
+  bool lstrip = false;
+  bool rstrip = false;
+  /// Matched in the normalised text, not in the text as given.
+  bool normalized = false;
+  /// Matched only where no word character touches it.
+  bool single_word = false;
+};
+
+enum class unicode_form { nfc, nfd, nfkc, nfkd, lowercase };
+
+/// Puts `content` in place of each match of `pattern`.
+struct replace_step {
+  std::string pattern;
+  bool is_regex = false;
+  std::string content;
+};
+
+/// Puts `content` before a text that is not empty.
+struct prepend_step {
+  std::string content;
+};
+
+struct strip_step {
+  bool left = true;
+  bool right = true;
+};
+
+using normalizer_step = std::variant<unicode_form, replace_step, prepend_step, strip_step>;
+
+/// What happens to a match where the text is split.
+enum class split_behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+/// Splits at the matches of `pattern` (of the text between them, if `invert`).
+struct split_step {
+  std::string pattern;
+  bool is_regex = true;
+  split_behavior behavior = split_behavior::isolated;
+  bool invert = false;
+};
+
+/// Splits digits from everything else, and from each other if `individual`.
+struct digits_step {
+  bool individual = false;
+};
+
+/// GPT-2's mapping of bytes to printable characters, by default after a split with GPT-2's pattern.
+struct byte_level_step {
+  bool add_prefix_space = false;
+  bool use_regex = true;
+};
+
+/// SentencePiece's spelling of spaces: each becomes `replacement`, which also begins the text if `prepend` says so.
+struct metaspace_step {
+  enum class prepend_scheme { always, first, never };
+  std::string replacement = "\xE2\x96\x81";
+  prepend_scheme prepend = prepend_scheme::always;
+  bool split = true;
+};
+
+using pre_tokenizer_step = std::variant<split_step, digits_step, byte_level_step, metaspace_step>;
+
+/// How token spellings turn back into text.
+enum class spelling {
+  /// GPT-2's printable characters, one for each byte.
+  byte_level,
+  /// SentencePiece's: U+2581 is a space, `<0x41>` a byte, and one space at the text's beginning is dropped where
+  /// `tokenizer_spec::strip_first_space` says so.
+  sentence_piece,
+  /// The text itself.
+  plain,
+};
+
+/// Everything a tokenizer is made of. A plain value, so that tests and other loaders can write one by hand.
+struct tokenizer_spec {
+  /// Spellings by id. An id that nothing uses has an empty spelling.
+  std::vector<std::string> vocabulary;
+  /// Pairs of spellings, the first merge being the most urgent.
+  std::vector<std::pair<std::string, std::string>> merges;
+  std::vector<added_token> added;
+  std::vector<normalizer_step> normalizer;
+  std::vector<pre_tokenizer_step> pre_tokenizer;
+  spelling spelled = spelling::byte_level;
+  bool strip_first_space = false;
+  /// What stands for a character that the vocabulary lacks; without it such characters are dropped.
+  std::optional<token> unknown;
+  /// Neighbouring unknown characters become one token.
+  bool fuse_unknown = false;
+  /// Characters that the vocabulary lacks are spelled as `<0x41>` tokens where all of their bytes have one.
+  bool byte_fallback = false;
+  /// A piece that is itself in the vocabulary is one token, whatever the merges say.
+  bool ignore_merges = false;
+  /// Put around the text by `encode_options::add_special`.
+  std::vector<token> prefix;
+  std::vector<token> suffix;
+  std::optional<token> bos;
+  /// The tokens that end a generation.
+  std::vector<token> eos;
+  /// The model's own Jinja template, empty if it has none.
+  std::string chat_template;
+};
+
+/// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that says (beginning and end
+/// tokens, chat template); pass an empty `config` if there is none. Only BPE models are known. Throws
+/// std::invalid_argument naming the field and the value that is missing, malformed or unknown.
+tokenizer_spec from_tokenizer_json(std::string_view json, std::string_view config = {});
+
+/// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must live until the call returns.
+struct gguf_vocabulary {
+  std::string_view model;
+  std::string_view pre;
+  std::span<const std::string> tokens;
+  std::span<const std::int32_t> token_types;
+  std::span<const std::string> merges;
+  std::optional<token> bos;
+  std::optional<token> eos;
+  std::optional<token> eot;
+  std::optional<token> eom;
+  std::optional<token> unknown;
+  bool add_bos = false;
+  bool add_eos = false;
+  std::string_view chat_template;
+};
+
+/// Makes the tokenizer that a GGUF file describes. Knows model `gpt2` with the pre-tokenizers listed in
+/// lib/text/gguf_vocabulary.cpp. Throws std::invalid_argument naming the key and the value.
+tokenizer_spec from_gguf(const gguf_vocabulary& vocabulary);
+
+}  // namespace cogen::text
