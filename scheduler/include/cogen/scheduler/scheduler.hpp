@@ -21,11 +21,13 @@ struct sequence_options {
 /// Work for one sequence: feed `tokens`, then bring `wanted`.
 ///
 /// With output::sample the sampled token is appended and fed in turn for as long as there are credits: one credit is spent
-/// for each sampled token. With nothing to feed, the last token is run again, which brings the same logits.
+/// for each sampled token. After `samples` of them the run is over: the sequence is idle again, and no event says so (the
+/// last token pending). With nothing to feed and nothing pending, the last token is run again, which brings the same logits.
 struct run {
   std::vector<token> tokens;
   output wanted = output::sample;
   int credits = 1;
+  int samples = std::numeric_limits<int>::max();
 };
 
 /// Decides who runs in the next step: continuous batching as a machine of values.
