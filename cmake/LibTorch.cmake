@@ -1,5 +1,6 @@
 # Imported targets for the LibTorch that scripts/bootstrap unpacked, or for one given by CMAKE_PREFIX_PATH / Torch_DIR.
 # find_package(Torch) is the fallback only: with a CUDA build of LibTorch it insists on a CUDA toolkit and changes global flags.
+# LibTorch's folder is searched after the system's, because it also holds a newer fmt than the one that is linked.
 set(COGEN_TORCH_ROOT "${COGEN_DEPS}/torch/torch" CACHE PATH "Folder with LibTorch's include/ and lib/")
 
 if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
@@ -8,8 +9,7 @@ if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
   add_library(cogen_torch SHARED IMPORTED GLOBAL)
   set_target_properties(cogen_torch PROPERTIES
     IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so"
-    INTERFACE_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
-    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${COGEN_TORCH_ROOT}/include"
+    INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include"
     INTERFACE_LINK_LIBRARIES cogen_c10)
 else()
   find_package(Torch QUIET)
