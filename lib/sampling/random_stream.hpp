@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cogen {
+
+/// Names one random number; equal keys give equal numbers, wherever and in whatever company they are asked for.
+struct draw_key {
+  std::uint64_t seed = 0;
+  std::uint64_t branch = 0;    ///< which fork of the seeded sequence
+  std::uint32_t position = 0;  ///< tokens the sequence holds before the drawn one
+  std::uint32_t draw = 0;      ///< counts draws at the same position
+};
+
+/// A number in [0, 1) with 53 random bits: Philox4x32-10 with the seed as its key and (position, draw, branch) as its
+/// counter.
+double uniform(const draw_key& key);
+
+/// The random numbers of one sequence. A copy draws the same numbers; a fork draws others.
+class random_stream {
+ public:
+  explicit random_stream(std::uint64_t seed = 0);
+
+  /// Begins again with another seed, on the seed's first branch.
+  void reseed(std::uint64_t seed);
+
+  /// The stream of a forked sequence: a branch of its own, which depends only on this stream's branch and on how many
+  /// forks it has made before. This stream's own numbers stay as they are.
+  random_stream fork();
+
+  std::uint64_t seed() const { return seed_; }
+  std::uint64_t branch() const { return branch_; }
+
+  draw_key key(std::uint32_t position, std::uint32_t draw = 0) const { return {seed_, branch_, position, draw}; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t branch_ = 0;
+  std::uint32_t forks_ = 0;
+};
+
+}  // namespace cogen

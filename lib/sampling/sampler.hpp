@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cogen/sampling.hpp"
+#include "cogen/token.hpp"
+#include "sampling/random_stream.hpp"
+#include "sampling/scratch.hpp"
+#include "sampling/token_history.hpp"
+
+namespace cogen {
+
+/// How a draw ended.
+enum class draw_status : std::uint8_t {
+  drawn,
+  not_finite,        ///< a logit is NaN or plus infinity
+  nothing_left,      ///< every logit is minus infinity: the model's own, or what bias and processors left
+  processor_failed,  ///< the caller's processor threw
+};
+
+/// The token chosen from one row of logits.
+struct sampled {
+  draw_status status = draw_status::drawn;
+  token id = 0;
+  float logprob = 0;               ///< of the model's own distribution; set where logprobs were asked for
+  std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were asked for
+  std::string message;             ///< explains a status other than `drawn`
+};
+
+/// A token that may be drawn, with its probability.
+struct token_probability {
+  token id = 0;
+  double probability = 0;
+};
+
+/// Sampling parameters made ready for one model. Immutable: one sampler may serve many sequences, and many threads at
+/// once when each brings its own history and scratch.
+class sampler {
+ public:
+  /// Throws std::invalid_argument where `parameters.validate(vocabulary)` does. `end_tokens` are what min_tokens holds
+  /// back; those outside the vocabulary are ignored.
+  sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens = {});
+
+  const sampling& parameters() const { return parameters_; }
+
+  /// True where a draw runs the caller's own code, which belongs on the engine thread.
+  bool has_processor() const { return static_cast<bool>(parameters_.processor()); }
+
+  /// Chooses the token after `history`. `logits` [vocabulary] is changed. The history is not appended to. Never throws
+  /// on account of the logits or of the caller's processor. The draw is by inverse distribution function over the kept
+  /// tokens in order of their ids: the first whose cumulative probability exceeds `uniform(key)`. It depends on nothing
+  /// but the arguments' values.
+  sampled draw(std::span<float> logits, token_history& history, const draw_key& key, sampling_scratch& scratch) const;
+
+  /// The probabilities `draw` would choose by, in order of ids, tokens of probability 0 left out; one token of
+  /// probability 1 where greedy. `logits` is changed. Empty with another status than `drawn`.
+  std::pair<draw_status, std::vector<token_probability>> distribution(std::span<float> logits, token_history& history,
+                                                                      sampling_scratch& scratch) const;
+
+ private:
+  struct bias {
+    token id;
+    float value;
+  };
+
+  void process(std::span<float> logits, token_history& history) const;
+  void add_biases(std::span<float> logits) const;
+  void penalise(std::span<float> logits, token_history& history) const;
+  void hold_back_end_tokens(std::span<float> logits, const token_history& history) const;
+  draw_status prepare(std::span<float> logits, token_history& history, sampling_scratch& scratch,
+                      std::string& message) const;
+  void weigh(std::span<const float> logits, sampling_scratch& scratch) const;
+
+  sampling parameters_;
+  std::vector<bias> biases_;
+  std::vector<token> end_tokens_;
+};
+
+}  // namespace cogen

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "cogen/token.hpp"
+
+namespace cogen {
+
+/// A token that survived the filters, with its logit and its weight exp((logit - largest) / temperature).
+struct candidate {
+  token id;
+  float logit;
+  float weight;
+};
+
+/// Working memory of a draw; grows to what one row needs and is then reused without allocation. One for each thread
+/// that draws.
+struct sampling_scratch {
+  std::vector<float> model_logits;    // [vocabulary], where log-probabilities are asked for
+  std::vector<float> block_maxima;    // [blocks]
+  std::vector<float> ordered_maxima;  // [blocks], permuted by selection
+  std::vector<float> weights;         // [vocabulary]
+  std::vector<double> block_sums;     // [blocks]
+  std::vector<candidate> candidates;  // in order of ids
+  std::vector<candidate> ordered;     // the same, permuted by selection
+};
+
+}  // namespace cogen

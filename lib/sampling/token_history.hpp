@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cogen/token.hpp"
+
+namespace cogen {
+
+/// How often a token occurs in a history.
+struct token_count {
+  token id = -1;
+  std::uint32_t total = 0;      ///< in the prompt and in what was generated
+  std::uint32_t generated = 0;  ///< in what was generated
+};
+
+/// The tokens of one sequence and which of them were generated. Counts for penalties are kept from the first time they
+/// are asked for, and then follow each append and truncate. A fork copies it.
+class token_history {
+ public:
+  /// Tokens that were given: the prompt, or what a caller feeds later.
+  void append_given(std::span<const token> tokens);
+
+  /// A token that was sampled.
+  void append_generated(token id);
+
+  /// Keeps the first `length` tokens; longer than the history changes nothing.
+  void truncate(std::size_t length);
+
+  std::span<const token> tokens() const { return tokens_; }
+  std::size_t length() const { return tokens_.size(); }
+  std::size_t generated() const { return generated_; }
+
+  /// One entry for each different token, in no particular order but the same for the same calls; entries with total 0
+  /// may be among them. Valid until the history changes.
+  std::span<const token_count> counts();
+
+ private:
+  void append(token id, bool generated);
+  void add(token id, bool generated, int change);
+  token_count& entry(token id);
+  void rehash(std::size_t buckets);
+
+  std::vector<token> tokens_;
+  std::vector<bool> was_generated_;
+  std::size_t generated_ = 0;
+  bool counting_ = false;
+  std::vector<token_count> counts_;
+  std::vector<std::uint32_t> buckets_;  // open addressing, a power of two: 1 + index into counts_, or 0
+};
+
+}  // namespace cogen
