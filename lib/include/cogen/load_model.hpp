@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+namespace cogen {
+
+class model;
+
+/// How a model's products are computed: see the contract "same tokens in any company" of the README.
+///
+/// exact: weights are used as exactly the numbers their format defines, everything else is float32. fast: where weights
+/// are quantised, activations are rounded to 8 bits per group of 32, so that products are of small integers. With
+/// weights in floating point both are the same. Either way a sequence's logits do not depend on its company.
+enum class numerics { exact, fast };
+
+/// How far loading has come.
+struct load_progress {
+  std::uint64_t done_bytes = 0;   ///< of weights read and packed
+  std::uint64_t total_bytes = 0;  ///< of weights in the file
+};
+
+struct load_options {
+  /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
+  /// load_aborted; what it throws ends it too.
+  std::function<bool(const load_progress&)> progress = {};
+  numerics arithmetic = numerics::fast;
+  /// Threads that read and pack, the calling one among them. 0: as many as the process may run on.
+  int threads = 0;
+};
+
+/// load_options::progress said no.
+class load_aborted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Loads a GGUF file, a folder that holds one, or a Hugging Face folder. Weights keep the type they have in the file.
+///
+/// Throws load::load_error where the file cannot be read or does not hold what its configuration says (each tensor that
+/// is missing, left over or of another shape is named), std::invalid_argument for a model family this build does not
+/// know (naming it and the ones it knows) or a negative number of threads, load_aborted, and std::bad_alloc.
+/// May be called from any thread, and from several at once.
+std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
+
+}  // namespace cogen

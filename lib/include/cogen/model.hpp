@@ -1,0 +1,120 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/step.hpp>
+#include <cogen/load/model_config.hpp>
+#include <cogen/load_model.hpp>
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
+#include <cogen/token.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen {
+
+namespace kernels {
+class worker_pool;
+}
+namespace models {
+class network;
+struct scratch;
+}  // namespace models
+
+/// One ragged forward: some slots get new tokens, and the logits after some of those tokens are wanted.
+struct batch {
+  cache::step step;               ///< which slots get how many new tokens
+  std::span<const token> tokens;  ///< [step.tokens()], row after row
+  std::span<const int> outputs;   ///< indices into `tokens` whose logits are wanted, ascending, none twice
+};
+
+/// The threads and the memory that one caller's forwards run with, kept between them: a decode step that is not larger
+/// than an earlier one allocates nothing. Used by one thread at a time; several may share one pool of threads.
+class workspace {
+ public:
+  /// `threads` counts the calling one. 0: as many as the process may run on. Throws std::invalid_argument if negative
+  /// or over 1024, std::system_error if no thread can be started.
+  explicit workspace(int threads = 0);
+  /// Shares another workspace's threads. Regions of two workspaces that meet take turns or run alone.
+  explicit workspace(std::shared_ptr<kernels::worker_pool> workers);
+  workspace(workspace&&) noexcept;
+  workspace& operator=(workspace&&) noexcept;
+  ~workspace();
+
+  const std::shared_ptr<kernels::worker_pool>& workers() const noexcept;
+  int threads() const noexcept;
+
+  /// Bytes held between forwards.
+  std::int64_t bytes() const noexcept;
+
+ private:
+  friend class model;
+  std::unique_ptr<models::scratch> scratch_;
+};
+
+/// A trained model: weights, tokenizer, chat template. Made by load_model(), immutable, shared by any number of caches,
+/// engines and threads.
+///
+///   auto model = cogen::load_model("SmolLM2-135M-Instruct.Q4_1.gguf");
+///   auto cache = model->make_cache({.slots = 1, .max_length = 2048});
+///   auto logits = model->forward(model->tokenizer().encode("The sea is"), cache);
+class model {
+ public:
+  /// What load_model() puts together. `chat` may be null.
+  model(load::model_config config, text::tokenizer tokenizer, std::unique_ptr<const text::chat_template> chat,
+        std::unique_ptr<const models::network> network);
+  model(const model&) = delete;
+  model& operator=(const model&) = delete;
+  ~model();
+
+  const load::model_config& config() const noexcept { return config_; }
+  const text::tokenizer& tokenizer() const noexcept { return tokenizer_; }
+  /// The model's own template, or null where it brings none.
+  const text::chat_template* chat() const noexcept { return chat_.get(); }
+
+  /// What each layer remembers, first layer first.
+  const std::vector<cache::layer_shape>& layer_shapes() const noexcept;
+
+  /// A cache for this model. Throws what cache::cache's constructor does.
+  cache::cache make_cache(const cache::options& options) const;
+
+  /// Runs the batch's tokens after those that their slots hold, and counts them as held.
+  ///
+  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`; it lies in the workspace and is overwritten
+  /// by the next forward with it. A slot's logits are the same bits whatever else is in the batch, however its tokens are
+  /// cut into batches, and with any number of threads.
+  ///
+  /// Checked before anything changes: std::out_of_range for a token outside the vocabulary (named with its limit) or an
+  /// output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a number of tokens other
+  /// than step.tokens(), or a cache of other layers than the model's; std::length_error for a slot that would pass the
+  /// cache's or the model's longest sequence; what cache.reserve() throws. If it throws, the cache holds what it held.
+  ///
+  /// Any thread, but one at a time for a cache and for a workspace.
+  at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
+
+  /// For hand-written loops over slot 0: runs `ids` (at least one) and returns the logits after the last, [vocabulary]
+  /// float32, in memory of their own. Calls on one model take turns at threads of the model's own.
+  at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
+
+  /// Bytes of weights that one step reads.
+  std::int64_t weight_bytes() const noexcept;
+
+  /// The type most of those weights are stored in: "q4_1", "bf16", …
+  std::string_view weight_type() const noexcept;
+
+ private:
+  struct own_workspace;
+
+  load::model_config config_;
+  text::tokenizer tokenizer_;
+  std::unique_ptr<const text::chat_template> chat_;
+  std::unique_ptr<const models::network> network_;
+  std::unique_ptr<own_workspace> own_;
+};
+
+}  // namespace cogen
