@@ -65,15 +65,17 @@ class workspace {
 ///   auto logits = model->forward(model->tokenizer().encode("The sea is"), cache);
 class model {
  public:
-  /// What load_model() puts together. `chat` may be null.
-  model(load::model_config config, text::tokenizer tokenizer, std::unique_ptr<const text::chat_template> chat,
-        std::unique_ptr<const models::network> network);
+  /// What load_model() puts together. `tokenizer` and `chat` may be null.
+  model(load::model_config config, std::unique_ptr<const text::tokenizer> tokenizer,
+        std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
   ~model();
 
   const load::model_config& config() const noexcept { return config_; }
-  const text::tokenizer& tokenizer() const noexcept { return tokenizer_; }
+  bool has_tokenizer() const noexcept { return tokenizer_ != nullptr; }
+  /// Throws std::logic_error where the model was stored without one: then it takes token ids only.
+  const text::tokenizer& tokenizer() const;
   /// The model's own template, or null where it brings none.
   const text::chat_template* chat() const noexcept { return chat_.get(); }
 
@@ -111,7 +113,7 @@ class model {
   struct own_workspace;
 
   load::model_config config_;
-  text::tokenizer tokenizer_;
+  std::unique_ptr<const text::tokenizer> tokenizer_;
   std::unique_ptr<const text::chat_template> chat_;
   std::unique_ptr<const models::network> network_;
   std::unique_ptr<own_workspace> own_;
