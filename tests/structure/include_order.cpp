@@ -1,0 +1,81 @@
+#include <boost/test/unit_test.hpp>
+
+#include "include_rules.hpp"
+
+using namespace cogen::structure;
+
+namespace {
+
+std::vector<std::string> wrong(const std::string& path, const std::string& include) {
+  return wrong_includes({{path, {include}}});
+}
+
+void check_none(const std::vector<std::string>& findings) {
+  for (const auto& finding : findings) BOOST_ERROR(finding);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(include_order)
+
+BOOST_AUTO_TEST_CASE(include_lines_are_found) {
+  const auto names = include_names("#pragma once\n#include <vector>\n  # include \"text/bpe.hpp\"\n// #include <no>\n");
+  const std::vector<std::string> expected = {"vector", "text/bpe.hpp"};
+  BOOST_TEST(names == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_rooms_keep_the_order) {
+  const auto files = read_rooms(COGEN_REPOSITORY);
+  BOOST_TEST(files.size() > 10u);
+  check_none(wrong_includes(files));
+}
+
+BOOST_AUTO_TEST_CASE(public_headers_keep_libtorch_out) {
+  check_none(headers_reaching_libtorch(read_rooms(COGEN_REPOSITORY)));
+}
+
+BOOST_AUTO_TEST_CASE(folders_of_lib_do_not_look_up) {
+  BOOST_TEST(wrong("lib/kernels/a.cpp", "layers/linear.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/layers/a.cpp", "models/llama.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/models/a.cpp", "engine/driver.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/include/cogen/text/tokenizer.hpp", "cogen/engine.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/engine/a.cpp", "decoding/beam_search.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/models/a.cpp", "layers/linear.hpp").empty());
+}
+
+BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
+  BOOST_TEST(wrong("lib/text/a.cpp", "load/gguf_header.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/load/a.cpp", "cogen/text/tokenizer.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/sampling/a.cpp", "kernels/worker_pool.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/async/a.cpp", "cogen/scheduler/plan.hpp").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {
+  BOOST_TEST(wrong("lib/decoding/a.cpp", "cogen/sequence.hpp").empty());
+  BOOST_TEST(wrong("lib/decoding/a.cpp", "engine/driver.hpp").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(cache_and_scheduler_know_nobody) {
+  BOOST_TEST(wrong("cache/a.cpp", "cogen/scheduler/plan.hpp").size() == 1u);
+  BOOST_TEST(wrong("cache/a.cpp", "cogen/token.hpp").size() == 1u);
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/cache/step.hpp").size() == 1u);
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/token.hpp").size() == 1u);
+  BOOST_TEST(wrong("scheduler/a.cpp", "boost/asio/post.hpp").size() == 1u);
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/scheduler/plan.hpp").empty());
+}
+
+BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {
+  BOOST_TEST(wrong("lib/kernels/a.cpp", "ATen/core/Tensor.h").size() == 1u);
+  BOOST_TEST(wrong("lib/text/a.cpp", "c10/util/Exception.h").size() == 1u);
+  BOOST_TEST(wrong("lib/layers/a.cpp", "ATen/core/Tensor.h").empty());
+  BOOST_TEST(wrong("lib/layers/a.cpp", "torch/torch.h").size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {
+  const source_file tensors{"cache/include/cogen/cache/layer.hpp", {"ATen/core/Tensor.h"}};
+  const source_file face{"lib/include/cogen/engine.hpp", {"vector", "cogen/cache/layer.hpp"}};
+  BOOST_TEST(headers_reaching_libtorch({tensors, face}).size() == 1u);
+  BOOST_TEST(headers_reaching_libtorch({tensors}).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

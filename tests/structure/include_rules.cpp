@@ -1,0 +1,170 @@
+#include "include_rules.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string_view>
+
+namespace cogen::structure {
+namespace {
+
+using names = std::set<std::string, std::less<>>;
+
+// What each part may include besides itself. "basics" are the public headers that nothing stands under, "libtorch" its
+// headers, "view" the one header of cache that names plain pointers only.
+const std::map<std::string, names, std::less<>> may_include = {
+    {"scheduler", {}},
+    {"cache", {"view", "libtorch"}},
+    {"view", {}},
+    {"basics", {"boost"}},
+    {"kernels", {"view", "basics"}},
+    {"layers", {"kernels", "view", "cache", "basics", "libtorch"}},
+    {"models", {"layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
+    {"text", {"basics", "boost", "pcre2", "utf8proc"}},
+    {"load", {"basics", "boost"}},
+    {"sampling", {"basics"}},
+    {"async", {"basics", "boost"}},
+    {"engine",
+     {"models", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache", "scheduler", "basics",
+      "libtorch", "boost"}},
+    {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
+    {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
+};
+
+const names folders = {"kernels", "layers", "models", "text", "load", "sampling", "async", "engine", "decoding"};
+const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp"};
+const std::map<std::string, std::string, std::less<>> faces = {
+    {"model.hpp", "models"}, {"load_model.hpp", "models"}, {"sampling.hpp", "sampling"}};
+
+std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
+
+bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
+}
+
+// The part a public header belongs to; `name` is what follows cogen/.
+std::string part_of_public_header(std::string_view name) {
+  const auto first = first_part(name);
+  if (name == "cache/view.hpp") return "view";
+  if (first == "cache" || first == "scheduler" || folders.contains(first)) return first;
+  if (const auto face = faces.find(name); face != faces.end()) return face->second;
+  return basic_headers.contains(name) ? "basics" : "engine face";
+}
+
+std::string part_of_file(std::string_view path) {
+  for (const std::string_view root : {"lib/include/cogen/", "cache/include/cogen/", "scheduler/include/cogen/"})
+    if (path.starts_with(root)) return part_of_public_header(path.substr(root.size()));
+  if (path.starts_with("lib/")) return first_part(path.substr(4));
+  return first_part(path);
+}
+
+// Empty for the standard library, the operating system and headers named without a folder, which lie beside the file.
+std::string part_of_include(std::string_view name) {
+  if (name.starts_with("cogen/")) return part_of_public_header(name.substr(6));
+  if (starts_with_any(name, {"ATen/", "c10/", "torch/"})) return "libtorch";
+  if (name.starts_with("boost/")) return "boost";
+  if (name == "pcre2.h") return "pcre2";
+  if (name == "utf8proc.h") return "utf8proc";
+  const auto first = first_part(name);
+  return folders.contains(first) && first != name ? first : "";
+}
+
+bool allowed(std::string_view from, std::string_view to) {
+  if (to.empty() || from == to) return true;
+  // What a folder of lib implements, it may include: the engine its face, above all.
+  if (from == "engine" && to == "engine face") return true;
+  const auto rule = may_include.find(from);
+  return rule != may_include.end() && rule->second.contains(to);
+}
+
+bool about_tensors(std::string_view path) {
+  return path == "lib/include/cogen/model.hpp" ||
+         (path.starts_with("cache/include/") && path != "cache/include/cogen/cache/view.hpp");
+}
+
+bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }
+
+class include_graph {
+ public:
+  explicit include_graph(const std::vector<source_file>& files) {
+    for (const auto& file : files)
+      if (is_public_header(file.path)) headers_[file.path.substr(file.path.find("cogen/"))] = &file;
+  }
+
+  // Says which header below `file`, itself included, names LibTorch; empty when none does.
+  std::string libtorch_below(const source_file& file) {
+    names visited;
+    return search(file, visited);
+  }
+
+ private:
+  std::string search(const source_file& file, names& visited) {
+    if (!visited.insert(file.path).second) return "";
+    for (const auto& include : file.includes) {
+      if (part_of_include(include) == "libtorch") return file.path + " includes " + include;
+      const auto next = headers_.find(include);
+      if (next == headers_.end()) continue;
+      if (auto found = search(*next->second, visited); !found.empty()) return found;
+    }
+    return "";
+  }
+
+  std::map<std::string, const source_file*, std::less<>> headers_;
+};
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+std::vector<std::string> include_names(const std::string& text) {
+  static const std::regex line(R"((?:^|\n)[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"])");
+  std::vector<std::string> result;
+  for (std::sregex_iterator match(text.begin(), text.end(), line), end; match != end; ++match)
+    result.push_back((*match)[1]);
+  return result;
+}
+
+std::vector<source_file> read_rooms(const std::filesystem::path& root) {
+  std::vector<source_file> files;
+  for (const auto* room : {"scheduler", "cache", "lib"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / room)) {
+      const auto& path = entry.path();
+      if (path.extension() == ".hpp" || path.extension() == ".cpp")
+        files.push_back({path.lexically_relative(root).generic_string(), include_names(read_text(path))});
+    }
+  std::ranges::sort(files, {}, &source_file::path);
+  return files;
+}
+
+std::vector<std::string> wrong_includes(const std::vector<source_file>& files) {
+  std::vector<std::string> result;
+  for (const auto& file : files)
+    for (const auto& include : file.includes) {
+      const auto from = part_of_file(file.path);
+      const auto to = part_of_include(include);
+      if (!allowed(from, to))
+        result.push_back(file.path + ": " + from + " may not include " + to + " (" + include + ")");
+      if (include == "torch/torch.h" || include == "ATen/ATen.h")
+        result.push_back(file.path + " includes the umbrella header " + include);
+    }
+  return result;
+}
+
+std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files) {
+  include_graph graph(files);
+  std::vector<std::string> result;
+  for (const auto& file : files) {
+    if (!is_public_header(file.path) || about_tensors(file.path)) continue;
+    if (const auto found = graph.libtorch_below(file); !found.empty())
+      result.push_back(file.path + " reaches LibTorch: " + found);
+  }
+  return result;
+}
+
+}  // namespace cogen::structure

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cogen::structure {
+
+/// One source file of a room: its path from the repository's root, and what its include lines name, in order.
+struct source_file {
+  std::string path;
+  std::vector<std::string> includes;
+};
+
+/// The names in the include lines of a text, without brackets or quotes.
+std::vector<std::string> include_names(const std::string& text);
+
+/// Every .hpp and .cpp file of scheduler, cache and lib below `root`, sorted by path.
+std::vector<source_file> read_rooms(const std::filesystem::path& root);
+
+/// One sentence for each include that goes against the order of rooms and folders; empty when all is well.
+std::vector<std::string> wrong_includes(const std::vector<source_file>& files);
+
+/// One sentence for each public header, other than those whose subject is a tensor, that reaches LibTorch through any
+/// chain of headers of the project.
+std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files);
+
+}  // namespace cogen::structure
