@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cogen/cache/layer.hpp>
+#include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/slot_table.hpp>
+#include <cogen/cache/step.hpp>
+#include <cogen/cache/view.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cogen::cache {
+
+/// How the layers that attend to everything keep their tokens.
+enum class cache_kind : std::uint8_t {
+  dynamic,  ///< grows in place without a declared bound
+  static_,  ///< slots of at most max_length tokens, all layers of a slot in one range
+};
+
+struct options {
+  cache_kind kind = cache_kind::static_;
+  scalar type = scalar::bf16;  ///< number format of keys and values
+  int slots = 1;               ///< sequences remembered at the same time
+
+  /// Tokens a slot may hold. The static kind needs it. For the dynamic kind 0 means as many as address space allows:
+  /// 2^20, or what fits where slots * max_length would take more than 16 TiB of addresses.
+  int max_length = 0;
+};
+
+/// Makes the layer of number `index` in a kind of your own, or returns null for the kind that the options say.
+using layer_factory =
+    std::function<std::unique_ptr<layer>(int index, const layer_shape& shape, const slot_table& slots)>;
+
+/// What a model remembers: its layers, and how many tokens each slot holds.
+///
+/// Addresses never move. Address space is reserved at the start; memory follows use, in blocks of 64 tokens, and goes
+/// back to the system when slots are cut or cleared. A forward reads: reserve(step), every layer written and read
+/// through layer(i), advance(step). What is reserved and never advanced does not count.
+///
+/// A slot that does not exist is std::out_of_range everywhere. Not thread-safe: one thread changes it, readers may
+/// share it meanwhile only where nobody changes it.
+class cache {
+ public:
+  /// Throws std::invalid_argument where a shape or an option makes no sense, std::system_error where address space is
+  /// refused. Takes no memory for tokens yet.
+  cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own = {});
+  ~cache();
+  cache(cache&&) noexcept;
+  cache& operator=(cache&&) noexcept;
+
+  int slots() const noexcept { return table_->slots(); }
+  int length(int slot) const { return table_->length(slot); }
+
+  /// The most tokens a slot can hold: the least that one of the layers can.
+  int max_length() const noexcept { return max_length_; }
+
+  int layers() const noexcept { return static_cast<int>(layers_.size()); }
+
+  /// Throws std::out_of_range for a layer that does not exist.
+  cogen::cache::layer& layer(int index);
+  const cogen::cache::layer& layer(int index) const;
+
+  /// Lengths and bases of all slots, as the layers see them.
+  const slot_table& table() const noexcept { return *table_; }
+
+  /// Makes room for the step in every layer. Throws std::length_error, naming the slot, the wanted length and the
+  /// limit, or std::system_error where memory is refused: then no length, no content and no memory has changed.
+  void reserve(const step& step);
+
+  /// Every layer has written the step's tokens: now they count.
+  void advance(const step& step);
+
+  /// Whether every layer can go back to the slot's first `length` tokens, and nobody reads what would go.
+  bool can_truncate(int slot, int length) const;
+
+  /// Forgets the slot's tokens from `length` on, and room that was reserved and not advanced. Whole blocks go back to
+  /// the system. Where this ends within a base, the part of a block that is left is copied from it (should memory for
+  /// that be refused, the slot ends at the block's start). Throws std::length_error for a length above the slot's,
+  /// std::logic_error where other slots read what would go, or a layer cannot return to `length`.
+  void truncate(int slot, int length);
+
+  /// Forgets everything, the base included. Throws std::logic_error while other slots read its tokens.
+  void clear(int slot);
+
+  /// The empty slot `slot` reads its first `length` tokens in slot `of` from now on; new tokens go to memory of its
+  /// own. `length` is a multiple of 64, 0 < length <= length(of). Until `slot` is cleared or cut, `of` can be neither
+  /// cleared nor cut below `length`.
+  /// A slot has one base: where `of` itself reads `length` tokens or more in a base, that one is taken; where it reads
+  /// fewer, std::logic_error. Also where `slot` is not empty; std::invalid_argument for a wrong length.
+  void adopt(int slot, int of, int length);
+
+  /// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which ends at `end` afterwards.
+  /// `begin` is at most length(to), `end` at most length(from): otherwise std::length_error. Throws std::logic_error
+  /// where it would overwrite what `to` shares with other slots; std::system_error where memory is refused: then `to`
+  /// ends at `begin`.
+  void copy(int from, int to, int begin, int end);
+
+  /// Bytes of a slot exported at `length` tokens.
+  std::int64_t exported_bytes(int length) const;
+
+  /// Writes all that the slot holds, its base included, to `into`, which has exported_bytes(length(slot)) bytes
+  /// (std::invalid_argument otherwise). The bytes mean something only to a cache of the same shapes and options.
+  void export_slot(int slot, std::span<std::byte> into) const;
+
+  /// Fills the empty slot with `length` exported tokens, bit by bit as they were. Throws std::logic_error where it is
+  /// not empty, std::invalid_argument where the number of bytes is wrong, and like `reserve`: then it stays empty.
+  void import_slot(int slot, int length, std::span<const std::byte> from);
+
+  /// What a slot takes by the tokens it holds itself: those in a base are not counted twice.
+  memory_terms footprint_terms() const;
+
+  /// footprint_terms()(length).
+  std::int64_t footprint(int length) const { return footprint_terms()(length); }
+
+  /// Bytes of memory that all slots take now.
+  std::int64_t committed_bytes() const;
+
+ private:
+  void check_slot(int slot) const;
+  void drop(int slot, int length);
+
+  std::unique_ptr<slot_table> table_;
+  std::vector<std::unique_ptr<cogen::cache::layer>> layers_;
+  std::vector<cogen::cache::layer*> storages_;  // one layer for each storage
+  int max_length_ = 0;
+};
+
+}  // namespace cogen::cache

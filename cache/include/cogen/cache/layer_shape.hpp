@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cogen::cache {
+
+/// What a layer of the model attends to, hence what its cache has to remember.
+enum class layer_kind : std::uint8_t {
+  full,  ///< every earlier token
+};
+
+/// One layer of a model, as its configuration describes it.
+struct layer_shape {
+  layer_kind kind = layer_kind::full;
+  int kv_heads = 0;
+  int head_dim = 0;
+};
+
+}  // namespace cogen::cache

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cogen/cache/step.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cogen::cache {
+
+/// The first `length` tokens of a slot, read in place by another slot. `slot` is -1 where there is none.
+struct slot_base {
+  int slot = -1;
+  int length = 0;
+};
+
+/// How many tokens each slot holds and whose first tokens it reads: what all layers of one cache share.
+///
+/// A table only keeps the books: `cache` changes it after its layers have done their part.
+class slot_table {
+ public:
+  /// Throws std::invalid_argument unless slots >= 1.
+  explicit slot_table(int slots);
+
+  int slots() const noexcept { return static_cast<int>(lengths_.size()); }
+
+  /// Tokens the slot holds, those of its base included. Throws std::out_of_range for a slot that does not exist.
+  int length(int slot) const { return lengths_[index(slot)]; }
+
+  slot_base base(int slot) const { return bases_[index(slot)]; }
+
+  /// How many of the slot's first tokens other slots read in place: below this it can be neither cut nor overwritten.
+  int pinned(int slot) const;
+
+  /// The lengths of all slots, one after the other; the address never changes. [slots]
+  std::span<const std::int32_t> lengths() const noexcept { return lengths_; }
+
+  /// Throws std::out_of_range, naming the slot, where a row's slot does not exist.
+  void check(const step& step) const;
+
+  void advance(const step& step);
+
+  /// Cuts or extends the slot to `length`; a base that is longer shrinks to it.
+  void set_length(int slot, int length);
+
+  /// The empty slot `slot` now reads the first `base.length` tokens of `base.slot`.
+  void set_base(int slot, slot_base base);
+
+ private:
+  std::size_t index(int slot) const;
+
+  std::vector<std::int32_t> lengths_;
+  std::vector<slot_base> bases_;
+};
+
+}  // namespace cogen::cache

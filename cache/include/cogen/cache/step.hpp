@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace cogen::cache {
+
+/// `count` new tokens of slot `slot`. Where they stand follows from the slot's length: no row names a position.
+struct step_row {
+  int slot = 0;
+  int count = 0;
+};
+
+/// Which slots get how many new tokens in one forward: a ragged batch whose rows lie one after the other.
+///
+/// Immutable. May be empty.
+class step {
+ public:
+  step() = default;
+
+  /// Throws std::invalid_argument for a slot below 0, a slot that has two rows, or a count below 1; std::length_error
+  /// where the tokens of all rows exceed 2^31 - 1. The message names the row.
+  explicit step(std::vector<step_row> rows);
+
+  std::span<const step_row> rows() const noexcept { return rows_; }
+
+  /// New tokens of all rows.
+  int tokens() const noexcept { return first_.back(); }
+
+  /// Where row `row` begins in the ragged batch: its tokens are [first(row), first(row) + rows()[row].count).
+  int first(int row) const { return first_[static_cast<std::size_t>(row)]; }
+
+ private:
+  std::vector<step_row> rows_;
+  std::vector<int> first_{0};  // [rows + 1]
+};
+
+}  // namespace cogen::cache

@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <cogen/cache/step.hpp>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::cache {
+namespace {
+
+std::string name_of(std::size_t row) { return "step: row " + std::to_string(row); }
+
+void check_row(std::size_t number, const step_row& row) {
+  if (row.slot < 0)
+    throw std::invalid_argument(name_of(number) + " names slot " + std::to_string(row.slot) + ", the first one is 0");
+  if (row.count < 1)
+    throw std::invalid_argument(name_of(number) + " brings " + std::to_string(row.count) + " tokens to slot " +
+                                std::to_string(row.slot) + ", it has to bring at least 1");
+}
+
+void check_slots_differ(std::span<const step_row> rows) {
+  std::vector<int> slots;
+  for (const step_row& row : rows) slots.push_back(row.slot);
+  std::sort(slots.begin(), slots.end());
+  const auto twice = std::adjacent_find(slots.begin(), slots.end());
+  if (twice != slots.end())
+    throw std::invalid_argument("step: slot " + std::to_string(*twice) + " has two rows, it may have one");
+}
+
+}  // namespace
+
+step::step(std::vector<step_row> rows) : rows_(std::move(rows)) {
+  first_.reserve(rows_.size() + 1);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    check_row(i, rows_[i]);
+    if (rows_[i].count > std::numeric_limits<int>::max() - first_.back())
+      throw std::length_error(name_of(i) + " takes the step beyond 2147483647 tokens");
+    first_.push_back(first_.back() + rows_[i].count);
+  }
+  check_slots_differ(rows_);
+}
+
+}  // namespace cogen::cache
