@@ -8,5 +8,5 @@ int main() {
   prompt.tokens = {1, 2, 3};
   scheduler.submit({}, prompt);
   const auto plan = scheduler.next();
-  return plan && plan->rows.size() == 1 && plan->rows[0].count == 3 ? 0 : 1;
+  return plan.rows.size() == 1 && plan.rows[0].count == 3 ? 0 : 1;
 }
