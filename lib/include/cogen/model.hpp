@@ -88,13 +88,14 @@ class model {
   /// Runs the batch's tokens after those that their slots hold, and counts them as held.
   ///
   /// Returns [outputs, vocabulary] float32, one row for each of `outputs`; it lies in the workspace and is overwritten
-  /// by the next forward with it. A slot's logits are the same bits whatever else is in the batch, however its tokens are
-  /// cut into batches, and with any number of threads.
+  /// by the next forward with it. A slot's logits are the same bits whatever else is in the batch, however its tokens
+  /// are cut into batches, and with any number of threads.
   ///
   /// Checked before anything changes: std::out_of_range for a token outside the vocabulary (named with its limit) or an
-  /// output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a number of tokens other
-  /// than step.tokens(), or a cache of other layers than the model's; std::length_error for a slot that would pass the
-  /// cache's or the model's longest sequence; what cache.reserve() throws. If it throws, the cache holds what it held.
+  /// output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a number of tokens
+  /// other than step.tokens(), or a cache of other layers than the model's; std::length_error for a slot that would
+  /// pass the cache's or the model's longest sequence; what cache.reserve() throws. If it throws, the cache holds what
+  /// it held.
   ///
   /// Any thread, but one at a time for a cache and for a workspace.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/load_error.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -48,6 +49,9 @@ class config_fields {
   std::string family() const;
 
   bool has(std::string_view key) const;
+
+  /// The number of values under the key: of a list its length, of anything else 1, of an absent key 0.
+  std::size_t size(std::string_view key) const;
 
   /// The value; where the key is absent, `fallback`; without a fallback, load_error.
   std::int64_t integer(std::string_view key, integer_range range) const;

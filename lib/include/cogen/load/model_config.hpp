@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::load {
@@ -66,6 +67,10 @@ struct model_config {
 /// Hugging Face: both `rope_theta` with `rope_scaling` and `rope_parameters`. GGUF: keys only; what the tensors tell
 /// (biases, tied embeddings, listed frequencies) is added by checkpoint::config().
 model_config read_model_config(const config_fields& fields);
+
+/// The rotary encoding that one object of config.json describes: "rope_parameters.sliding_attention", say, for a family
+/// whose layers differ; "" is the top level alone. `shape` has head_dim and max_positions. Throws load_error.
+rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape);
 
 /// Replaces the end tokens by those of generation_config.json where it names any, as Transformers' generate() does.
 void read_generation_config(const config_fields& fields, model_config& config);

@@ -1,0 +1,44 @@
+#include <cogen/error.hpp>
+
+namespace cogen {
+namespace {
+
+class cogen_category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "cogen"; }
+
+  std::string message(int value) const override {
+    switch (static_cast<error>(value)) {
+      case error::invalid_request:
+        return "the request is invalid";
+      case error::does_not_fit:
+        return "the request does not fit";
+      case error::queue_full:
+        return "the engine holds as many sequences as it may";
+      case error::operation_in_progress:
+        return "another operation of this handle is pending";
+      case error::timed_out:
+        return "nothing came within the time given";
+      case error::bad_logits:
+        return "the model produced logits from which no token can be drawn";
+      case error::callback_threw:
+        return "the request's logits processor threw";
+      case error::engine_stopped:
+        return "the engine was stopped";
+      case error::device_failed:
+        return "a step of the engine failed";
+    }
+    return "unknown error of cogen";
+  }
+};
+
+}  // namespace
+
+const boost::system::error_category& category() noexcept {
+  static const cogen_category instance;
+  return instance;
+}
+
+error_code make_error_code(error value) noexcept { return {static_cast<int>(value), category()}; }
+
+}  // namespace cogen

@@ -1,0 +1,243 @@
+#include "engine/driver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace cogen::detail {
+namespace {
+
+std::string sentence_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+}  // namespace
+
+driver::driver(engine_parts parts, engine_options options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      vocabulary_(parts_.runner->vocabulary()),
+      scheduler_(parts_.limits, std::move(parts_.order)),
+      seed_(std::random_device{}()) {
+  publish();
+}
+
+driver::~driver() = default;
+
+bool driver::mail(std::shared_ptr<participant> from) noexcept {
+  const bool kept = mailbox_.put(std::move(from));
+  wake();
+  return kept;
+}
+
+void driver::request_stop() noexcept {
+  stop_requested_.store(true);
+  wake();
+}
+
+failure driver::error() const {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+engine_stats driver::stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void driver::offload(std::function<void()> job) {
+  if (options_.by_hand)
+    job();
+  else
+    net::post(offloaded_, std::move(job));
+}
+
+bool driver::turn() {
+  if (ended_) return false;
+  run_handlers();
+  read_mail();
+  ring_alarms();
+  gather();
+  launch_next();
+  return deliver_done();
+}
+
+void driver::run() noexcept {
+  while (!stop_requested_.load()) {
+    try {
+      if (!turn()) wait_until(std::nullopt);
+    } catch (...) {
+      if (options_.log) options_.log(fmt::format("a handler threw: {}", sentence_of(std::current_exception())));
+    }
+  }
+  end();
+}
+
+void driver::run_handlers() {
+  queue_->restart();
+  const std::size_t bound = 64 + 8 * members_.size();  // code that posts itself for ever must not hold up the steps
+  for (std::size_t ran = 0; ran < bound && queue_->poll_one() > 0; ++ran)
+    if (queue_->stopped()) queue_->restart();
+}
+
+void driver::read_mail() {
+  while (auto sender = mailbox_.take()) {
+    try {
+      sender->attend();
+    } catch (const std::exception& e) {
+      sender->fail(failure(error::invalid_request, e.what()));
+    }
+  }
+  publish();
+}
+
+void driver::ring_alarms() {
+  if (alarms_.empty()) return;
+  const auto now = parts_.clock->now();
+  while (!alarms_.empty() && alarms_.begin()->first <= now) {
+    auto whom = alarms_.extract(alarms_.begin()).mapped().lock();
+    if (whom) whom->expire(now);
+  }
+}
+
+void driver::gather() {
+  if (!options_.by_hand && options_.gather.count() > 0) {
+    const auto limit = parts_.clock->now() + options_.gather;
+    while (somebody_is_thinking() && parts_.clock->now() < limit && !stop_requested_.load()) {
+      wait_until(limit);
+      read_mail();
+    }
+  }
+  served_.clear();
+}
+
+bool driver::somebody_is_thinking() {
+  return std::any_of(served_.begin(), served_.end(), [](const auto& each) { return each->owner_is_thinking(); });
+}
+
+void driver::launch_next() {
+  if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
+  auto plan = scheduler_.next();
+  if (plan.empty()) return;
+  std::vector<std::shared_ptr<participant>> owners;
+  owners.reserve(plan.rows.size());
+  for (const auto& row : plan.rows) owners.push_back(members_.at(row.sequence));
+  count(plan);
+  auto& step = *in_flight_.emplace_back(
+      std::make_unique<step_in_flight>(std::move(plan), std::move(owners), [this] { wake(); }));
+  try {
+    parts_.runner->launch(step);
+  } catch (...) {
+    step.done(std::current_exception());
+  }
+}
+
+bool driver::deliver_done() {
+  if (in_flight_.empty() || !in_flight_.front()->is_done()) return false;
+  const auto step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  if (step->error())
+    die(step->error());
+  else
+    absorb(*step);
+  publish();
+  return true;
+}
+
+void driver::absorb(step_in_flight& step) {
+  for (const auto& event : scheduler_.absorb(step.plan(), step.results())) {
+    const auto found = members_.find(event.sequence);
+    if (found == members_.end()) continue;
+    const auto member = found->second;
+    row_outcome nothing;
+    auto& outcome = event.row < 0 ? nothing : step.outcomes()[static_cast<std::size_t>(event.row)];
+    try {
+      member->take(event, outcome);
+    } catch (const std::exception& e) {
+      scheduler_.cancel(event.sequence);
+      leave(event.sequence);
+      member->fail(failure(error::device_failed, e.what()));
+    }
+    served_.push_back(member);
+  }
+}
+
+void driver::die(std::exception_ptr why) {
+  const auto sentence = fmt::format("a step failed: {}", sentence_of(why));
+  if (options_.log) options_.log(sentence);
+  {
+    std::lock_guard lock(mutex_);
+    error_ = failure(error::device_failed, sentence);
+  }
+  end();
+  stop_requested_.store(true);
+}
+
+void driver::end() noexcept {
+  if (std::exchange(ended_, true)) return;
+  failure why;
+  {
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = failure(error::engine_stopped, "the engine was stopped");
+    why = error_;
+  }
+  mailbox_.close();
+  while (auto sender = mailbox_.take()) sender->fail(why);
+  parts_.runner.reset();
+  in_flight_.clear();
+  served_.clear();
+  alarms_.clear();
+  for (auto members = std::exchange(members_, {}); auto& [id, member] : members) member->fail(why);
+  try {
+    run_handlers();
+  } catch (...) {
+    if (options_.log) options_.log(fmt::format("a handler threw: {}", sentence_of(std::current_exception())));
+  }
+  queue_->close();
+}
+
+void driver::wait_until(std::optional<clock::time_point> limit) {
+  if (!alarms_.empty() && (!limit || alarms_.begin()->first < *limit)) limit = alarms_.begin()->first;
+  asleep_.store(true);
+  queue_->restart();
+  const bool work =
+      !mailbox_.empty() || stop_requested_.load() || (!in_flight_.empty() && in_flight_.front()->is_done());
+  if (!work && limit)
+    queue_->run_one_until(*limit);
+  else if (!work)
+    queue_->run_one();
+  asleep_.store(false);
+}
+
+void driver::wake() noexcept {
+  if (asleep_.load()) queue_->stop();
+}
+
+void driver::count(const scheduler::plan& plan) {
+  std::lock_guard lock(mutex_);
+  if (plan.rows.empty()) return;
+  ++stats_.steps;
+  stats_.rows += plan.rows.size();
+  for (const auto& row : plan.rows) {
+    stats_.tokens += static_cast<std::uint64_t>(row.count);
+    stats_.sampled += row.wanted == scheduler::output::sample;
+  }
+}
+
+void driver::publish() {
+  std::lock_guard lock(mutex_);
+  stats_.sequences = scheduler_.live();
+  stats_.waiting = scheduler_.waiting();
+  stats_.free_slots = scheduler_.free_slots();
+  stats_.cache_bytes = scheduler_.memory_in_use();
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <cogen/engine.hpp>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "engine/mailbox.hpp"
+#include "engine/step_in_flight.hpp"
+
+namespace cogen::detail {
+
+/// The engine's loop and what it works on. Handles share it, so it lives as long as any of them.
+class driver : public std::enable_shared_from_this<driver> {
+ public:
+  driver(engine_parts parts, engine_options options);
+  ~driver();
+
+  // Any thread.
+
+  /// Has `attend()` called soon. False once the engine has ended: then it never will be.
+  bool mail(std::shared_ptr<participant> from) noexcept;
+  void request_stop() noexcept;
+  async::engine_executor executor() const { return async::engine_executor(queue_); }
+  clock::time_point now() const noexcept { return parts_.clock->now(); }
+  const engine_parts& parts() const noexcept { return parts_; }
+  const engine_options& options() const noexcept { return options_; }
+  int vocabulary() const noexcept { return vocabulary_; }
+  failure error() const;
+  engine_stats stats() const;
+
+  /// A seed for a request that names none: differs from engine to engine and request to request.
+  std::uint64_t fresh_seed() noexcept { return seed_.fetch_add(0x9e3779b97f4a7c15); }
+
+  /// Runs `job` away from the caller and from the steps. By hand: at once.
+  void offload(std::function<void()> job);
+
+  // The thread that drives.
+
+  /// One round: handlers, mail, at most one launch, at most one delivery. True when a step was delivered.
+  bool turn();
+
+  /// Rounds until told to stop, asleep while there is nothing to do; then `end()`.
+  void run() noexcept;
+
+  /// Tells everybody that it is over. Only once.
+  void end() noexcept;
+
+  // For participants, within attend() and take().
+
+  scheduler::scheduler& plans() noexcept { return scheduler_; }
+  bool full() const { return scheduler_.live() >= options_.max_sequences; }
+  void join(scheduler::sequence_id id, std::shared_ptr<participant> member) { members_[id] = std::move(member); }
+  void leave(scheduler::sequence_id id) { members_.erase(id); }
+  void wake_at(clock::time_point time, std::weak_ptr<participant> whom) { alarms_.emplace(time, std::move(whom)); }
+
+ private:
+  void run_handlers();
+  void read_mail();
+  void ring_alarms();
+  void gather();
+  void launch_next();
+  bool deliver_done();
+  void absorb(step_in_flight& step);
+  void die(std::exception_ptr why);
+  void wait_until(std::optional<clock::time_point> limit);
+  void wake() noexcept;
+  bool somebody_is_thinking();
+  void count(const scheduler::plan& plan);
+  void publish();
+
+  engine_parts parts_;
+  const engine_options options_;
+  const int vocabulary_;
+  const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
+  scheduler::scheduler scheduler_;
+  std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>> members_;
+  std::deque<std::unique_ptr<step_in_flight>> in_flight_;
+  std::multimap<clock::time_point, std::weak_ptr<participant>> alarms_;
+  std::vector<std::shared_ptr<participant>> served_;  // by the last step
+  mailbox mailbox_;
+  std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: whoever adds work wakes it
+  std::atomic<bool> stop_requested_ = false;
+  std::atomic<std::uint64_t> seed_;
+  bool ended_ = false;
+  net::thread_pool offloaded_{1};
+  mutable std::mutex mutex_;  // guards the two below
+  failure error_;
+  engine_stats stats_;
+};
+
+}  // namespace cogen::detail

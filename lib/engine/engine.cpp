@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <cogen/engine.hpp>
+#include <thread>
+
+#include "engine/driver.hpp"
+#include "engine/sequence_state.hpp"
+#include "engine/stream_state.hpp"
+
+namespace cogen {
+namespace {
+
+constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized away from the caller
+
+std::size_t bytes_of(const request& what) {
+  if (const auto* text = std::get_if<std::string>(&what.prompt())) return text->size();
+  std::size_t bytes = 0;
+  if (const auto* messages = std::get_if<request::messages>(&what.prompt()))
+    for (const auto& each : *messages) bytes += each.content.size();
+  return bytes;
+}
+
+void check(const engine_options& options) {
+  const auto refuse = [](std::string_view name, auto value, auto least) {
+    throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
+  };
+  if (options.gather.count() < 0) refuse("gather", options.gather.count(), 0);
+  if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
+}
+
+}  // namespace
+
+class engine::engine_thread {
+ public:
+  explicit engine_thread(const std::shared_ptr<detail::driver>& driver)
+      : driver_(driver), thread_([driver] { driver->run(); }) {}
+
+  ~engine_thread() {
+    driver_->request_stop();
+    if (thread_.get_id() == std::this_thread::get_id())
+      thread_.detach();
+    else
+      thread_.join();
+  }
+
+ private:
+  std::shared_ptr<detail::driver> driver_;
+  std::thread thread_;
+};
+
+engine::engine(engine_parts parts, engine_options options) {
+  check(options);
+  const bool by_hand = options.by_hand;
+  driver_ = std::make_shared<detail::driver>(std::move(parts), std::move(options));
+  if (!by_hand) thread_ = std::make_unique<engine_thread>(driver_);
+}
+
+engine::engine(engine&&) noexcept = default;
+
+engine& engine::operator=(engine&& other) noexcept {
+  const engine ended(std::move(*this));
+  driver_ = std::move(other.driver_);
+  thread_ = std::move(other.thread_);
+  return *this;
+}
+
+engine::~engine() {
+  if (!driver_) return;
+  if (!thread_) driver_->end();
+  thread_.reset();
+}
+
+token_stream engine::generate(request what) {
+  const bool is_long = bytes_of(what) > long_prompt;
+  auto state = std::make_shared<detail::stream_state>(driver_, std::move(what));
+  if (is_long)
+    driver_->offload([state] { state->begin(); });
+  else
+    state->begin();
+  return token_stream(std::move(state));
+}
+
+sequence engine::open(int max_length) {
+  const int limit = driver_->parts().limits.max_length;
+  if (max_length < 0 || max_length > limit)
+    throw std::invalid_argument(
+        fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
+  return sequence(std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length));
+}
+
+engine::executor_type engine::get_executor() const { return driver_->executor(); }
+
+bool engine::run_step() { return driver_->turn(); }
+
+void engine::stop() noexcept {
+  driver_->request_stop();
+  if (!thread_) driver_->end();
+}
+
+failure engine::error() const { return driver_->error(); }
+
+engine_stats engine::stats() const { return driver_->stats(); }
+
+}  // namespace cogen

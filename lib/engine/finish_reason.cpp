@@ -1,0 +1,21 @@
+#include <cogen/piece.hpp>
+
+namespace cogen {
+
+std::string_view to_string(finish_reason reason) noexcept {
+  switch (reason) {
+    case finish_reason::end:
+      return "end";
+    case finish_reason::stop_string:
+      return "stop_string";
+    case finish_reason::length:
+      return "length";
+    case finish_reason::stopped:
+      return "stopped";
+    case finish_reason::failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+}  // namespace cogen

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "engine/participant.hpp"
+
+namespace cogen::detail {
+
+/// Participants that have something to say, first come first. Putting one in neither allocates nor throws, so handles
+/// can be destroyed and cancelled anywhere.
+class mailbox {
+ public:
+  /// False once closed; then nothing was kept.
+  bool put(std::shared_ptr<participant> from) noexcept {
+    std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    if (from->mailed_) return true;
+    from->mailed_ = true;
+    auto& place = last_ ? last_->next_ : first_;
+    last_ = from.get();
+    place = std::move(from);
+    return true;
+  }
+
+  /// The one that has waited longest, or null.
+  std::shared_ptr<participant> take() noexcept {
+    std::lock_guard lock(mutex_);
+    auto taken = std::move(first_);
+    if (!taken) return nullptr;
+    first_ = std::move(taken->next_);
+    taken->next_ = nullptr;
+    taken->mailed_ = false;
+    if (!first_) last_ = nullptr;
+    return taken;
+  }
+
+  bool empty() const noexcept {
+    std::lock_guard lock(mutex_);
+    return !first_;
+  }
+
+  void close() noexcept {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<participant> first_;
+  participant* last_ = nullptr;
+  bool closed_ = false;
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cogen/engine.hpp>
+#include <cogen/model.hpp>
+
+#include "engine/model_runner.hpp"
+
+namespace cogen {
+namespace {
+
+std::int64_t machine_memory() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+/// The model's own format for keys and values. Quantised weights say nothing of it; float16 keeps three more bits than
+/// bfloat16 does.
+cache::scalar cache_type_of(const model& model) {
+  if (model.weight_type() == "f32") return cache::scalar::f32;
+  if (model.weight_type() == "bf16") return cache::scalar::bf16;
+  return cache::scalar::f16;
+}
+
+int length_limit(const model& model, const engine_options& options) {
+  const int positions = static_cast<int>(model.config().max_positions);
+  if (options.max_length < 0 || options.max_length > positions)
+    throw std::invalid_argument(
+        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
+  return options.max_length == 0 ? positions : options.max_length;
+}
+
+engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
+  if (!model) throw std::invalid_argument("engine: the model is null");
+  cache::options kept;
+  kept.type = options.cache_type.value_or(cache_type_of(*model));
+  kept.slots = options.slots;
+  kept.max_length = length_limit(*model, options);
+
+  auto runner = std::make_unique<detail::model_runner>(model, kept, options.threads);
+  const auto terms = runner->cache().footprint_terms();
+  engine_parts parts;
+  parts.runner = std::move(runner);
+  parts.limits.slots = options.slots;
+  parts.limits.max_length = kept.max_length;
+  parts.limits.step_tokens = options.step_tokens;
+  parts.limits.memory_bytes = options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
+  parts.limits.usage = {terms.fixed, terms.per_block, terms.block};
+  if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
+  if (model->chat()) parts.chat = {model, model->chat()};
+  if (model->has_tokenizer()) {
+    const auto ends = model->tokenizer().eos();
+    parts.end_tokens.assign(ends.begin(), ends.end());
+  }
+  return parts;
+}
+
+}  // namespace
+
+engine::engine(std::shared_ptr<const model> model, engine_options options)
+    : engine(parts_of(model, options), std::move(options)) {}
+
+}  // namespace cogen

@@ -1,0 +1,66 @@
+#include "engine/model_runner.hpp"
+
+namespace cogen::detail {
+
+model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options, int threads)
+    : model_(std::move(model)), cache_(model_->make_cache(options)), workspace_(threads) {}
+
+void model_runner::launch(step_run& step) {
+  const auto& plan = step.plan();
+  prepare_slots(plan);
+  if (!plan.rows.empty()) {
+    const auto rows = collect(plan);
+    auto scores = model_->forward({rows, tokens_, outputs_}, cache_, workspace_);
+    hand_out(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+  }
+  step.done();
+}
+
+void model_runner::prepare_slots(const scheduler::plan& plan) {
+  for (const int slot : plan.clears) cache_.clear(slot);
+  for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
+  for (const auto& each : plan.adoptions) cache_.adopt(each.slot, each.of, each.length);
+  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.begin, each.end);
+}
+
+cache::step model_runner::collect(const scheduler::plan& plan) {
+  tokens_.clear();
+  outputs_.clear();
+  std::vector<cache::step_row> rows;
+  rows.reserve(plan.rows.size());
+  for (const auto& row : plan.rows) {
+    rows.push_back({row.slot, row.count});
+    const int first = static_cast<int>(tokens_.size());
+    tokens_.insert(tokens_.end(), row.tokens.begin(), row.tokens.end());
+    const int last = first + row.count - 1;
+    if (row.wanted == scheduler::output::all_logits)
+      for (int i = first; i < last; ++i) outputs_.push_back(i);
+    if (row.wanted != scheduler::output::nothing) outputs_.push_back(last);
+  }
+  return cache::step(std::move(rows));
+}
+
+void model_runner::hand_out(step_run& step, float* scores) {
+  const auto width = static_cast<std::size_t>(vocabulary());
+  const auto& rows = step.plan().rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& outcome = step.outcomes()[i];
+    switch (rows[i].wanted) {
+      case scheduler::output::nothing:
+        continue;
+      case scheduler::output::sample:
+        outcome = step.drawer_of(static_cast<int>(i)).draw({scores, width});
+        scores += width;
+        continue;
+      case scheduler::output::last_logits:
+      case scheduler::output::all_logits: {
+        const auto count =
+            rows[i].wanted == scheduler::output::all_logits ? static_cast<std::size_t>(rows[i].count) : 1;
+        outcome.scores = logits(std::vector<float>(scores, scores + count * width), vocabulary());
+        scores += count * width;
+      }
+    }
+  }
+}
+
+}  // namespace cogen::detail

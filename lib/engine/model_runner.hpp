@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cogen/model.hpp>
+#include <cogen/runner.hpp>
+#include <memory>
+#include <vector>
+
+namespace cogen::detail {
+
+/// Runs plans on a model and its cache, on the thread that launches them: a step has ended when `launch()` returns.
+class model_runner final : public runner {
+ public:
+  model_runner(std::shared_ptr<const model> model, const cache::options& options, int threads);
+
+  int vocabulary() const override { return model_->config().vocabulary; }
+  void launch(step_run& step) override;
+
+  const cache::cache& cache() const { return cache_; }
+
+ private:
+  void prepare_slots(const scheduler::plan& plan);
+  cache::step collect(const scheduler::plan& plan);
+  void hand_out(step_run& step, float* scores);
+
+  const std::shared_ptr<const model> model_;
+  cache::cache cache_;
+  workspace workspace_;
+  std::vector<token> tokens_;
+  std::vector<int> outputs_;
+};
+
+}  // namespace cogen::detail

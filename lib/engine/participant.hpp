@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cogen/async/pending_operations.hpp>
+#include <cogen/clock.hpp>
+#include <cogen/runner.hpp>
+#include <cogen/scheduler/plan.hpp>
+#include <memory>
+#include <mutex>
+
+namespace cogen::detail {
+
+class driver;
+
+/// A sequence as the engine's thread sees it: the other end of a handle.
+///
+/// Its handle leaves word under the participant's own lock and puts it into the driver's mailbox; the driver then calls
+/// `attend()`. All virtual members here are called by the thread that drives the engine, one at a time.
+class participant : public drawer, public std::enable_shared_from_this<participant> {
+ public:
+  explicit participant(std::shared_ptr<driver> engine) : engine_(std::move(engine)) {}
+
+  /// Carries out what the handle has asked for since the last time.
+  virtual void attend() = 0;
+
+  /// A row of this sequence has come to something.
+  virtual void take(const scheduler::event& event, row_outcome& outcome) = 0;
+
+  /// The time asked for with `driver::wake_at()` has come.
+  virtual void expire(clock::time_point now) = 0;
+
+  /// The sequence is over: the engine has ended, or this sequence could not be served.
+  virtual void fail(const failure& why) noexcept = 0;
+
+  /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
+  virtual bool owner_is_thinking() const = 0;
+
+  /// Posts what could not be posted before for want of memory.
+  void post_again() noexcept;
+
+ protected:
+  /// Completes `operation`; where memory is short its handler is posted in a later round.
+  template <class Operation, class Result>
+  void complete(std::shared_ptr<Operation> operation, error_code code, Result result) noexcept {
+    if (!operation->complete(code, std::move(result))) keep_unposted(std::move(operation));
+  }
+
+  const std::shared_ptr<driver> engine_;
+
+ private:
+  friend class mailbox;
+
+  void keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept;
+
+  std::shared_ptr<participant> next_;
+  bool mailed_ = false;
+  std::mutex unposted_mutex_;
+  std::shared_ptr<async::pending_operation> unposted_;
+};
+
+}  // namespace cogen::detail

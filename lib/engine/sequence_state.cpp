@@ -1,0 +1,293 @@
+#include "engine/sequence_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/system/system_error.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/draw_outcome.hpp"
+#include "engine/driver.hpp"
+
+namespace cogen::detail {
+
+sequence_state::sequence_state(std::shared_ptr<driver> engine, int max_length)
+    : participant(std::move(engine)), max_length_(max_length), random_(engine_->fresh_seed()) {}
+
+// What the handle asks for
+
+async::engine_executor sequence_state::executor() const { return engine_->executor(); }
+
+void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens,
+                                   logits_of which) {
+  locked lock(*this);
+  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), logits());
+  if (auto wrong = problem(tokens, 0)) {
+    failure_ = std::move(*wrong);
+    return complete(wait, failure_.code(), logits());
+  }
+  forward_ = std::move(wait);
+  fed_ = tokens;
+  give(run_order{
+      std::move(tokens), which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits, {}});
+  lock.unlock();
+  want_attention();
+}
+
+void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) {
+  locked lock(*this);
+  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), token_choice());
+  auto wrong = problem(tokens, 1);
+  if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
+    wrong = failure(error::invalid_request, *sentence);
+  if (wrong) {
+    failure_ = std::move(*wrong);
+    return complete(wait, failure_.code(), token_choice());
+  }
+  decode_ = std::move(wait);
+  fed_ = tokens;
+  give(run_order{std::move(tokens), scheduler::output::sample,
+                 sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
+  lock.unlock();
+  want_attention();
+}
+
+void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
+  {
+    const locked lock(*this);
+    if (forward_.get() != &wait) return;
+    withdraw();
+    complete(std::exchange(forward_, nullptr), net::error::operation_aborted, logits());
+  }
+  engine_->mail(shared_from_this());
+}
+
+void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
+  {
+    const locked lock(*this);
+    if (decode_.get() != &wait) return;
+    withdraw();
+    complete(std::exchange(decode_, nullptr), net::error::operation_aborted, token_choice());
+  }
+  engine_->mail(shared_from_this());
+}
+
+std::shared_ptr<sequence_face> sequence_state::fork() {
+  auto child = std::make_shared<sequence_state>(engine_, max_length_);
+  {
+    const locked lock(*this);
+    if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
+    child->held_ = held_;
+    give(fork_order{child});
+  }
+  want_attention();
+  return child;
+}
+
+void sequence_state::truncate(int length) {
+  {
+    const locked lock(*this);
+    if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "truncate()");
+    if (length < 0 || length > static_cast<int>(held_.size()))
+      throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_.size(), length));
+    give(truncate_order{length});
+    held_.resize(static_cast<std::size_t>(length));
+  }
+  want_attention();
+}
+
+std::vector<token> sequence_state::tokens() const {
+  std::lock_guard lock(mutex_);
+  return held_;
+}
+
+failure sequence_state::error() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void sequence_state::abort() noexcept {
+  {
+    const locked lock(*this);
+    aborted_ = true;
+    complete_waiter(net::error::operation_aborted);
+  }
+  engine_->mail(shared_from_this());
+}
+
+void sequence_state::want_attention() {
+  if (!engine_->mail(shared_from_this())) fail(engine_->error());
+}
+
+// Under the lock
+
+bool sequence_state::busy() {
+  if ((forward_ && forward_->dropped()) || (decode_ && decode_->dropped())) {
+    forward_.reset();
+    decode_.reset();
+    withdraw();
+  }
+  return forward_ || decode_;
+}
+
+std::optional<failure> sequence_state::problem(const std::vector<token>& fed, int drawn) const {
+  if (ended_) return failure_;
+  for (const token id : fed)
+    if (id < 0 || id >= engine_->vocabulary())
+      return failure(error::invalid_request,
+                     fmt::format("token {} does not exist; the vocabulary ends at {}", id, engine_->vocabulary() - 1));
+  if (fed.empty() && held_.empty())
+    return failure(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
+  const auto length = static_cast<int>(held_.size() + fed.size()) + drawn;
+  if (length > max_length_)
+    return failure(error::does_not_fit,
+                   fmt::format("the sequence would hold {} tokens; it holds {} at most", length, max_length_));
+  return std::nullopt;
+}
+
+void sequence_state::give(order what) {
+  thinking_ = false;
+  orders_.push_back(std::move(what));
+}
+
+void sequence_state::withdraw() noexcept {
+  if (!orders_.empty() && std::holds_alternative<run_order>(orders_.back()))
+    orders_.pop_back();
+  else
+    undo_ = true;
+  fed_.clear();
+}
+
+void sequence_state::complete_waiter(error_code code) {
+  if (forward_) complete(std::exchange(forward_, nullptr), code, logits());
+  if (decode_) complete(std::exchange(decode_, nullptr), code, token_choice());
+}
+
+// What the engine's thread does
+
+void sequence_state::attend() {
+  post_again();
+  locked lock(*this);
+  if (aborted_) {
+    ended_ = true;
+    lock.unlock();
+    return leave();
+  }
+  if (ended_) return;
+  const bool undoes = std::exchange(undo_, false);
+  auto orders = std::exchange(orders_, {});
+  lock.unlock();
+  if (undoes) undo();
+  for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
+}
+
+void sequence_state::undo() {
+  std::size_t length;
+  {
+    std::lock_guard lock(mutex_);
+    length = held_.size();
+  }
+  history_.truncate(length);
+  gathered_ = logits();
+  if (!id_) return;
+  engine_->plans().abandon(*id_);
+  if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
+}
+
+void sequence_state::carry_out(run_order& what) try {
+  if (!id_) {
+    if (engine_->full())
+      return end_run(failure(error::queue_full, fmt::format("the engine holds {} sequences, as many as it may",
+                                                            engine_->options().max_sequences)));
+    scheduler::sequence_options options;
+    options.max_length = max_length_;
+    id_ = engine_->plans().submit(options);
+    engine_->join(*id_, shared_from_this());
+  }
+  engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
+  history_.append_given(what.fed);
+  sampler_ = std::move(what.drawn_by);
+} catch (const std::length_error& e) {
+  end_run(failure(error::does_not_fit, e.what()));
+}
+
+void sequence_state::carry_out(truncate_order& what) {
+  ++truncations_;
+  history_.truncate(static_cast<std::size_t>(what.length));
+  if (id_) engine_->plans().truncate(*id_, what.length);
+}
+
+void sequence_state::carry_out(fork_order& what) {
+  auto& child = *what.child;
+  child.history_ = history_;
+  child.random_ = random_.fork();
+  if (!id_) return;
+  child.id_ = engine_->plans().fork(*id_);
+  engine_->join(*child.id_, what.child);
+}
+
+void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
+  switch (event.what) {
+    case scheduler::event::kind::finished:
+      if (event.reason == scheduler::finish::failed) end_run(outcome.error);
+      return;
+    case scheduler::event::kind::logits: {
+      gathered_.append(outcome.scores);
+      if (!event.last) return;
+      auto result = std::exchange(gathered_, logits());
+      const locked lock(*this);
+      if (!forward_ || undo_) return;
+      held_.insert(held_.end(), fed_.begin(), fed_.end());
+      thinking_ = true;
+      return complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
+    }
+    case scheduler::event::kind::token: {
+      const locked lock(*this);
+      if (!decode_ || undo_) return;
+      history_.append_generated(outcome.chosen.id);
+      held_.insert(held_.end(), fed_.begin(), fed_.end());
+      held_.push_back(outcome.chosen.id);
+      thinking_ = true;
+      return complete(std::exchange(decode_, nullptr), error_code(), std::move(outcome.chosen));
+    }
+  }
+}
+
+void sequence_state::end_run(failure why) {
+  undo();
+  const locked lock(*this);
+  if (undo_) return;
+  failure_ = std::move(why);
+  fed_.clear();
+  complete_waiter(failure_.code());
+}
+
+void sequence_state::leave() {
+  if (!id_) return;
+  engine_->plans().cancel(*id_);
+  engine_->leave(*id_);
+  id_.reset();
+}
+
+void sequence_state::fail(const failure& why) noexcept {
+  const locked lock(*this);
+  if (ended_) return;
+  ended_ = true;
+  thinking_ = false;
+  failure_ = why;
+  complete_waiter(why.code());
+}
+
+bool sequence_state::owner_is_thinking() const {
+  std::lock_guard lock(mutex_);
+  return thinking_ && !aborted_;
+}
+
+row_outcome sequence_state::draw(std::span<float> scores) noexcept {
+  const auto position = static_cast<std::uint32_t>(history_.length());
+  const auto seed = sampler_->parameters().seed().value_or(random_.seed());
+  return draw_outcome(*sampler_, scores, history_, {seed, random_.branch(), position, truncations_});
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cogen/sequence.hpp>
+#include <variant>
+#include <vector>
+
+#include "engine/participant.hpp"
+#include "sampling/random_stream.hpp"
+#include "sampling/sampler.hpp"
+
+namespace cogen::detail {
+
+/// A sequence under its owner's control. The handle keeps the tokens held, and a list of orders that the engine's
+/// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
+class sequence_state final : public participant, public sequence_face {
+ public:
+  sequence_state(std::shared_ptr<driver> engine, int max_length);
+
+  async::engine_executor executor() const override;
+  void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
+  void cancel_forward(const forward_operation& wait) noexcept override;
+  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) override;
+  void cancel_decode(const decode_operation& wait) noexcept override;
+  std::shared_ptr<sequence_face> fork() override;
+  void truncate(int length) override;
+  std::vector<token> tokens() const override;
+  failure error() const override;
+  void abort() noexcept override;
+
+  void attend() override;
+  void take(const scheduler::event& event, row_outcome& outcome) override;
+  void expire(clock::time_point) override {}
+  void fail(const failure& why) noexcept override;
+  bool owner_is_thinking() const override;
+  row_outcome draw(std::span<float> scores) noexcept override;
+
+ private:
+  struct run_order {
+    std::vector<token> fed;
+    scheduler::output wanted;
+    std::optional<cogen::sampler> drawn_by;
+  };
+  struct truncate_order {
+    int length;
+  };
+  struct fork_order {
+    std::shared_ptr<sequence_state> child;
+  };
+  using order = std::variant<run_order, truncate_order, fork_order>;
+
+  /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
+  /// the very handle of this sequence.
+  class locked {
+   public:
+    explicit locked(const sequence_state& state)
+        : lock_(state.mutex_), forward_(state.forward_), decode_(state.decode_) {}
+    ~locked() {
+      if (lock_) lock_.unlock();
+    }
+    void unlock() { lock_.unlock(); }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    std::shared_ptr<forward_operation> forward_;
+    std::shared_ptr<decode_operation> decode_;
+  };
+
+  bool busy();
+  std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
+  void give(order what);
+  void withdraw() noexcept;
+  void want_attention();
+  void undo();
+  void carry_out(run_order& what);
+  void carry_out(truncate_order& what);
+  void carry_out(fork_order& what);
+  void leave();
+  void end_run(failure why);
+  void complete_waiter(error_code code);
+
+  const int max_length_;
+
+  // The engine's thread alone.
+  std::optional<scheduler::sequence_id> id_;
+  token_history history_;
+  random_stream random_;
+  std::uint32_t truncations_ = 0;
+  std::optional<sampler> sampler_;  // of the decode that runs
+  logits gathered_;                 // of the forward that runs
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::vector<token> held_;   // without those of a pending operation
+  std::vector<token> fed_;    // by the pending operation
+  std::vector<order> orders_;
+  std::shared_ptr<forward_operation> forward_;
+  std::shared_ptr<decode_operation> decode_;
+  bool undo_ = false;  // a cancelled operation had begun
+  bool aborted_ = false;
+  bool ended_ = false;
+  bool thinking_ = false;  // holds a result and has not asked for more
+  failure failure_;
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cogen/request.hpp>
+#include <cogen/token_stream.hpp>
+#include <deque>
+
+#include "engine/participant.hpp"
+#include "engine/text_cutter.hpp"
+#include "sampling/random_stream.hpp"
+#include "sampling/sampler.hpp"
+
+namespace cogen::detail {
+
+/// A generation: a sequence that runs freely, at most `lookahead` tokens ahead of its reader.
+///
+/// Credits keep it there. It begins with `lookahead` of them, spends one for each token, and is given one back for each
+/// piece that is read; a token that made no piece (half a character, the beginning of a stop string) is given back at
+/// once. With lookahead 0 it is given one when a reader asks and nothing is there.
+class stream_state final : public participant, public stream_face {
+ public:
+  stream_state(std::shared_ptr<driver> engine, request what);
+
+  /// Tokenizes and checks the request, and hands it to the engine. Any thread, once.
+  void begin() noexcept;
+
+  async::engine_executor executor() const override;
+  void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) override;
+  void cancel_next(const next_operation& wait) noexcept override;
+  void start_complete(std::shared_ptr<complete_operation> wait) override;
+  void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept override;
+  void stop() noexcept override;
+  void abort() noexcept override;
+  bool ended() const override;
+  finish_reason reason() const override;
+  cogen::usage usage() const override;
+  failure error() const override;
+
+  void attend() override;
+  void take(const scheduler::event& event, row_outcome& outcome) override;
+  void expire(clock::time_point now) override;
+  void fail(const failure& why) noexcept override;
+  bool owner_is_thinking() const override;
+  row_outcome draw(std::span<float> scores) noexcept override;
+
+ private:
+  void prepare();
+  std::vector<token> prompt_tokens() const;
+  void check() const;
+  void submit();
+  void leave();
+  void take_token(token_choice chosen, bool is_end);
+  void finish(finish_reason reason, failure why = {});
+  void push_piece(std::string text);
+  piece read_piece();
+  completion gather_completion();
+  void serve_waiters();
+  void want_attention();
+  bool busy();
+  void ask();
+  int lookahead() const { return request_.lookahead(); }
+
+  const request request_;
+  const clock::time_point opened_;
+
+  // Set by begin(), then the engine's thread alone.
+  std::vector<token> end_tokens_;
+  std::optional<sampler> sampler_;
+  std::optional<text_cutter> cutter_;
+  std::optional<scheduler::sequence_id> id_;
+  token_history history_;
+  random_stream random_;
+  std::vector<token_choice> uncut_;  // tokens that have made no piece yet
+
+  /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
+  /// the very handle of this stream.
+  class locked {
+   public:
+    explicit locked(const stream_state& state) : lock_(state.mutex_), next_(state.next_), whole_(state.whole_) {}
+    ~locked() {
+      if (lock_) lock_.unlock();
+    }
+    void unlock() { lock_.unlock(); }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    std::shared_ptr<next_operation> next_;
+    std::shared_ptr<complete_operation> whole_;
+  };
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::deque<piece> ready_;
+  int credited_ = 0;  // pieces at the front of ready_ for which credit was given already
+  int owed_ = 0;      // credits the reader has earned and the engine has not given yet
+  std::shared_ptr<next_operation> next_;
+  std::optional<clock::time_point> next_limit_;
+  std::shared_ptr<complete_operation> whole_;
+  bool submitted_ = false;
+  bool stop_asked_ = false;
+  bool aborted_ = false;
+  bool ended_ = false;
+  bool asked_ = false;     // lookahead 0: a credit was given for which no piece has come yet
+  bool thinking_ = false;  // lookahead 0: holds a piece and has not asked for the next
+  finish_reason reason_ = finish_reason::stopped;
+  failure failure_;
+  cogen::usage usage_;
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <cogen/async/pending_operations.hpp>
+#include <cogen/error.hpp>
+#include <optional>
+#include <utility>
+
+namespace cogen::async {
+
+/// One wait of one handler for `void(error_code, T)`, completed at most once, from any thread.
+///
+/// The handler runs on its associated executor as if by post, never inside the call that completes it. Work is held on
+/// that executor while the wait lasts. When the executor's context is destroyed first, the handler is destroyed
+/// uncalled.
+///
+/// States: waiting -> posted (complete() took the result) -> called; waiting or posted -> dropped (the context went).
+template <class T>
+class operation final : public pending_operation, public std::enable_shared_from_this<operation<T>> {
+ public:
+  using signature = void(error_code, T);
+
+  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal.
+  template <class Handler, class Cancel>
+  static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel) {
+    auto slot = net::get_associated_cancellation_slot(handler);
+    auto made = std::make_shared<operation>(net::any_io_executor(net::get_associated_executor(handler, fallback)),
+                                            net::any_completion_handler<signature>(std::move(handler)));
+    made->entry_ = made->registry_->add(made);
+    if (slot.is_connected()) {
+      slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
+        if (auto self = weak.lock()) cancel(type, self);
+      });
+      made->slot_ = slot;
+    }
+    return made;
+  }
+
+  operation(const net::any_io_executor& executor, net::any_completion_handler<signature> handler)
+      : registry_(pending_operations_of(executor)),
+        wait_(std::in_place, net::prefer(executor, net::execution::outstanding_work.tracked), std::move(handler)) {}
+
+  operation(const operation&) = delete;
+  operation& operator=(const operation&) = delete;
+  ~operation() override {
+    if (entry_) registry_->remove(*entry_);
+  }
+
+  /// Takes the result and posts the handler. Returns false where that could not be done for want of memory: then
+  /// `post_again()` later.
+  bool complete(error_code code, T value) noexcept {
+    result_.emplace(code, std::move(value));
+    return post_again();
+  }
+
+  bool post_again() noexcept override try {
+    registry_->while_alive([this] {
+      if (wait_) net::post(wait_->executor, [self = this->shared_from_this()] { self->call(); });
+    });
+    return true;
+  } catch (...) {
+    return false;
+  }
+
+  /// True when the handler's context has gone: nobody waits any more.
+  bool dropped() const noexcept { return dropped_.load(); }
+
+  void drop() noexcept override {
+    dropped_.store(true);
+    slot_.reset();
+    auto gone = std::move(wait_);
+    wait_.reset();
+  }
+
+ private:
+  struct wait {
+    wait(net::any_io_executor e, net::any_completion_handler<signature> h)
+        : executor(std::move(e)), handler(std::move(h)) {}
+
+    net::any_io_executor executor;
+    net::any_completion_handler<signature> handler;
+  };
+
+  void call() {
+    if (slot_) slot_->clear();
+    auto wait = std::move(*wait_);
+    wait_.reset();
+    auto [code, value] = std::move(*result_);
+    std::move(wait.handler)(code, std::move(value));
+  }
+
+  std::shared_ptr<pending_operations> registry_;
+  std::optional<pending_operations::entry> entry_;
+  std::optional<net::cancellation_slot> slot_;
+  std::optional<wait> wait_;
+  std::optional<std::pair<error_code, T>> result_;
+  std::atomic<bool> dropped_ = false;
+};
+
+}  // namespace cogen::async

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cogen/async/engine_executor.hpp>
+#include <cogen/clock.hpp>
+#include <cogen/engine_options.hpp>
+#include <cogen/error.hpp>
+#include <cogen/request.hpp>
+#include <cogen/runner.hpp>
+#include <cogen/scheduler/scheduler.hpp>
+#include <cogen/sequence.hpp>
+#include <cogen/text/tokenizer.hpp>
+#include <cogen/token_stream.hpp>
+#include <memory>
+
+namespace cogen {
+
+class model;
+
+namespace detail {
+class driver;
+}
+
+/// What an engine is put together from. `engine(model, options)` fills it in; tests, simulations and own back ends
+/// bring their own.
+struct engine_parts {
+  std::unique_ptr<cogen::runner> runner;
+  scheduler::limits limits;
+  std::unique_ptr<scheduler::order> order = scheduler::first_come();
+  std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
+  std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
+  std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
+  std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
+};
+
+/// Runs every request it is given in one continuously refilled batch.
+///
+/// Owns the caches, the scheduler and one thread (none with `options.by_hand`). Members may be called from any thread.
+/// The destructor ends everything: each pending operation completes with error::engine_stopped, and the thread is
+/// joined; called on that very thread, it marks the end and the thread finishes by itself. Streams, sequences and
+/// executors may outlive the engine.
+class engine {
+ public:
+  using executor_type = async::engine_executor;
+
+  /// Throws std::invalid_argument when an option makes no sense for this model, naming option, value and limit.
+  explicit engine(std::shared_ptr<const model> model, engine_options options = {});
+  explicit engine(engine_parts parts, engine_options options = {});
+  engine(engine&&) noexcept;
+  engine& operator=(engine&&) noexcept;
+  ~engine();
+
+  /// Begins a generation and returns at once. What is wrong with the request is told by the stream: its first `next()`
+  /// fails with error::invalid_request, does_not_fit or queue_full, and `error()` says why.
+  token_stream generate(request what);
+
+  /// A sequence that holds nothing yet. `max_length`: the tokens it may come to hold, for which memory is set aside
+  /// when it first runs; 0 for the engine's limit.
+  sequence open(int max_length = 0);
+
+  /// Work given to this executor runs between decode steps on the engine's thread; coroutines spawned there are resumed
+  /// with no hop between threads. They must not block.
+  executor_type get_executor() const;
+
+  /// With `options.by_hand`: runs the handlers already queued, then one step if there is one to run. Returns whether
+  /// there was. Exceptions out of those handlers pass through. One thread at a time.
+  bool run_step();
+
+  /// Ends everything as the destructor does, without waiting for it.
+  void stop() noexcept;
+
+  /// Why the engine is dead: error::engine_stopped after `stop()`, error::device_failed after a step failed; else
+  /// empty.
+  failure error() const;
+
+  engine_stats stats() const;
+
+ private:
+  std::shared_ptr<detail::driver> driver_;
+  class engine_thread;
+  std::unique_ptr<engine_thread> thread_;
+};
+
+}  // namespace cogen

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cogen/cache/view.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+namespace cogen {
+
+/// How an engine works. Every default suits a server that has the machine to itself.
+struct engine_options {
+  /// Sequences that run, or rest with their cache in place, at the same time. Further ones wait their turn.
+  int slots = 16;
+
+  /// Tokens one sequence may hold, prompt included. 0: as many positions as the model was made for.
+  int max_length = 0;
+
+  /// Tokens of one step: one for each running sequence, then prompts in chunks up to this many in all. Smaller keeps
+  /// the gap between two tokens of a running stream short, larger reads prompts faster.
+  int step_tokens = 128;
+
+  /// Bytes that caches may take; a sequence whose whole length does not fit now waits. 0: half of the machine's memory.
+  std::int64_t cache_bytes = 0;
+
+  /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised.
+  std::optional<cache::scalar> cache_type;
+
+  /// Sequences the engine takes in before it answers error::queue_full.
+  int max_sequences = 4096;
+
+  /// How long a step waits for owners who were given a result in the last step and are about to ask for more, so that
+  /// loops under strict control share one batch. 0: never.
+  std::chrono::microseconds gather{100};
+
+  /// Threads that compute, the engine's own among them. 0: as many as the process may use.
+  int threads = 0;
+
+  /// True: the engine has no thread of its own, and steps when its owner calls `run_step()`.
+  bool by_hand = false;
+
+  /// Told, on the engine's thread, what nobody else can be told: an exception out of a handler run on its executor, the
+  /// death of the device. Silent by default. Must not throw.
+  std::function<void(std::string_view)> log;
+};
+
+/// What an engine has done since it began, and holds now.
+struct engine_stats {
+  std::uint64_t steps = 0;    ///< forward passes
+  std::uint64_t rows = 0;     ///< sequences served, over all steps: rows / steps is the mean batch
+  std::uint64_t tokens = 0;   ///< tokens run, those of prompts included
+  std::uint64_t sampled = 0;  ///< tokens drawn
+  int sequences = 0;          ///< taken in and not gone
+  int waiting = 0;            ///< of those, how many want a slot and have none
+  int free_slots = 0;
+  std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
+};
+
+}  // namespace cogen

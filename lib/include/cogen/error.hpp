@@ -1,0 +1,49 @@
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <string>
+#include <type_traits>
+
+namespace cogen {
+
+using boost::system::error_code;
+
+/// What can go wrong with one request. The sentence that explains a particular failure, with the thing, the value and
+/// the limit, is in `failure::message`.
+enum class error {
+  invalid_request = 1,    ///< a parameter makes no sense, or names something the model does not have
+  does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
+  queue_full,             ///< the engine holds as many sequences as it may
+  operation_in_progress,  ///< a second operation was started on a handle while one was pending
+  timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
+  bad_logits,             ///< the model produced nothing a token could be drawn from
+  callback_threw,         ///< the request's own logits processor threw
+  engine_stopped,         ///< the engine was stopped or destroyed
+  device_failed,          ///< a step failed as a whole; the engine is dead
+};
+
+/// The category of `error`: "cogen".
+const boost::system::error_category& category() noexcept;
+
+error_code make_error_code(error value) noexcept;
+
+/// Why a stream or sequence ended badly: empty code and message while nothing has gone wrong.
+class failure {
+ public:
+  failure() = default;
+  failure(error_code code, std::string message) : code_(code), message_(std::move(message)) {}
+  failure(error code, std::string message) : failure(make_error_code(code), std::move(message)) {}
+
+  explicit operator bool() const noexcept { return code_.failed(); }
+  const error_code& code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  error_code code_;
+  std::string message_;
+};
+
+}  // namespace cogen
+
+template <>
+struct boost::system::is_error_code_enum<cogen::error> : std::true_type {};

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace cogen {
+
+/// Scores over the vocabulary after one or more tokens: [rows, vocabulary] float32, not normalised. Cheap to move.
+class logits {
+ public:
+  logits() = default;
+  logits(std::vector<float> values, int vocabulary) : values_(std::move(values)), vocabulary_(vocabulary) {}
+
+  int vocabulary() const noexcept { return vocabulary_; }
+  int rows() const noexcept { return vocabulary_ == 0 ? 0 : static_cast<int>(values_.size()) / vocabulary_; }
+
+  /// The scores after the row-th token that was fed. `row` in [0, rows()).
+  std::span<const float> operator[](int row) const {
+    return std::span(values_).subspan(static_cast<std::size_t>(row) * static_cast<std::size_t>(vocabulary_),
+                                      static_cast<std::size_t>(vocabulary_));
+  }
+
+  /// The scores after the last token: those of the token to come.
+  std::span<const float> last() const { return (*this)[rows() - 1]; }
+
+  /// Adds the rows of `more` below.
+  void append(const logits& more) {
+    vocabulary_ = more.vocabulary_;
+    values_.insert(values_.end(), more.values_.begin(), more.values_.end());
+  }
+
+ private:
+  std::vector<float> values_;
+  int vocabulary_ = 0;
+};
+
+}  // namespace cogen

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cogen/token_choice.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen {
+
+/// A stretch of generated text as it became certain: whole UTF-8 characters, no part of a stop string.
+struct piece {
+  std::string text;
+  std::vector<token_choice> tokens;  ///< the tokens that have come since the last piece
+};
+
+/// How a generation ended.
+enum class finish_reason : std::uint8_t {
+  end,          ///< the model said so: an end token, or a stop token of the request
+  stop_string,  ///< a stop string of the request appeared
+  length,       ///< max_tokens were generated, or the context is full
+  stopped,      ///< `stop()` was called
+  failed,       ///< see `error()`
+};
+
+std::string_view to_string(finish_reason reason) noexcept;
+
+/// What a generation took.
+struct usage {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
+  int generated_tokens = 0;
+  std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was drawn
+  std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
+};
+
+/// A whole generation.
+struct completion {
+  std::string text;
+  std::vector<token_choice> tokens;
+  finish_reason reason = finish_reason::stopped;
+  cogen::usage usage;
+};
+
+}  // namespace cogen

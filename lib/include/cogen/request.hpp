@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cogen/sampling.hpp>
+#include <cogen/text/chat_template.hpp>
+#include <cogen/token.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cogen {
+
+using text::chat_message;
+
+/// One thing to generate: a prompt, and how to go on from it. A plain value; built by `chat()`, `continuation()` or
+/// `token_ids()` and refined by the members below, each of which may be chained.
+///
+/// Nothing is checked here. What does not suit the model is told to the stream that the request becomes.
+class request {
+ public:
+  using messages = std::vector<chat_message>;
+  using ids = std::vector<token>;
+  using prompt_type = std::variant<std::string, messages, ids>;
+
+  explicit request(prompt_type prompt) : prompt_(std::move(prompt)) {}
+
+  /// Tokens to generate at most; by default as many as the context holds.
+  request max_tokens(int count) && { return std::move(max_tokens(count)); }
+  request& max_tokens(int count) & { return max_tokens_ = count, *this; }
+
+  /// How each token is drawn; by default the most likely one is taken.
+  request sampling(cogen::sampling how) && { return std::move(sampling(std::move(how))); }
+  request& sampling(cogen::sampling how) & { return sampling_ = std::move(how), *this; }
+
+  /// Ends the generation before this text appears. May be given several times.
+  request stop(std::string text) && { return std::move(stop(std::move(text))); }
+  request& stop(std::string text) & { return stop_strings_.push_back(std::move(text)), *this; }
+
+  /// Ends the generation at this token, besides the model's own end tokens. May be given several times.
+  request stop_token(token id) && { return std::move(stop_token(id)); }
+  request& stop_token(token id) & { return stop_tokens_.push_back(id), *this; }
+
+  /// Goes on past the model's end tokens.
+  request ignore_end(bool ignore = true) && { return std::move(ignore_end(ignore)); }
+  request& ignore_end(bool ignore = true) & { return ignore_end_ = ignore, *this; }
+
+  /// How many tokens the engine may run ahead of the reader; a stream with that many unread ones leaves the batch until
+  /// it is read. 0: each token is generated only when it is asked for. 16 by default.
+  request lookahead(int count) && { return std::move(lookahead(count)); }
+  request& lookahead(int count) & { return lookahead_ = count, *this; }
+
+  const prompt_type& prompt() const noexcept { return prompt_; }
+  int max_tokens() const noexcept { return max_tokens_; }
+  const cogen::sampling& sampling() const noexcept { return sampling_; }
+  const std::vector<std::string>& stop_strings() const noexcept { return stop_strings_; }
+  const std::vector<token>& stop_tokens() const noexcept { return stop_tokens_; }
+  bool ignores_end() const noexcept { return ignore_end_; }
+  int lookahead() const noexcept { return lookahead_; }
+
+  static constexpr int whole_context = -1;
+
+ private:
+  prompt_type prompt_;
+  int max_tokens_ = whole_context;
+  cogen::sampling sampling_;
+  std::vector<std::string> stop_strings_;
+  std::vector<token> stop_tokens_;
+  bool ignore_end_ = false;
+  int lookahead_ = 16;
+};
+
+/// One user message, put through the model's chat template.
+inline request chat(std::string user) {
+  request::messages messages;
+  messages.emplace_back("user", std::move(user));
+  return request(std::move(messages));
+}
+
+/// A conversation, put through the model's chat template.
+inline request chat(std::vector<chat_message> messages) { return request(std::move(messages)); }
+
+/// Plain text to be continued; control tokens written in it stay plain text.
+inline request continuation(std::string prompt) { return request(std::move(prompt)); }
+
+/// Token ids to be continued, used as they are.
+inline request token_ids(std::vector<token> ids) { return request(std::move(ids)); }
+
+}  // namespace cogen

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cogen/error.hpp>
+#include <cogen/logits.hpp>
+#include <cogen/scheduler/plan.hpp>
+#include <cogen/token_choice.hpp>
+#include <exception>
+#include <span>
+
+namespace cogen {
+
+/// What one row of a step came to: an error, or what its plan row wanted.
+struct row_outcome {
+  failure error;
+  token_choice chosen;  ///< scheduler::output::sample
+  logits scores;        ///< scheduler::output::last_logits, all_logits
+};
+
+/// Draws the next token of one sequence with that sequence's own parameters. Called between the forward and the end of
+/// the step, by one thread at a time. Never throws: what goes wrong is the row's own error.
+class drawer {
+ public:
+  virtual ~drawer() = default;
+  virtual row_outcome draw(std::span<float> scores) noexcept = 0;
+};
+
+/// One step on its way through a runner.
+class step_run {
+ public:
+  virtual ~step_run() = default;
+
+  virtual const scheduler::plan& plan() const = 0;
+
+  /// One outcome for each of the plan's rows, for the runner to fill in.
+  virtual std::span<row_outcome> outcomes() = 0;
+
+  /// Who draws for a row that wants a sample.
+  virtual drawer& drawer_of(int row) = 0;
+
+  /// The runner says that the step has ended, from any thread, once. With an error, the device itself has failed.
+  virtual void done(std::exception_ptr error = nullptr) noexcept = 0;
+};
+
+/// Carries out plans: applies them to the caches, runs the model, draws. Plans arrive in order, on the engine's thread.
+class runner {
+ public:
+  virtual ~runner() = default;
+
+  /// Tokens the model knows.
+  virtual int vocabulary() const = 0;
+
+  /// Begins `step` and calls its `done()` when it has ended, possibly before returning. `step` lives until then.
+  virtual void launch(step_run& step) = 0;
+};
+
+}  // namespace cogen

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cogen/async/engine_executor.hpp>
+#include <cogen/async/operation.hpp>
+#include <cogen/logits.hpp>
+#include <cogen/sampling.hpp>
+#include <cogen/token.hpp>
+#include <cogen/token_choice.hpp>
+#include <vector>
+
+namespace cogen {
+
+/// Which logits `forward()` brings: those after the last token, or after each of them.
+enum class logits_of { last, all };
+
+namespace detail {
+
+/// What a sequence's handle and the engine share.
+class sequence_face {
+ public:
+  using forward_operation = async::operation<logits>;
+  using decode_operation = async::operation<token_choice>;
+
+  virtual ~sequence_face() = default;
+  virtual async::engine_executor executor() const = 0;
+  virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
+  virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
+  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
+  virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
+  virtual std::shared_ptr<sequence_face> fork() = 0;
+  virtual void truncate(int length) = 0;
+  virtual std::vector<token> tokens() const = 0;
+  virtual failure error() const = 0;
+  virtual void abort() noexcept = 0;
+};
+
+}  // namespace detail
+
+/// A place in the engine's batch under its owner's control: it is fed tokens, and awaited for logits or for a sampled
+/// token. Decoding strategies (search, constrained output, speculation, agents) are coroutines over sequences; all of
+/// them share one batch, because each is merely suspended at the next step.
+///
+/// Move-only; destroying it frees its place. Members may be called from any thread. One operation may be pending at a
+/// time: a second one completes with error::operation_in_progress. A handle may outlive its engine; its operations then
+/// complete with error::engine_stopped.
+///
+/// Handlers run on their associated executor, by default the engine's, as if by post. Every cancellation type ends an
+/// operation at once with operation_aborted and leaves the sequence as it was before the operation began. After any
+/// other error of an operation it is so, too.
+class sequence {
+ public:
+  using executor_type = async::engine_executor;
+
+  explicit sequence(std::shared_ptr<detail::sequence_face> shared) noexcept : shared_(std::move(shared)) {}
+  sequence(sequence&&) noexcept = default;
+  sequence& operator=(sequence&& other) noexcept {
+    abort();
+    shared_ = std::move(other.shared_);
+    return *this;
+  }
+  ~sequence() { abort(); }
+
+  executor_type get_executor() const { return shared_->executor(); }
+
+  /// Appends `tokens` and gives their logits. Without tokens: the logits after the last token held, once more.
+  net::awaitable<logits> forward(std::vector<token> tokens, logits_of which = logits_of::last);
+
+  /// Signature: void(error_code, logits).
+  template <net::completion_token_for<void(error_code, logits)> Token = net::deferred_t>
+  auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last, Token&& completion = {}) {
+    return net::async_initiate<Token, void(error_code, logits)>(
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, logits_of wanted) {
+          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
+            if (auto face = weak.lock()) face->cancel_forward(*wait);
+          };
+          using operation = detail::sequence_face::forward_operation;
+          auto wait = operation::make(std::move(handler), shared->executor(), std::move(cancel));
+          shared->start_forward(std::move(wait), std::move(fed), wanted);
+        },
+        completion, shared_, std::move(tokens), which);
+  }
+
+  /// Appends a token drawn from the distribution after the last token held, and gives it. Needs at least one token
+  /// held.
+  net::awaitable<token_choice> decode(sampling how = {});
+
+  /// Appends `tokens`, then one drawn after them, which it gives.
+  net::awaitable<token_choice> decode(std::vector<token> tokens, sampling how = {});
+
+  /// Signature: void(error_code, token_choice).
+  template <net::completion_token_for<void(error_code, token_choice)> Token = net::deferred_t>
+  auto async_decode(std::vector<token> tokens, sampling how = {}, Token&& completion = {}) {
+    return net::async_initiate<Token, void(error_code, token_choice)>(
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling drawn) {
+          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
+            if (auto face = weak.lock()) face->cancel_decode(*wait);
+          };
+          using operation = detail::sequence_face::decode_operation;
+          auto wait = operation::make(std::move(handler), shared->executor(), std::move(cancel));
+          shared->start_decode(std::move(wait), std::move(fed), std::move(drawn));
+        },
+        completion, shared_, std::move(tokens), std::move(how));
+  }
+
+  /// A second sequence that holds the same tokens and goes its own way from here; what both hold is shared, not
+  /// computed again. Its random numbers are those of a new branch. Throws error::operation_in_progress (as
+  /// system_error) while an operation is pending.
+  sequence fork() { return sequence(shared_->fork()); }
+
+  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range when it holds fewer, and
+  /// error::operation_in_progress (as system_error) while an operation is pending.
+  void truncate(int length) { shared_->truncate(length); }
+
+  /// The tokens it holds, those of a pending operation not yet among them.
+  std::vector<token> tokens() const { return shared_->tokens(); }
+
+  /// Why the last operation that failed did, in words.
+  failure error() const { return shared_->error(); }
+
+ private:
+  void abort() noexcept {
+    if (shared_) shared_->abort();
+  }
+
+  std::shared_ptr<detail::sequence_face> shared_;
+};
+
+inline net::awaitable<logits> sequence::forward(std::vector<token> tokens, logits_of which) {
+  return async_forward(std::move(tokens), which, net::use_awaitable);
+}
+
+inline net::awaitable<token_choice> sequence::decode(std::vector<token> tokens, sampling how) {
+  return async_decode(std::move(tokens), std::move(how), net::use_awaitable);
+}
+
+inline net::awaitable<token_choice> sequence::decode(sampling how) {
+  return decode(std::vector<token>{}, std::move(how));
+}
+
+}  // namespace cogen
