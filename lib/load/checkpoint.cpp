@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <array>
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/load/gguf.hpp>
+#include <cogen/load/safetensors.hpp>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "load/gguf_names.hpp"
+#include "load/input_file.hpp"
+#include "load/message.hpp"
+#include "load/tokenizer_source.hpp"
+
+namespace cogen::load {
+namespace {
+
+constexpr std::uint64_t largest_config = 4 << 20;
+constexpr integer_range head_counts{1, 1 << 14};
+constexpr std::string_view listed_frequencies = "rope_freqs.weight";
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+bool begins_as_gguf(const std::filesystem::path& path) {
+  const input_file file(path);
+  std::array<char, 4> start{};
+  if (file.size() >= start.size()) file.read(0, std::as_writable_bytes(std::span(start)));
+  return std::string_view(start.data(), start.size()) == "GGUF";
+}
+
+std::vector<std::filesystem::path> gguf_files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  std::error_code error;
+  for (auto at = std::filesystem::directory_iterator(folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    if (at->path().extension() == ".gguf") found.push_back(at->path());
+  }
+  if (error) refuse(folder.string(), "cannot be listed: {}", error.message());
+  return found;
+}
+
+std::filesystem::path only_gguf_file_in(const std::filesystem::path& folder) {
+  auto found = gguf_files_in(folder);
+  if (found.empty()) refuse(folder.string(), "holds neither config.json nor a .gguf file");
+  if (found.size() > 1) refuse(folder.string(), "holds {} .gguf files; name the one to read", found.size());
+  return found.front();
+}
+
+bool is_hugging_face_folder(const std::filesystem::path& path) { return is_there(path / "config.json"); }
+
+std::filesystem::path gguf_path(const std::filesystem::path& path) {
+  if (is_folder(path)) return only_gguf_file_in(path);
+  if (!begins_as_gguf(path)) refuse(path.string(), "is no GGUF file; of a Hugging Face model the folder is named");
+  return path;
+}
+
+config_fields read_config_json(const std::filesystem::path& path) {
+  return config_fields::from_json(read_text(path, largest_config), path.string());
+}
+
+void refuse_split(const gguf_file& file, const config_fields& fields) {
+  const auto parts = fields.integer("split.count", {0, 65535}, 1);
+  if (parts > 1)
+    refuse(file.path().string(), "is one of {} parts of a model; parts are not read, join them first", parts);
+}
+
+std::vector<float> read_listed_frequencies(const gguf_file& file, const tensor_info& tensor, const rope_config& rope) {
+  const auto count = rope.rotary_dim / 2;
+  if (tensor.type != element_type::f32 || tensor.shape != std::vector{count}) {
+    refuse(file.path().string(), "tensor '{}' is {} [{}]; f32 [{}] is allowed", tensor.name, to_string(tensor.type),
+           fmt::join(tensor.shape, ", "), count);
+  }
+  std::vector<float> factors(static_cast<std::size_t>(count));
+  file.read(tensor, 0, std::as_writable_bytes(std::span(factors)));
+  for (const float factor : factors) {
+    if (!(factor >= 1e-6F && factor <= 1e6F)) {
+      refuse(file.path().string(), "tensor '{}' has the factor {}; 1e-6 to 1e6 is allowed", tensor.name, factor);
+    }
+  }
+  return factors;
+}
+
+void add_listed_frequencies(const gguf_file& file, rope_config& rope) {
+  const auto* tensor = file.find(listed_frequencies);
+  if (tensor == nullptr) return;
+  rope.frequency_factors = read_listed_frequencies(file, *tensor, rope);
+  if (rope.kind != rope_kind::standard) {
+    refuse(file.path().string(), "has both rope.scaling and the tensor '{}'; one of them is read", listed_frequencies);
+  }
+  rope.kind = rope_kind::listed;
+}
+
+void add_what_tensors_tell(const gguf_file& file, model_config& config) {
+  config.tie_embeddings = file.find("output.weight") == nullptr;
+  config.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;
+  config.mlp_bias = file.find("blk.0.ffn_gate.bias") != nullptr;
+  add_listed_frequencies(file, config.rope);
+}
+
+bool may_always_be_there(std::string_view name, bool tied) {
+  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || (tied && name == "lm_head.weight");
+}
+
+}  // namespace
+
+struct checkpoint::contents {
+  explicit contents(const std::filesystem::path& path) {
+    if (is_hugging_face_folder(path)) {
+      folder = path;
+      fields.emplace(read_config_json(path / "config.json"));
+      family = fields->family();
+      tensors = std::make_unique<const safetensors_folder>(path);
+    } else {
+      auto file = std::make_unique<const gguf_file>(gguf_path(path));
+      gguf = file.get();
+      tensors = std::move(file);
+      fields.emplace(config_fields::from_gguf(*gguf));
+      family = fields->family();
+      refuse_split(*gguf, *fields);
+    }
+  }
+
+  const tensor_info* find(std::string_view name) const {
+    return gguf == nullptr ? tensors->find(name) : tensors->find(gguf_name(name));
+  }
+
+  std::string given_name(const tensor_info& tensor) const {
+    return gguf == nullptr ? tensor.name : hugging_face_name(tensor.name);
+  }
+
+  std::int64_t interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const;
+
+  std::unique_ptr<const tensor_file> tensors;
+  const gguf_file* gguf = nullptr;  // tensors, where it is a GGUF file
+  std::filesystem::path folder;     // of a Hugging Face model
+  std::optional<config_fields> fields;
+  std::string family;
+};
+
+std::int64_t checkpoint::contents::interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const {
+  const auto which = gguf == nullptr ? interleaved_heads::none : interleaved_heads_of(family, tensor.name);
+  if (which == interleaved_heads::none) return 0;
+  const auto queries = fields->integer("attention.head_count", head_counts);
+  const auto heads =
+      which == interleaved_heads::query ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
+  if (rows % (2 * heads) != 0) {
+    refuse(gguf->path().string(), "tensor {} has {} rows; an even number for each of {} heads is allowed",
+           in_quotes(tensor.name), rows, heads);
+  }
+  return rows / heads;
+}
+
+checkpoint::checkpoint(const std::filesystem::path& path) : contents_(std::make_unique<const contents>(path)) {}
+checkpoint::checkpoint(checkpoint&&) noexcept = default;
+checkpoint& checkpoint::operator=(checkpoint&&) noexcept = default;
+checkpoint::~checkpoint() = default;
+
+const std::filesystem::path& checkpoint::path() const noexcept { return contents_->tensors->path(); }
+const std::string& checkpoint::family() const noexcept { return contents_->family; }
+const config_fields& checkpoint::fields() const noexcept { return *contents_->fields; }
+
+model_config checkpoint::config() const {
+  auto config = read_model_config(fields());
+  if (contents_->gguf != nullptr) {
+    add_what_tensors_tell(*contents_->gguf, config);
+  } else if (const auto generation = contents_->folder / "generation_config.json"; is_there(generation)) {
+    read_generation_config(read_config_json(generation), config);
+  }
+  return config;
+}
+
+tokenizer_source checkpoint::tokenizer() const {
+  if (contents_->gguf != nullptr) return read_gguf_tokenizer(*contents_->gguf);
+  return read_tokenizer_files(contents_->folder);
+}
+
+std::optional<weight> checkpoint::find(std::string_view name) const {
+  const auto* tensor = contents_->find(name);
+  if (tensor == nullptr) return std::nullopt;
+  weight found;
+  found.name_ = name;
+  found.file_ = contents_->tensors.get();
+  found.tensor_ = tensor;
+  const auto& shape = tensor->shape;
+  found.columns_ = shape.size() < 2 ? 1 : shape.back();
+  found.rows_ = shape.empty() ? 1 : shape.front();
+  for (std::size_t i = 1; i + 1 < shape.size(); ++i) found.rows_ *= shape[i];
+  const auto [elements, bytes] = layout(tensor->type);
+  if (found.columns_ % elements != 0) {
+    refuse(path().string(), "tensor {} is a vector in {}; matrices are read so", in_quotes(tensor->name),
+           to_string(tensor->type));
+  }
+  found.row_bytes_ = static_cast<std::uint64_t>(found.columns_ / elements * bytes);
+  found.interleaved_head_rows_ = contents_->interleaved_head_rows(*tensor, found.rows_);
+  return found;
+}
+
+weight checkpoint::at(std::string_view name, std::initializer_list<std::int64_t> shape) const {
+  return at(name, std::span(shape.begin(), shape.size()));
+}
+
+weight checkpoint::at(std::string_view name, std::span<const std::int64_t> shape) const {
+  auto found = find(name);
+  if (!found) refuse(path().string(), "tensor {} of shape [{}] is missing", in_quotes(name), fmt::join(shape, ", "));
+  if (!std::ranges::equal(found->shape(), shape)) {
+    refuse(path().string(), "tensor {} has shape [{}]; the configuration makes it [{}]", in_quotes(name),
+           fmt::join(found->shape(), ", "), fmt::join(shape, ", "));
+  }
+  return std::move(*found);
+}
+
+std::vector<std::string> checkpoint::weight_names() const {
+  std::vector<std::string> names;
+  for (const auto& tensor : contents_->tensors->tensors()) names.push_back(contents_->given_name(tensor));
+  return names;
+}
+
+void checkpoint::refuse_others(std::span<const std::string> expected) const {
+  const std::set<std::string_view> known(expected.begin(), expected.end());
+  const bool tied = config().tie_embeddings;
+  for (const auto& name : weight_names()) {
+    if (!known.contains(name) && !may_always_be_there(name, tied)) {
+      refuse(path().string(), "tensor {} belongs to no part of a {} model", in_quotes(name), family());
+    }
+  }
+}
+
+}  // namespace cogen::load

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cogen/load/gguf.hpp>
+#include <memory>
+
+#include "load/field_lookup.hpp"
+
+namespace cogen::load {
+
+/// Fields of a GGUF file's metadata. `file` must outlive them.
+std::shared_ptr<const config_fields::lookup> gguf_fields(const gguf_file& file);
+
+}  // namespace cogen::load

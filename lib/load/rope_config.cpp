@@ -1,0 +1,167 @@
+#include "load/rope_config.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "load/message.hpp"
+
+namespace cogen::load {
+namespace {
+
+constexpr real_range thetas{1, 1e15};
+constexpr real_range factors{1e-6, 1e6};
+constexpr real_range shares{1e-6, 1};
+constexpr real_range attention_factors{0, 1e6};
+constexpr integer_range position_counts{1, (std::int64_t{1} << 31) - 1};
+
+constexpr std::array<std::pair<std::string_view, rope_kind>, 4> kinds{{{"default", rope_kind::standard},
+                                                                       {"linear", rope_kind::linear},
+                                                                       {"llama3", rope_kind::llama3},
+                                                                       {"yarn", rope_kind::yarn}}};
+
+std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::int64_t head_dim, double share) {
+  const auto dim = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
+  if (dim < 2 || dim % 2 != 0) {
+    fields.refuse(
+        key, fmt::format("{} of {} elements a head would be rotated; an even number from 2 is allowed", dim, head_dim));
+  }
+  return dim;
+}
+
+// The fields of one object of config.json, "rope_scaling" say, and of the top level for what older writers put there.
+class rope_reader {
+ public:
+  rope_reader(const config_fields& fields, std::string_view object, const model_config& shape)
+      : fields_(fields), object_(object), shape_(shape) {}
+
+  rope_config read() {
+    rope_config rope;
+    rope.kind = kind();
+    rope.theta = fields_.real(own_or_top("rope_theta"), thetas, rope.theta);
+    rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, 1);
+    rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
+                                 shape_.head_dim, rope.partial_factor);
+    if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
+    if (rope.kind == rope_kind::llama3) read_llama3(rope);
+    if (rope.kind == rope_kind::yarn) read_yarn(rope);
+    return rope;
+  }
+
+ private:
+  std::string own(std::string_view key) const {
+    return object_.empty() ? std::string(key) : object_ + "." + std::string(key);
+  }
+  bool has_own(std::string_view key) const { return fields_.has(own(key)); }
+  std::string own_or_top(std::string_view key) const { return has_own(key) ? own(key) : std::string(key); }
+
+  rope_kind kind() const {
+    if (object_.empty()) return rope_kind::standard;
+    const auto key = own(has_own("rope_type") ? "rope_type" : "type");
+    const auto name = fields_.string(key, "default");
+    for (const auto& [known, kind] : kinds) {
+      if (name == known) return kind;
+    }
+    fields_.refuse(key, "'default', 'linear', 'llama3' and 'yarn' are known");
+  }
+
+  // Transformers lets the one at the top level win.
+  std::int64_t original_positions() const {
+    constexpr std::string_view key = "original_max_position_embeddings";
+    if (fields_.has(key)) return fields_.integer(key, position_counts);
+    return fields_.integer(own(key), position_counts, shape_.max_positions);
+  }
+
+  // Transformers takes a zero for "not given".
+  std::optional<double> optional_real(std::string_view key) const {
+    const auto value = fields_.real(own(key), attention_factors, 0);
+    return value == 0 ? std::nullopt : std::optional(value);
+  }
+
+  void read_llama3(rope_config& rope) const {
+    rope.factor = fields_.real(own("factor"), factors);
+    rope.low_freq_factor = fields_.real(own("low_freq_factor"), factors);
+    rope.high_freq_factor = fields_.real(own("high_freq_factor"), factors);
+    rope.original_positions = original_positions();
+    if (rope.high_freq_factor <= rope.low_freq_factor) {
+      fields_.refuse(own("high_freq_factor"),
+                     fmt::format("it must be above low_freq_factor = {}", rope.low_freq_factor));
+    }
+  }
+
+  void read_yarn(rope_config& rope) const {
+    rope.original_positions = original_positions();
+    rope.factor =
+        fields_.real(own("factor"), factors,
+                     static_cast<double>(shape_.max_positions) / static_cast<double>(rope.original_positions));
+    if (has_own("attention_factor")) rope.attention_factor = fields_.real(own("attention_factor"), attention_factors);
+    rope.beta_fast = fields_.real(own("beta_fast"), factors, rope.beta_fast);
+    rope.beta_slow = fields_.real(own("beta_slow"), factors, rope.beta_slow);
+    rope.mscale = optional_real("mscale");
+    rope.mscale_all_dim = optional_real("mscale_all_dim");
+    rope.truncate = fields_.boolean(own("truncate"), true);
+    if (rope.beta_fast < rope.beta_slow) {
+      fields_.refuse(own("beta_fast"), fmt::format("it must not be below beta_slow = {}", rope.beta_slow));
+    }
+  }
+
+  const config_fields& fields_;
+  std::string object_;
+  const model_config& shape_;
+};
+
+// The object that says how positions are encoded, in today's spelling or the older one; models whose layers differ
+// have one for each type of layer, and the one of full attention is the model's.
+std::string_view rope_object(const config_fields& fields) {
+  for (const std::string_view object : {"rope_scaling", "rope_parameters.full_attention", "rope_parameters"}) {
+    if (fields.has(object)) return object;
+  }
+  return "";
+}
+
+double yarn_attention_factor(double factor) { return factor <= 1 ? 1 : 0.1 * std::log(factor) + 1; }
+
+void read_gguf_yarn(const config_fields& fields, rope_config& rope) {
+  const auto extrapolation = fields.real("rope.scaling.yarn_ext_factor", {-1, 1}, 1);
+  if (extrapolation >= 0 && extrapolation < 1) fields.refuse("rope.scaling.yarn_ext_factor", "1 is read");
+  rope.beta_fast = fields.real("rope.scaling.yarn_beta_fast", factors, rope.beta_fast);
+  rope.beta_slow = fields.real("rope.scaling.yarn_beta_slow", factors, rope.beta_slow);
+  const auto extra = fields.real("rope.scaling.attn_factor", attention_factors, 1);
+  if (extra != 1) rope.attention_factor = extra * yarn_attention_factor(rope.factor);
+}
+
+rope_kind gguf_kind(const config_fields& fields) {
+  const auto name = fields.string("rope.scaling.type", fields.has("rope.scale_linear") ? "linear" : "none");
+  if (name == "none") return rope_kind::standard;
+  if (name == "linear") return rope_kind::linear;
+  if (name == "yarn") return rope_kind::yarn;
+  fields.refuse("rope.scaling.type", "'none', 'linear' and 'yarn' are known");
+}
+
+}  // namespace
+
+rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape) {
+  return rope_reader(fields, object, shape).read();
+}
+
+rope_config read_rope_config(const config_fields& fields, const model_config& shape) {
+  return read_rope_config(fields, rope_object(fields), shape);
+}
+
+rope_config read_gguf_rope_config(const config_fields& fields, const model_config& shape) {
+  rope_config rope;
+  rope.kind = gguf_kind(fields);
+  rope.theta = fields.real("rope.freq_base", thetas, rope.theta);
+  rope.rotary_dim = fields.integer("rope.dimension_count", {2, shape.head_dim}, shape.head_dim);
+  rope.partial_factor = static_cast<double>(rope.rotary_dim) / static_cast<double>(shape.head_dim);
+  if (rope.rotary_dim % 2 != 0) fields.refuse("rope.dimension_count", "it must be even");
+  if (rope.kind == rope_kind::standard) return rope;
+  const auto* key = fields.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
+  rope.factor = fields.real(key, factors, 1);
+  rope.original_positions =
+      fields.integer("rope.scaling.original_context_length", position_counts, shape.max_positions);
+  if (rope.kind == rope_kind::yarn) read_gguf_yarn(fields, rope);
+  return rope;
+}
+
+}  // namespace cogen::load

@@ -1,0 +1,77 @@
+#include "load/tokenizer_source.hpp"
+
+#include "load/input_file.hpp"
+#include "load/message.hpp"
+
+namespace cogen::load {
+namespace {
+
+constexpr std::uint64_t largest_tokenizer = 256 << 20;
+constexpr std::uint64_t largest_tokenizer_config = 32 << 20;
+constexpr std::uint64_t largest_template = 4 << 20;
+
+std::optional<std::string> read_if_there(const std::filesystem::path& path, std::uint64_t largest) {
+  if (!is_there(path)) return std::nullopt;
+  return read_text(path, largest);
+}
+
+template <class T>
+std::vector<T> list(const gguf_file& file, std::string_view key) {
+  const auto* value = file.metadata(key);
+  if (value == nullptr) return {};
+  const auto* values = std::get_if<std::vector<T>>(value);
+  if (values == nullptr) refuse(file.path().string(), "{} has the wrong type", key);
+  return *values;
+}
+
+void check_length(const gguf_file& file, std::string_view key, std::size_t length, std::size_t tokens) {
+  if (length != 0 && length != tokens) {
+    refuse(file.path().string(), "{} has {} entries; tokenizer.ggml.tokens has {}", key, length, tokens);
+  }
+}
+
+std::vector<std::int32_t> token_types(const config_fields& fields) {
+  const auto types = fields.integers("tokenizer.ggml.token_type", {0, 255});
+  return {types.begin(), types.end()};
+}
+
+std::optional<token> token_id(const config_fields& fields, std::string_view key, std::size_t tokens) {
+  if (!fields.has(key)) return std::nullopt;
+  return static_cast<token>(fields.integer(key, {0, static_cast<std::int64_t>(tokens) - 1}));
+}
+
+}  // namespace
+
+tokenizer_files read_tokenizer_files(const std::filesystem::path& folder) {
+  const auto main_file = folder / "tokenizer.json";
+  if (!is_there(main_file)) refuse(folder.string(), "holds no tokenizer.json");
+  return {.tokenizer_json = read_text(main_file, largest_tokenizer),
+          .tokenizer_config_json = read_if_there(folder / "tokenizer_config.json", largest_tokenizer_config),
+          .chat_template_jinja = read_if_there(folder / "chat_template.jinja", largest_template)};
+}
+
+gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
+  const auto fields = config_fields::from_gguf(file);
+  gguf_tokenizer tokenizer;
+  tokenizer.model = fields.string("tokenizer.ggml.model");
+  tokenizer.pre = fields.string("tokenizer.ggml.pre", "default");
+  tokenizer.tokens = list<std::string>(file, "tokenizer.ggml.tokens");
+  if (tokenizer.tokens.empty()) refuse(file.path().string(), "tokenizer.ggml.tokens is missing or empty");
+  const auto count = tokenizer.tokens.size();
+  tokenizer.types = token_types(fields);
+  tokenizer.scores = list<float>(file, "tokenizer.ggml.scores");
+  tokenizer.merges = list<std::string>(file, "tokenizer.ggml.merges");
+  check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
+  check_length(file, "tokenizer.ggml.scores", tokenizer.scores.size(), count);
+  tokenizer.bos = token_id(fields, "tokenizer.ggml.bos_token_id", count);
+  tokenizer.eos = token_id(fields, "tokenizer.ggml.eos_token_id", count);
+  tokenizer.unknown = token_id(fields, "tokenizer.ggml.unknown_token_id", count);
+  tokenizer.pad = token_id(fields, "tokenizer.ggml.padding_token_id", count);
+  tokenizer.add_bos = fields.boolean("tokenizer.ggml.add_bos_token", false);
+  tokenizer.add_eos = fields.boolean("tokenizer.ggml.add_eos_token", false);
+  tokenizer.add_space_prefix = fields.boolean("tokenizer.ggml.add_space_prefix", false);
+  if (fields.has("tokenizer.chat_template")) tokenizer.chat_template = fields.string("tokenizer.chat_template");
+  return tokenizer;
+}
+
+}  // namespace cogen::load
