@@ -1,0 +1,68 @@
+#include "text/added_tokens.hpp"
+
+#include <algorithm>
+
+#include "text/character_class.hpp"
+#include "text/utf8.hpp"
+
+namespace cogen::text {
+namespace {
+
+bool ends_with_word(std::string_view text) {
+  return !text.empty() &&
+         is_word_character(first_character(text.substr(character_before(text, text.size()))).code_point);
+}
+
+bool begins_with_word(std::string_view text) {
+  return !text.empty() && is_word_character(first_character(text).code_point);
+}
+
+}  // namespace
+
+void added_token_matcher::add(const added_token& added) {
+  if (added.content.empty()) return;
+  trie_.insert(added.content, tokens_.size());
+  first_bytes_.set(static_cast<unsigned char>(added.content[0]));
+  tokens_.push_back(added);
+}
+
+std::optional<range> added_token_matcher::claimed(std::string_view text, range match, const added_token& added,
+                                                  std::size_t done) const {
+  auto before = text.substr(0, match.begin);
+  auto after = text.substr(match.end);
+  if (added.single_word && (ends_with_word(before) || begins_with_word(after))) return std::nullopt;
+  if (added.lstrip) match.begin = std::max(without_trailing_space(before).size(), done);
+  if (added.rstrip) match.end += after.size() - without_leading_space(after).size();
+  return match;
+}
+
+std::vector<text_part> added_token_matcher::split(std::string_view text, const permission& may_be_special,
+                                                  refused_match refused) const {
+  std::vector<text_part> parts;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    auto found =
+        first_bytes_.test(static_cast<unsigned char>(text[at])) ? trie_.longest_prefix(text.substr(at)) : std::nullopt;
+    if (!found) {
+      ++at;
+      continue;
+    }
+    const auto& added = tokens_[found->value];
+    range match{at, at + found->length};
+    if (added.special && !may_be_special(match)) {
+      at = refused == refused_match::skipped ? match.end : at + 1;
+      continue;
+    }
+    at = match.end;
+    auto where = claimed(text, match, added, done);
+    if (!where) continue;
+    if (done < where->begin) parts.push_back({{done, where->begin}, std::nullopt});
+    parts.push_back({*where, added.id});
+    done = where->end;
+    at = std::max(at, done);
+  }
+  if (done < text.size()) parts.push_back({{done, text.size()}, std::nullopt});
+  return parts;
+}
+
+}  // namespace cogen::text

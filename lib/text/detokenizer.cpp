@@ -1,0 +1,28 @@
+#include "cogen/text/detokenizer.hpp"
+
+#include <utility>
+
+#include "text/utf8.hpp"
+
+namespace cogen::text {
+
+std::string detokenizer::push(token id) {
+  auto bytes = tokens_->token_bytes(id);
+  if (skip_special_ && tokens_->is_special(id)) return {};
+  if (at_start_ && !bytes.empty()) {
+    at_start_ = false;
+    if (bytes.starts_with(' ')) bytes.remove_prefix(1);
+  }
+  held_ += bytes;
+  auto certain = complete_length(held_);
+  auto piece = repaired_utf8(std::string_view(held_).substr(0, certain));
+  held_.erase(0, certain);
+  return piece;
+}
+
+std::string detokenizer::flush() {
+  at_start_ = tokens_->strips_first_space();
+  return repaired_utf8(std::exchange(held_, {}));
+}
+
+}  // namespace cogen::text

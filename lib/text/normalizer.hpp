@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/pattern.hpp"
+
+namespace cogen::text {
+
+/// The steps that a text goes through before it is split. Immutable.
+class normalizer {
+ public:
+  normalizer() = default;
+
+  /// Throws std::invalid_argument for a pattern that does not compile.
+  explicit normalizer(const std::vector<normalizer_step>& steps);
+
+  bool empty() const noexcept { return steps_.empty(); }
+
+  /// The text must be valid UTF-8. Throws what pattern::matches throws.
+  std::string operator()(std::string_view text) const;
+
+ private:
+  struct replacement {
+    pattern what;
+    std::string content;
+  };
+  using step = std::variant<unicode_form, replacement, prepend_step, strip_step>;
+
+  std::vector<step> steps_;
+};
+
+}  // namespace cogen::text

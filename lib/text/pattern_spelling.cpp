@@ -1,0 +1,120 @@
+// Rewrites patterns from Oniguruma's Ruby syntax, which tokenizer files use, to PCRE2's.
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+#include "text/pattern.hpp"
+
+namespace cogen::text {
+namespace {
+
+// Unicode's White_Space property; PCRE2's own \s also takes U+180E.
+constexpr std::string_view white_space =
+    R"(\x09-\x0D\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+
+// Letters, marks, digits, connectors, and the characters that are alphabetic though no letters.
+constexpr std::string_view word_characters =
+    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
+
+class rewriter {
+ public:
+  explicit rewriter(std::string_view source) : source_(source) {}
+
+  std::string run() {
+    while (at_ < source_.size()) step();
+    return std::move(out_);
+  }
+
+ private:
+  void step() {
+    char c = source_[at_];
+    if (c == '\\' && at_ + 1 < source_.size()) return escape();
+    if (class_depth_ > 0 && source_.substr(at_, 2) == "&&") refuse("intersections of character classes");
+    if (c == '[') return open_class();
+    if (c == ']' && class_depth_ > 0) --class_depth_;
+    copy(1);
+  }
+
+  void open_class() {
+    if (class_depth_ > 0) {
+      if (source_.substr(at_, 2) == "[:") return copy_posix_class();
+      refuse("nested character classes");
+    }
+    ++class_depth_;
+    copy(1);
+    if (at_ < source_.size() && source_[at_] == '^') copy(1);
+    if (at_ < source_.size() && source_[at_] == ']') copy(1);
+  }
+
+  void copy_posix_class() {
+    auto end = source_.find(":]", at_);
+    copy(end == std::string_view::npos ? 1 : end + 2 - at_);
+  }
+
+  void escape() {
+    switch (source_[at_ + 1]) {
+      case 's':
+        return put_set(white_space, false);
+      case 'S':
+        return put_set(white_space, true);
+      case 'w':
+        return put_set(word_characters, false);
+      case 'W':
+        return put_set(word_characters, true);
+      case 'h':
+        return put_set("0-9a-fA-F", false);
+      case 'H':
+        return put_set("0-9a-fA-F", true);
+      case 'u':
+        return put_code_point();
+      default:
+        return copy(2);
+    }
+  }
+
+  void put_code_point() {
+    constexpr std::size_t digits = 4;
+    ((out_ += "\\x{") += source_.substr(at_ + 2, digits)) += '}';
+    at_ = std::min(at_ + 2 + digits, source_.size());
+  }
+
+  void put_set(std::string_view set, bool negated) {
+    if (class_depth_ > 0 && negated) refuse("negated sets inside a character class");
+    if (class_depth_ > 0) {
+      out_ += set;
+    } else {
+      (out_ += negated ? "[^" : "[").append(set) += ']';
+    }
+    at_ += 2;
+  }
+
+  void copy(std::size_t count) {
+    out_ += source_.substr(at_, count);
+    at_ += count;
+  }
+
+  [[noreturn]] void refuse(const char* what) const {
+    throw std::invalid_argument("pattern \"" + std::string(source_) + "\" uses " + what + " at offset " +
+                                std::to_string(at_) + ", which cogen does not know");
+  }
+
+  std::string_view source_;
+  std::size_t at_ = 0;
+  int class_depth_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string pcre_spelling(std::string_view source) { return rewriter(source).run(); }
+
+std::string escaped_pattern(std::string_view literal) {
+  std::string escaped;
+  for (char c : literal) {
+    if (std::ispunct(static_cast<unsigned char>(c))) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace cogen::text

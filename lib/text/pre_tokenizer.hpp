@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/pattern.hpp"
+#include "text/range.hpp"
+
+namespace cogen::text {
+
+/// A text, and the parts of it within which tokens are looked for.
+struct split_text {
+  std::string text;
+  std::vector<range> pieces;
+};
+
+/// Cuts a text into pieces that no token crosses. Immutable.
+class pre_tokenizer {
+ public:
+  pre_tokenizer() = default;
+
+  /// Throws std::invalid_argument for a pattern that does not compile.
+  explicit pre_tokenizer(const std::vector<pre_tokenizer_step>& steps);
+
+  /// The text must be valid UTF-8; `is_first` says that it begins the input. Throws what pattern::matches throws.
+  split_text operator()(std::string text, bool is_first) const;
+
+ private:
+  struct pattern_split {
+    pattern at;
+    split_behavior behavior;
+    bool invert;
+  };
+  struct byte_mapping {
+    bool add_prefix_space;
+    std::vector<pattern_split> before;  // none or one
+  };
+  using step = std::variant<pattern_split, digits_step, byte_mapping, metaspace_step>;
+
+  static split_text apply(const pattern_split& split, split_text parts);
+  static split_text apply(const digits_step& digits, split_text parts);
+  static split_text apply(const byte_mapping& mapping, split_text parts);
+
+  std::vector<step> steps_;
+};
+
+/// The patterns by which the tokenizers of that name split text.
+inline constexpr std::string_view gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view llama3_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view qwen2_pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+}  // namespace cogen::text

@@ -1,0 +1,40 @@
+#include "text/spec_check.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cogen::text {
+namespace {
+
+void require_id(token id, std::size_t size, const std::string& what) {
+  if (id >= 0 && static_cast<std::size_t>(id) < size) return;
+  throw std::invalid_argument(what + " has the id " + std::to_string(id) + ", outside the vocabulary of " +
+                              std::to_string(size));
+}
+
+}  // namespace
+
+std::size_t id_count(const tokenizer_spec& spec) {
+  auto count = spec.vocabulary.size();
+  for (const auto& added : spec.added) {
+    require_id(added.id, max_vocabulary, "added token \"" + added.content + "\"");
+    count = std::max(count, static_cast<std::size_t>(added.id) + 1);
+  }
+  return count;
+}
+
+void require_consistent(const tokenizer_spec& spec) {
+  if (spec.vocabulary.size() > max_vocabulary) {
+    throw std::invalid_argument("a vocabulary of " + std::to_string(spec.vocabulary.size()) +
+                                " tokens exceeds the limit of " + std::to_string(max_vocabulary));
+  }
+  auto size = id_count(spec);
+  if (size == 0) throw std::invalid_argument("the vocabulary is empty");
+  if (spec.unknown) require_id(*spec.unknown, size, "the unknown token");
+  if (spec.bos) require_id(*spec.bos, size, "the beginning token");
+  for (auto id : spec.eos) require_id(id, size, "an end token");
+  for (auto id : spec.prefix) require_id(id, size, "a token before the text");
+  for (auto id : spec.suffix) require_id(id, size, "a token after the text");
+}
+
+}  // namespace cogen::text

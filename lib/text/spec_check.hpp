@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+#include "cogen/text/tokenizer_spec.hpp"
+
+namespace cogen::text {
+
+/// No model is near it; ids above would only cost memory.
+inline constexpr std::size_t max_vocabulary = std::size_t{1} << 24;
+
+/// The number of ids, those of added tokens included. Throws std::invalid_argument for an added token outside the
+/// limit.
+std::size_t id_count(const tokenizer_spec& spec);
+
+/// Throws std::invalid_argument naming the first id that lies outside the vocabulary, or the size that is too large.
+void require_consistent(const tokenizer_spec& spec);
+
+}  // namespace cogen::text

@@ -1,0 +1,210 @@
+#include "cogen/text/tokenizer.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "text/added_tokens.hpp"
+#include "text/byte_pair_encoder.hpp"
+#include "text/normalizer.hpp"
+#include "text/pre_tokenizer.hpp"
+#include "text/spec_check.hpp"
+#include "text/token_bytes.hpp"
+#include "text/trusted_text.hpp"
+#include "text/utf8.hpp"
+
+namespace cogen::text {
+namespace {
+
+constexpr std::size_t max_tokens = std::numeric_limits<token>::max();
+
+void require_at_most(std::size_t limit, std::size_t count, const char* what) {
+  if (count <= limit) return;
+  throw std::length_error("a text of " + std::to_string(count) + " " + what + " exceeds the limit of " +
+                          std::to_string(limit));
+}
+
+std::vector<std::string> bytes_by_id(const tokenizer_spec& spec) {
+  std::vector<std::string> bytes(id_count(spec));
+  for (std::size_t id = 0; id < spec.vocabulary.size(); ++id)
+    bytes[id] = bytes_of_token(spec.vocabulary[id], spec.spelled);
+  for (const auto& added : spec.added) bytes[static_cast<std::size_t>(added.id)] = added.content;
+  return bytes;
+}
+
+std::vector<bool> special_by_id(const tokenizer_spec& spec) {
+  std::vector<bool> special(id_count(spec));
+  for (const auto& added : spec.added) special[static_cast<std::size_t>(added.id)] = added.special;
+  return special;
+}
+
+std::vector<token> ascending(std::vector<token> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+tokenizer_spec checked(tokenizer_spec spec) {
+  require_consistent(spec);
+  return spec;
+}
+
+}  // namespace
+
+struct tokenizer::parts {
+  explicit parts(tokenizer_spec given)
+      : spec(checked(std::move(given))),
+        bytes(bytes_by_id(spec)),
+        special(special_by_id(spec)),
+        eos(ascending(spec.eos)),
+        words(spec.vocabulary),
+        encoder(words, spec),
+        normalize(spec.normalizer),
+        pre_tokenize(spec.pre_tokenizer) {
+    for (const auto& added : spec.added) add(added);
+    spec.vocabulary = {};
+    spec.merges = {};
+  }
+
+  void add(added_token added) {
+    added_ids.insert(added.content, static_cast<std::size_t>(added.id));
+    if (added.normalized) {
+      added.content = normalize(added.content);
+      normalized_added.add(added);
+    } else {
+      raw_added.add(added);
+    }
+  }
+
+  const std::string& bytes_of(token id) const {
+    if (id >= 0 && static_cast<std::size_t>(id) < bytes.size()) return bytes[static_cast<std::size_t>(id)];
+    throw std::out_of_range("token " + std::to_string(id) + " is outside the vocabulary of " +
+                            std::to_string(bytes.size()));
+  }
+
+  tokenizer_spec spec;
+  std::vector<std::string> bytes;
+  std::vector<bool> special;
+  std::vector<token> eos;
+  vocabulary words;
+  byte_pair_encoder encoder;
+  normalizer normalize;
+  pre_tokenizer pre_tokenize;
+  byte_trie added_ids;
+  added_token_matcher raw_added;
+  added_token_matcher normalized_added;
+};
+
+namespace {
+
+using permission = added_token_matcher::permission;
+using refused_match = added_token_matcher::refused_match;
+
+/// One call of encode: adds up the tokens of a text.
+template <typename Parts>
+class encoding {
+ public:
+  encoding(const Parts& parts, permission may_be_special, refused_match refused)
+      : parts_(parts), may_be_special_(std::move(may_be_special)), refused_(refused) {}
+
+  std::vector<token> run(std::string_view text, bool add_special) {
+    if (add_special) append(parts_.spec.prefix);
+    for (auto part : parts_.raw_added.split(text, may_be_special_, refused_)) {
+      if (part.id) {
+        tokens_.push_back(*part.id);
+      } else {
+        encode_normalized(parts_.normalize(part.where.of(text)), part.where);
+      }
+    }
+    if (add_special) append(parts_.spec.suffix);
+    require_at_most(max_tokens, tokens_.size(), "tokens");
+    return std::move(tokens_);
+  }
+
+ private:
+  void encode_normalized(const std::string& text, range original) {
+    auto whole_may = [&](range) { return may_be_special_(original); };
+    for (auto part : parts_.normalized_added.split(text, whole_may, refused_)) {
+      if (part.id) {
+        tokens_.push_back(*part.id);
+      } else {
+        encode_plain(std::string(part.where.of(text)), original.begin + part.where.begin == 0);
+      }
+    }
+  }
+
+  void encode_plain(std::string text, bool is_first) {
+    auto split = parts_.pre_tokenize(std::move(text), is_first);
+    for (auto piece : split.pieces) {
+      require_at_most(max_tokens, piece.end - piece.begin, "bytes after normalisation");
+      parts_.encoder.encode(piece.of(split.text), workspace_, tokens_);
+    }
+  }
+
+  void append(const std::vector<token>& ids) { tokens_.insert(tokens_.end(), ids.begin(), ids.end()); }
+
+  const Parts& parts_;
+  permission may_be_special_;
+  refused_match refused_;
+  symbol_chain workspace_;
+  std::vector<token> tokens_;
+};
+
+}  // namespace
+
+tokenizer::tokenizer(tokenizer_spec spec) : parts_(std::make_unique<const parts>(std::move(spec))) {}
+tokenizer::tokenizer(tokenizer&&) noexcept = default;
+tokenizer& tokenizer::operator=(tokenizer&&) noexcept = default;
+tokenizer::~tokenizer() = default;
+
+std::vector<token> tokenizer::encode(std::string_view text, encode_options options) const {
+  require_at_most(max_tokens, text.size(), "bytes");
+  encoding run(
+      *parts_, [&](range) { return options.parse_special; }, refused_match::skipped);
+  return is_utf8(text) ? run.run(text, options.add_special) : run.run(repaired_utf8(text), options.add_special);
+}
+
+std::vector<token> tokenizer::encode(std::span<const text_segment> segments, encode_options options) const {
+  trusted_text joined(segments);
+  require_at_most(max_tokens, joined.text().size(), "bytes");
+  auto may_be_special = [&](range where) { return options.parse_special && joined.is_trusted(where); };
+  return encoding(*parts_, may_be_special, refused_match::searched_within).run(joined.text(), options.add_special);
+}
+
+std::string tokenizer::decode(std::span<const token> tokens, bool skip_special) const {
+  std::string bytes;
+  for (auto id : tokens) {
+    const auto& part = parts_->bytes_of(id);
+    if (!skip_special || !is_special(id)) bytes += part;
+  }
+  if (strips_first_space() && bytes.starts_with(' ')) bytes.erase(0, 1);
+  return is_utf8(bytes) ? bytes : repaired_utf8(bytes);
+}
+
+std::string_view tokenizer::token_bytes(token id) const { return parts_->bytes_of(id); }
+
+std::string tokenizer::token_text(token id) const { return repaired_utf8(token_bytes(id)); }
+
+std::optional<token> tokenizer::find(std::string_view spelling) const {
+  auto added = parts_->added_ids.longest_prefix(spelling);
+  if (added && added->length == spelling.size()) return static_cast<token>(added->value);
+  return parts_->words.find(spelling);
+}
+
+std::size_t tokenizer::size() const noexcept { return parts_->bytes.size(); }
+
+std::optional<token> tokenizer::bos() const noexcept { return parts_->spec.bos; }
+
+std::span<const token> tokenizer::eos() const noexcept { return parts_->eos; }
+
+bool tokenizer::is_special(token id) const noexcept {
+  return id >= 0 && static_cast<std::size_t>(id) < size() && parts_->special[static_cast<std::size_t>(id)];
+}
+
+std::optional<token> tokenizer::unknown() const noexcept { return parts_->spec.unknown; }
+
+std::string_view tokenizer::chat_template() const noexcept { return parts_->spec.chat_template; }
+
+bool tokenizer::strips_first_space() const noexcept { return parts_->spec.strip_first_space; }
+
+}  // namespace cogen::text

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/json_field.hpp"
+
+namespace cogen::text {
+
+// Each reads one section of a tokenizer.json. Throws std::invalid_argument naming what is malformed or unknown.
+
+std::vector<normalizer_step> normalizer_steps(const json_field& section);
+std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json_field& section);
+
+struct decoder_kind {
+  spelling spelled = spelling::plain;
+  bool strip_first_space = false;
+};
+decoder_kind decoder_of(const json_field& section);
+
+struct surrounding_tokens {
+  std::vector<token> prefix;
+  std::vector<token> suffix;
+};
+surrounding_tokens surrounding_of(const json_field& section);
+
+}  // namespace cogen::text
