@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "cogen/sampling.hpp"
 #include "cogen/token.hpp"
+#include "sampling/filters.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/scratch.hpp"
 #include "sampling/token_history.hpp"
@@ -50,10 +52,10 @@ class sampler {
   /// True where a draw runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_.processor()); }
 
-  /// Chooses the token after `history`. `logits` [vocabulary] is changed. The history is not appended to. Never throws
-  /// on account of the logits or of the caller's processor. The draw is by inverse distribution function over the kept
-  /// tokens in order of their ids: the first whose cumulative probability exceeds `uniform(key)`. It depends on nothing
-  /// but the arguments' values.
+  /// Chooses the token after `history`. `logits` [vocabulary] is changed; the history is not appended to. Throws only
+  /// for want of memory: bad logits and a throwing processor are a status. The draw is by inverse distribution function
+  /// over the kept tokens in order of their ids: the first whose cumulative probability exceeds `uniform(key)`. It
+  /// depends on nothing but the arguments' values.
   sampled draw(std::span<float> logits, token_history& history, const draw_key& key, sampling_scratch& scratch) const;
 
   /// The probabilities `draw` would choose by, in order of ids, tokens of probability 0 left out; one token of
@@ -68,14 +70,17 @@ class sampler {
   };
 
   void process(std::span<float> logits, token_history& history) const;
+  std::optional<std::string> run_processor(std::span<float> logits, const token_history& history) const;
   void add_biases(std::span<float> logits) const;
-  void penalise(std::span<float> logits, token_history& history) const;
+  void penalise_repetition(std::span<float> logits, token_history& history) const;
+  void penalise_counts(std::span<float> logits, token_history& history) const;
   void hold_back_end_tokens(std::span<float> logits, const token_history& history) const;
-  draw_status prepare(std::span<float> logits, token_history& history, sampling_scratch& scratch,
-                      std::string& message) const;
-  void weigh(std::span<const float> logits, sampling_scratch& scratch) const;
+  token choose_from(std::span<const float> logits, float largest, const draw_key& key, sampling_scratch& scratch) const;
+  void report(sampled& result, sampling_scratch& scratch) const;
 
   sampling parameters_;
+  filters filters_;
+  float inverse_temperature_ = 1;
   std::vector<bias> biases_;
   std::vector<token> end_tokens_;
 };

@@ -6,7 +6,7 @@
 
 namespace cogen {
 
-/// A token that survived the filters, with its logit and its weight exp((logit - largest) / temperature).
+/// A token with its logit and its weight exp((logit - largest) / temperature).
 struct candidate {
   token id;
   float logit;
@@ -20,7 +20,7 @@ struct sampling_scratch {
   std::vector<float> block_maxima;    // [blocks]
   std::vector<float> ordered_maxima;  // [blocks], permuted by selection
   std::vector<float> weights;         // [vocabulary]
-  std::vector<double> block_sums;     // [blocks]
+  std::vector<double> block_sums;     // [blocks], of the weights
   std::vector<candidate> candidates;  // in order of ids
   std::vector<candidate> ordered;     // the same, permuted by selection
 };

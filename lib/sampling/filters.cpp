@@ -1,0 +1,97 @@
+#include "sampling/filters.hpp"
+
+#include <algorithm>
+
+#include "sampling/row.hpp"
+
+namespace cogen {
+namespace {
+
+using iterator = std::vector<candidate>::iterator;
+
+iterator at(std::vector<candidate>& candidates, std::size_t rank) {
+  return candidates.begin() + static_cast<std::ptrdiff_t>(rank);
+}
+
+/// The candidates not smaller than the `count`-th largest logit, weighed. Returns the sum of their weights.
+double collect_top_k(std::span<const float> logits, std::size_t count, const softmax_scale& scale,
+                     sampling_scratch& scratch) {
+  collect_about_largest(logits, count, scratch);
+  auto& candidates = scratch.candidates;
+  if (candidates.size() > count) {
+    auto& ordered = scratch.ordered = candidates;
+    std::nth_element(ordered.begin(), at(ordered, count - 1), ordered.end(), ranks_before);
+    std::erase_if(candidates,
+                  [smallest = ordered[count - 1].logit](const candidate& each) { return each.logit < smallest; });
+  }
+  return weigh(candidates, scale);
+}
+
+/// All tokens whose weight is at least a bound so low that top_p cannot keep one below it: n tokens of the share (1 -
+/// p) / n or less have no more than 1 - p together. Half of it leaves room for rounding. Returns the weight of the
+/// whole row.
+double collect_for_top_p(std::span<const float> logits, const filters& which, const softmax_scale& scale,
+                         sampling_scratch& scratch) {
+  const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
+  const double share = 0.5 * (1 - which.top_p) * total / static_cast<double>(logits.size());
+  const auto bound = std::max(static_cast<float>(share), which.min_p);
+  scratch.candidates.clear();
+  for (std::size_t b = 0; b < scratch.block_sums.size(); ++b) {
+    if (scratch.block_sums[b] < bound) continue;
+    for (std::size_t i = b * row_block; i < std::min(logits.size(), (b + 1) * row_block); ++i)
+      if (scratch.weights[i] >= bound)
+        scratch.candidates.push_back({static_cast<token>(i), logits[i], scratch.weights[i]});
+  }
+  return total;
+}
+
+void collect_for_min_p(std::span<const float> logits, float ratio, const softmax_scale& scale,
+                       sampling_scratch& scratch) {
+  scratch.candidates.clear();
+  for (std::size_t b = 0; b < scratch.block_maxima.size(); ++b) {
+    if (weight_of(scratch.block_maxima[b], scale) < ratio) continue;
+    for (std::size_t i = b * row_block; i < std::min(logits.size(), (b + 1) * row_block); ++i)
+      if (const float weight = weight_of(logits[i], scale); weight >= ratio)
+        scratch.candidates.push_back({static_cast<token>(i), logits[i], weight});
+  }
+}
+
+/// The last candidate in rank that top_p keeps: the weights before it do not reach `mass`, with its own they do. Found
+/// by halving, so that only the parts around it are ever ordered.
+candidate last_within(std::vector<candidate>& ordered, double mass) {
+  std::size_t kept = 0;
+  std::size_t beyond = ordered.size();
+  double before = 0;
+  while (beyond - kept > 1) {
+    const std::size_t middle = kept + (beyond - kept) / 2;
+    std::nth_element(at(ordered, kept), at(ordered, middle), at(ordered, beyond), ranks_before);
+    const double upper = total_weight(std::span(ordered).subspan(kept, middle - kept));
+    if (before + upper < mass) {
+      before += upper;
+      kept = middle;
+    } else {
+      beyond = middle;
+    }
+  }
+  return ordered[kept];
+}
+
+void cut_top_p(double mass, sampling_scratch& scratch) {
+  scratch.ordered = scratch.candidates;
+  const candidate last = last_within(scratch.ordered, mass);
+  std::erase_if(scratch.candidates, [&](const candidate& each) { return ranks_before(last, each); });
+}
+
+}  // namespace
+
+void apply_filters(std::span<const float> logits, const filters& which, const softmax_scale& scale,
+                   sampling_scratch& scratch) {
+  if (!which.limits_count(logits.size()) && which.top_p >= 1)
+    return collect_for_min_p(logits, which.min_p, scale, scratch);
+  const double total = which.limits_count(logits.size()) ? collect_top_k(logits, which.top_k, scale, scratch)
+                                                         : collect_for_top_p(logits, which, scale, scratch);
+  if (which.top_p < 1) cut_top_p(which.top_p * total, scratch);
+  std::erase_if(scratch.candidates, [&](const candidate& each) { return each.weight < which.min_p; });
+}
+
+}  // namespace cogen

@@ -1,0 +1,31 @@
+#include "sampling/logprobs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/row.hpp"
+#include "sampling/softmax.hpp"
+
+namespace cogen {
+
+row_logprobs::row_logprobs(std::span<const float> logits, float largest, sampling_scratch& scratch)
+    : logits_(logits),
+      log_total_(largest + std::log(weigh_row(logits, {largest}, scratch.weights, scratch.block_sums))) {}
+
+float row_logprobs::of(token id) const {
+  return static_cast<float>(logits_[static_cast<std::size_t>(id)] - log_total_);
+}
+
+std::vector<token_logprob> row_logprobs::top(std::size_t count, sampling_scratch& scratch) const {
+  if (count == 0) return {};
+  collect_about_largest(logits_, count, scratch);
+  auto& candidates = scratch.candidates;
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(count, candidates.size()));
+  std::partial_sort(candidates.begin(), end, candidates.end(), ranks_before);
+  std::vector<token_logprob> best;
+  best.reserve(count);
+  for (auto each = candidates.begin(); each != end; ++each) best.push_back({each->id, of(each->id)});
+  return best;
+}
+
+}  // namespace cogen

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cogen/sampling.hpp"
+#include "sampling/scratch.hpp"
+
+namespace cogen {
+
+/// The log-probabilities of a row of the model's own logits, from two passes over it. Refers to the row.
+class row_logprobs {
+ public:
+  /// `logits` must have no NaN, no plus infinity and a largest entry that is finite; `scratch.block_maxima` must be its
+  /// own.
+  row_logprobs(std::span<const float> logits, float largest, sampling_scratch& scratch);
+
+  float of(token id) const;
+
+  /// The `count` largest, most probable first, lower ids first among equals; fewer where fewer are possible at all.
+  std::vector<token_logprob> top(std::size_t count, sampling_scratch& scratch) const;
+
+ private:
+  std::span<const float> logits_;
+  double log_total_;
+};
+
+}  // namespace cogen

@@ -1,0 +1,169 @@
+#include "sampling/sampler.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+#include "sampling/inverse_distribution.hpp"
+#include "sampling/logprobs.hpp"
+#include "sampling/row.hpp"
+#include "sampling/softmax.hpp"
+
+namespace cogen {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+draw_status status_of(const row_scan& scan) {
+  if (!scan.finite) return draw_status::not_finite;
+  return scan.largest == -infinity ? draw_status::nothing_left : draw_status::drawn;
+}
+
+std::string explain(draw_status status) {
+  switch (status) {
+    case draw_status::not_finite:
+      return "a logit is NaN or plus infinity, so no token can be chosen";
+    case draw_status::nothing_left:
+      return "every logit is minus infinity, so no token can be chosen";
+    default:
+      return {};
+  }
+}
+
+sampled failed(draw_status status) {
+  sampled result;
+  result.status = status;
+  result.message = explain(status);
+  return result;
+}
+
+sampled processor_failed(std::string_view reason) {
+  sampled result;
+  result.status = draw_status::processor_failed;
+  result.message = "the logits processor threw: ";
+  result.message += reason;
+  return result;
+}
+
+bool inside(token id, std::span<const float> logits) { return id >= 0 && static_cast<std::size_t>(id) < logits.size(); }
+
+}  // namespace
+
+sampler::sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
+    : parameters_(std::move(parameters)) {
+  parameters_.validate(vocabulary);
+  filters_ = {static_cast<std::size_t>(parameters_.top_k()), parameters_.top_p(),
+              static_cast<float>(parameters_.min_p())};
+  if (!parameters_.is_greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_.temperature());
+  for (const auto& [id, value] : parameters_.logit_bias()) biases_.push_back({id, static_cast<float>(value)});
+  for (const token id : end_tokens)
+    if (id >= 0 && id < vocabulary) end_tokens_.push_back(id);
+}
+
+sampled sampler::draw(std::span<float> logits, token_history& history, const draw_key& key,
+                      sampling_scratch& scratch) const {
+  const bool reports = parameters_.logprobs().has_value();
+  if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
+  process(logits, history);
+  if (auto failure = run_processor(logits, history)) return processor_failed(*failure);
+  const row_scan scan = scan_row(logits, scratch.block_maxima);
+  if (status_of(scan) != draw_status::drawn) return failed(status_of(scan));
+  sampled result;
+  result.id = choose_from(logits, scan.largest, key, scratch);
+  if (reports) report(result, scratch);
+  return result;
+}
+
+token sampler::choose_from(std::span<const float> logits, float largest, const draw_key& key,
+                           sampling_scratch& scratch) const {
+  if (parameters_.is_greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
+  const softmax_scale scale{largest, inverse_temperature_};
+  if (filters_.keep_all(logits.size())) {
+    const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
+    return choose(scratch.weights, scratch.block_sums, total, uniform(key));
+  }
+  apply_filters(logits, filters_, scale, scratch);
+  return choose(scratch.candidates, uniform(key));
+}
+
+void sampler::report(sampled& result, sampling_scratch& scratch) const {
+  const row_scan scan = scan_row(scratch.model_logits, scratch.block_maxima);
+  if (status_of(scan) != draw_status::drawn) {
+    result = failed(status_of(scan));
+    return;
+  }
+  const row_logprobs logprobs(scratch.model_logits, scan.largest, scratch);
+  result.logprob = logprobs.of(result.id);
+  result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs()), scratch);
+}
+
+std::pair<draw_status, std::vector<token_probability>> sampler::distribution(std::span<float> logits,
+                                                                             token_history& history,
+                                                                             sampling_scratch& scratch) const {
+  process(logits, history);
+  if (run_processor(logits, history)) return {draw_status::processor_failed, {}};
+  const row_scan scan = scan_row(logits, scratch.block_maxima);
+  if (status_of(scan) != draw_status::drawn) return {status_of(scan), {}};
+  if (parameters_.is_greedy())
+    return {draw_status::drawn, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
+  const softmax_scale scale{scan.largest, inverse_temperature_};
+  if (filters_.keep_all(logits.size())) {
+    collect_at_least(logits, scratch.block_maxima, -infinity, scratch.candidates);
+    weigh(scratch.candidates, scale);
+  } else {
+    apply_filters(logits, filters_, scale, scratch);
+  }
+  const double total = total_weight(scratch.candidates);
+  std::vector<token_probability> kept;
+  for (const auto& each : scratch.candidates)
+    if (each.weight > 0) kept.push_back({each.id, each.weight / total});
+  return {draw_status::drawn, std::move(kept)};
+}
+
+void sampler::process(std::span<float> logits, token_history& history) const {
+  add_biases(logits);
+  penalise_repetition(logits, history);
+  penalise_counts(logits, history);
+  hold_back_end_tokens(logits, history);
+}
+
+std::optional<std::string> sampler::run_processor(std::span<float> logits, const token_history& history) const try {
+  if (has_processor()) parameters_.processor()(history.tokens(), logits);
+  return {};
+} catch (const std::exception& error) {
+  return error.what();
+} catch (...) {
+  return "something that is not a std::exception";
+}
+
+void sampler::add_biases(std::span<float> logits) const {
+  for (const auto& each : biases_)
+    if (inside(each.id, logits)) logits[static_cast<std::size_t>(each.id)] += each.value;
+}
+
+void sampler::penalise_repetition(std::span<float> logits, token_history& history) const {
+  const auto factor = static_cast<float>(parameters_.repetition_penalty());
+  if (factor == 1) return;
+  for (const auto& count : history.counts()) {
+    if (count.total == 0 || !inside(count.id, logits)) continue;
+    float& logit = logits[static_cast<std::size_t>(count.id)];
+    logit = logit < 0 ? logit * factor : logit / factor;
+  }
+}
+
+void sampler::penalise_counts(std::span<float> logits, token_history& history) const {
+  const auto presence = static_cast<float>(parameters_.presence_penalty());
+  const auto frequency = static_cast<float>(parameters_.frequency_penalty());
+  if (presence == 0 && frequency == 0) return;
+  for (const auto& count : history.counts())
+    if (count.generated > 0 && inside(count.id, logits))
+      logits[static_cast<std::size_t>(count.id)] -= static_cast<float>(count.generated) * frequency + presence;
+}
+
+void sampler::hold_back_end_tokens(std::span<float> logits, const token_history& history) const {
+  if (static_cast<std::int64_t>(history.generated()) >= parameters_.min_tokens()) return;
+  for (const token id : end_tokens_)
+    if (inside(id, logits)) logits[static_cast<std::size_t>(id)] = -infinity;
+}
+
+}  // namespace cogen

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sampling/scratch.hpp"
+
+namespace cogen {
+
+/// The largest logit of a row and what logits are divided by.
+struct softmax_scale {
+  float largest;
+  float inverse_temperature = 1;
+};
+
+/// exp((logit - largest) / temperature): 1 for the largest logit, 0 for those more than 87 temperatures below it.
+float weight_of(float logit, const softmax_scale& scale);
+
+/// Writes the weight of each entry of `logits` [n] to `weights` [n] and the sum of each block to `block_sums`; returns
+/// the sum of all, added in a fixed order.
+double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
+                 std::vector<double>& block_sums);
+
+/// Sets the candidates' weights; returns their sum.
+double weigh(std::span<candidate> candidates, const softmax_scale& scale);
+
+double total_weight(std::span<const candidate> candidates);
+
+}  // namespace cogen

@@ -1,0 +1,67 @@
+#include "sampling/token_history.hpp"
+
+namespace cogen {
+namespace {
+
+std::size_t first_bucket(token id, std::size_t buckets) {
+  return (static_cast<std::uint32_t>(id) * std::uint32_t{0x9E3779B1} >> 7) & (buckets - 1);
+}
+
+}  // namespace
+
+void token_history::append_given(std::span<const token> tokens) {
+  for (const token id : tokens) append(id, false);
+}
+
+void token_history::append_generated(token id) { append(id, true); }
+
+void token_history::append(token id, bool generated) {
+  tokens_.push_back(id);
+  was_generated_.push_back(generated);
+  generated_ += generated ? 1 : 0;
+  if (counting_) add(id, generated, 1);
+}
+
+void token_history::truncate(std::size_t length) {
+  while (tokens_.size() > length) {
+    const bool generated = was_generated_.back();
+    if (counting_) add(tokens_.back(), generated, -1);
+    generated_ -= generated ? 1 : 0;
+    tokens_.pop_back();
+    was_generated_.pop_back();
+  }
+}
+
+std::span<const token_count> token_history::counts() {
+  if (!counting_) {
+    counting_ = true;
+    for (std::size_t i = 0; i < tokens_.size(); ++i) add(tokens_[i], was_generated_[i], 1);
+  }
+  return counts_;
+}
+
+void token_history::add(token id, bool generated, int change) {
+  token_count& count = entry(id);
+  count.total += static_cast<std::uint32_t>(change);
+  if (generated) count.generated += static_cast<std::uint32_t>(change);
+}
+
+token_count& token_history::entry(token id) {
+  if (2 * (counts_.size() + 1) > buckets_.size()) rehash(buckets_.empty() ? 64 : 2 * buckets_.size());
+  std::size_t bucket = first_bucket(id, buckets_.size());
+  for (; buckets_[bucket] != 0; bucket = (bucket + 1) & (buckets_.size() - 1))
+    if (token_count& found = counts_[buckets_[bucket] - 1]; found.id == id) return found;
+  buckets_[bucket] = static_cast<std::uint32_t>(counts_.size() + 1);
+  return counts_.emplace_back(token_count{id, 0, 0});
+}
+
+void token_history::rehash(std::size_t buckets) {
+  buckets_.assign(buckets, 0);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    std::size_t bucket = first_bucket(counts_[i].id, buckets);
+    while (buckets_[bucket] != 0) bucket = (bucket + 1) & (buckets - 1);
+    buckets_[bucket] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+}  // namespace cogen
