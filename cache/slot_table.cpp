@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cogen/cache/slot_table.hpp>
+#include <cogen/cache/view.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -41,7 +42,7 @@ void slot_table::advance(const step& step) {
 void slot_table::set_length(int slot, int length) {
   lengths_[index(slot)] = length;
   slot_base& base = bases_[index(slot)];
-  base.length = std::min(base.length, length);
+  if (length < base.length) base.length = length / block_tokens * block_tokens;
   if (base.length == 0) base = {};
 }
 

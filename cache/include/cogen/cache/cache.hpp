@@ -120,8 +120,14 @@ class cache {
   std::int64_t committed_bytes() const;
 
  private:
-  void check_slot(int slot) const;
+  void check_bound(int slot, std::int64_t wanted) const;
+  void check_empty(int slot) const;
+  void check_not_shared(int slot, int from) const;
+  void check_exported(int slot, int length, std::size_t bytes) const;
+  slot_base base_for(int of, int length) const;
   void drop(int slot, int length);
+  template <class Fill>
+  void fill(int slot, int length, Fill fill_one);
 
   std::unique_ptr<slot_table> table_;
   std::vector<std::unique_ptr<cogen::cache::layer>> layers_;

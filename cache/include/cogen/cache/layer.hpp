@@ -83,8 +83,9 @@ class layer {
   /// Whether the slot can go back to its first `length` tokens.
   virtual bool can_truncate(int slot, int length) const;
 
-  /// Forgets all tokens from `length` on, and gives back memory that was only reserved. Below its base a slot goes back
-  /// to multiples of 64 only.
+  /// Forgets all tokens from `length` on, and gives back memory that was only reserved. Where that ends within a block
+  /// of a base read in place, what is left of the block is copied, so it may throw like `reserve`; at a multiple of 64
+  /// it never throws.
   virtual void truncate(int slot, int length) = 0;
 
   /// Forgets everything and gives the memory back.

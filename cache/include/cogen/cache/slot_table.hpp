@@ -40,7 +40,7 @@ class slot_table {
 
   void advance(const step& step);
 
-  /// Cuts or extends the slot to `length`; a base that is longer shrinks to it.
+  /// Cuts or extends the slot to `length`; a base that is longer shrinks to the whole blocks in it.
   void set_length(int slot, int length);
 
   /// The empty slot `slot` now reads the first `base.length` tokens of `base.slot`.

@@ -1,0 +1,48 @@
+#include "address_range.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace cogen::cache {
+namespace {
+
+[[noreturn]] void refuse(int error, const std::string& what, std::int64_t bytes) {
+  throw std::system_error(error, std::generic_category(),
+                          "cache: the system refuses " + std::to_string(bytes) + " bytes of " + what);
+}
+
+std::byte* map_without_memory(std::int64_t bytes) {
+  void* data =
+      ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) refuse(errno, "address space", bytes);
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+std::int64_t page_bytes() {
+  static const std::int64_t bytes = ::sysconf(_SC_PAGESIZE);
+  return bytes;
+}
+
+address_range::address_range(std::int64_t bytes) : bytes_(bytes), data_(map_without_memory(bytes)) {}
+
+address_range::~address_range() { ::munmap(data_, static_cast<std::size_t>(bytes_)); }
+
+void address_range::commit(std::int64_t offset, std::int64_t bytes) {
+  if (::mprotect(data_ + offset, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE) == 0) return;
+  const int error = errno;
+  release(offset, bytes);
+  refuse(error, "memory", bytes);
+}
+
+void address_range::release(std::int64_t offset, std::int64_t bytes) noexcept {
+  ::madvise(data_ + offset, static_cast<std::size_t>(bytes), MADV_DONTNEED);
+  ::mprotect(data_ + offset, static_cast<std::size_t>(bytes), PROT_NONE);
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cogen::cache {
+
+/// Bytes of one page of memory.
+std::int64_t page_bytes();
+
+/// A range of addresses that begins without memory behind it. Memory is given to whole pages and taken from them again;
+/// addresses stay.
+class address_range {
+ public:
+  /// Throws std::system_error, naming the bytes, where the system refuses that many addresses.
+  explicit address_range(std::int64_t bytes);
+  ~address_range();
+  address_range(const address_range&) = delete;
+  address_range& operator=(const address_range&) = delete;
+
+  std::byte* data() const noexcept { return data_; }
+
+  /// Makes [offset, offset + bytes) readable and writable: zeros, unless it was already. Both are multiples of a page.
+  /// Throws std::system_error where memory is refused; then none of it is usable.
+  void commit(std::int64_t offset, std::int64_t bytes);
+
+  /// Gives the memory of [offset, offset + bytes) back to the system.
+  void release(std::int64_t offset, std::int64_t bytes) noexcept;
+
+ private:
+  std::int64_t bytes_;
+  std::byte* data_;
+};
+
+}  // namespace cogen::cache

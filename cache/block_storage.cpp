@@ -1,0 +1,133 @@
+#include "block_storage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::cache {
+namespace {
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result))
+    throw std::length_error("cache: " + std::to_string(a) + " times " + std::to_string(b) +
+                            " bytes exceed every address space");
+  return result;
+}
+
+}  // namespace
+
+block_storage::block_storage(block_layout layout, const slot_table& table, int max_length)
+    : table_(table),
+      layout_(std::move(layout)),
+      max_length_(max_length),
+      slot_stride_(product(blocks_for(max_length), layout_.stride)),
+      memory_(product(table.slots(), slot_stride_)),
+      owned_(static_cast<std::size_t>(table.slots())),
+      before_(owned_.size()) {}
+
+int block_storage::room(int slot) const {
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{owned(slot).end} * block_tokens, max_length_));
+}
+
+const std::byte* block_storage::readable_block(int slot, int number) const {
+  return number < owned(slot).begin ? block(table_.base(slot).slot, number) : block(slot, number);
+}
+
+void block_storage::grow(int slot, int length) {
+  blocks& own = owned(slot);
+  const int wanted = blocks_for(length);
+  if (wanted <= own.end) return;
+  memory_.commit(block(slot, own.end) - memory_.data(), (wanted - own.end) * layout_.stride);
+  own.end = wanted;
+}
+
+void block_storage::release(int slot, blocks range) noexcept {
+  if (range.begin < range.end)
+    memory_.release(block(slot, range.begin) - memory_.data(), (range.end - range.begin) * layout_.stride);
+}
+
+void block_storage::reserve(const step& step) {
+  for (const step_row& row : step.rows()) before_[static_cast<std::size_t>(row.slot)] = owned(row.slot);
+  try {
+    for (const step_row& row : step.rows()) grow(row.slot, table_.length(row.slot) + row.count);
+  } catch (...) {
+    for (const step_row& row : step.rows()) {
+      const blocks before = before_[static_cast<std::size_t>(row.slot)];
+      release(row.slot, {before.end, owned(row.slot).end});
+      owned(row.slot) = before;
+    }
+    throw;
+  }
+}
+
+void block_storage::truncate(int slot, int length) {
+  if (length < table_.base(slot).length) return leave_base_within_block(slot, length);
+  const int end = std::min(owned(slot).end, blocks_for(length));
+  release(slot, {end, owned(slot).end});
+  owned(slot).end = end;
+  if (length == 0) owned(slot) = {};
+}
+
+void block_storage::leave_base_within_block(int slot, int length) {
+  const blocks left{length / block_tokens, blocks_for(length)};
+  if (left.begin < left.end) {
+    memory_.commit(block(slot, left.begin) - memory_.data(), layout_.stride);
+    copy_blocks(slot, left, block(slot, left.begin));
+  }
+  release(slot, owned(slot));
+  owned(slot) = left;
+}
+
+void block_storage::adopt(int slot, int length) {
+  release(slot, owned(slot));
+  owned(slot) = {length / block_tokens, length / block_tokens};
+}
+
+void block_storage::copy(int from, int to, int begin, int end) {
+  grow(to, end);
+  const int first_whole = blocks_for(begin);
+  copy_within_block(from, to, begin, std::min(end, first_whole * block_tokens));
+  copy_blocks(from, {first_whole, blocks_for(end)}, block(to, first_whole));
+}
+
+void block_storage::copy_within_block(int from, int to, int begin, int end) {
+  if (begin >= end) return;
+  const std::byte* source = readable_block(from, begin / block_tokens);
+  std::byte* target = block(to, begin / block_tokens);
+  const int token = begin % block_tokens;
+  for (const block_part& part : layout_.parts)
+    for (int plane = 0; plane < 2 * part.kv_heads; ++plane) {
+      const std::int64_t at = part.offset + plane * part.head_stride + token * part.token_stride;
+      std::memcpy(target + at, source + at, static_cast<std::size_t>((end - begin) * part.token_stride));
+    }
+}
+
+void block_storage::copy_blocks(int from, blocks range, std::byte* into) const {
+  const int boundary = std::clamp(owned(from).begin, range.begin, range.end);
+  for (const blocks piece : {blocks{range.begin, boundary}, blocks{boundary, range.end}}) {
+    if (piece.begin >= piece.end) continue;
+    const auto bytes = static_cast<std::size_t>((piece.end - piece.begin) * layout_.stride);
+    std::memcpy(into, readable_block(from, piece.begin), bytes);
+    into += bytes;
+  }
+}
+
+void block_storage::export_slot(int slot, std::byte* into) const {
+  copy_blocks(slot, {0, blocks_for(table_.length(slot))}, into);
+}
+
+void block_storage::import_slot(int slot, int length, const std::byte* from) {
+  grow(slot, length);
+  std::copy_n(from, exported_bytes(length), block(slot, 0));
+}
+
+std::int64_t block_storage::committed_bytes() const {
+  std::int64_t count = 0;
+  for (const blocks& own : owned_) count += own.end - own.begin;
+  return count * layout_.stride;
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <cogen/cache/cache.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "make_layers.hpp"
+
+namespace cogen::cache {
+namespace {
+
+std::string name_of(int slot) { return "cache: slot " + std::to_string(slot); }
+
+std::string count_of(std::int64_t tokens) { return std::to_string(tokens) + " tokens"; }
+
+void check_options(std::size_t layers, const options& options) {
+  if (layers == 0) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
+  if (options.max_length < 0)
+    throw std::invalid_argument("cache: max_length is " + std::to_string(options.max_length) + ", below 0");
+  if (options.kind == cache_kind::static_ && options.max_length == 0)
+    throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
+}
+
+std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers) {
+  std::vector<layer*> firsts;
+  for (const auto& layer : layers) {
+    const auto shares = [&](const auto* other) { return other->storage() == layer->storage(); };
+    if (std::none_of(firsts.begin(), firsts.end(), shares)) firsts.push_back(layer.get());
+  }
+  return firsts;
+}
+
+int least_length(const std::vector<layer*>& storages) {
+  int length = storages.front()->max_length();
+  for (const layer* storage : storages) length = std::min(length, storage->max_length());
+  return length;
+}
+
+}  // namespace
+
+cache::cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own) {
+  check_options(shapes.size(), options);
+  table_ = std::make_unique<slot_table>(options.slots);
+  layers_ = make_layers(shapes, options, *table_, own);
+  storages_ = one_for_each_storage(layers_);
+  max_length_ = least_length(storages_);
+}
+
+cache::~cache() = default;
+cache::cache(cache&&) noexcept = default;
+cache& cache::operator=(cache&&) noexcept = default;
+
+const layer& cache::layer(int index) const {
+  if (index < 0 || index >= layers())
+    throw std::out_of_range("cache: layer " + std::to_string(index) + " does not exist, there are " +
+                            std::to_string(layers()));
+  return *layers_[static_cast<std::size_t>(index)];
+}
+
+layer& cache::layer(int index) { return const_cast<cogen::cache::layer&>(std::as_const(*this).layer(index)); }
+
+void cache::check_bound(int slot, std::int64_t wanted) const {
+  if (wanted > max_length_)
+    throw std::length_error(name_of(slot) + " would hold " + count_of(wanted) + ", the limit is " +
+                            std::to_string(max_length_));
+}
+
+void cache::check_empty(int slot) const {
+  if (length(slot) > 0)
+    throw std::logic_error(name_of(slot) + " holds " + count_of(length(slot)) + ", it has to be empty");
+}
+
+void cache::check_not_shared(int slot, int from) const {
+  const int pinned = table_->pinned(slot);
+  if (from < pinned)
+    throw std::logic_error(name_of(slot) + " cannot lose its tokens from " + std::to_string(from) +
+                           " on: other slots read its first " + std::to_string(pinned));
+}
+
+void cache::reserve(const step& step) {
+  table_->check(step);
+  for (const step_row& row : step.rows()) check_bound(row.slot, std::int64_t{length(row.slot)} + row.count);
+  std::size_t done = 0;
+  try {
+    for (; done < storages_.size(); ++done) storages_[done]->reserve(step);
+  } catch (...) {
+    for (std::size_t i = 0; i < done; ++i)
+      for (const step_row& row : step.rows()) storages_[i]->truncate(row.slot, length(row.slot));
+    throw;
+  }
+}
+
+void cache::advance(const step& step) {
+  table_->check(step);
+  for (auto* storage : storages_) storage->advance(step);
+  table_->advance(step);
+}
+
+bool cache::can_truncate(int slot, int length) const {
+  if (length < table_->pinned(slot) || length > table_->length(slot)) return false;
+  return std::all_of(storages_.begin(), storages_.end(),
+                     [&](const auto* storage) { return storage->can_truncate(slot, length); });
+}
+
+void cache::truncate(int slot, int length) {
+  if (length < 0 || length > table_->length(slot))
+    throw std::length_error(name_of(slot) + " cannot be cut to " + count_of(length) + ", it holds " +
+                            std::to_string(table_->length(slot)));
+  check_not_shared(slot, length);
+  if (!can_truncate(slot, length))
+    throw std::logic_error(name_of(slot) + " cannot go back to " + count_of(length) + " from " +
+                           std::to_string(table_->length(slot)) + ": a layer no longer has them");
+  try {
+    drop(slot, length);
+  } catch (...) {
+    drop(slot, length / block_tokens * block_tokens);
+    throw;
+  }
+}
+
+void cache::drop(int slot, int length) {
+  for (auto* storage : storages_) storage->truncate(slot, length);
+  table_->set_length(slot, length);
+}
+
+void cache::clear(int slot) {
+  check_not_shared(slot, 0);
+  for (auto* storage : storages_) storage->clear(slot);
+  table_->set_length(slot, 0);
+}
+
+slot_base cache::base_for(int of, int length) const {
+  const slot_base theirs = table_->base(of);
+  if (theirs.length == 0) return {.slot = of, .length = length};
+  if (theirs.length >= length) return {.slot = theirs.slot, .length = length};
+  throw std::logic_error(name_of(of) + " reads its first " + count_of(theirs.length) + " in slot " +
+                         std::to_string(theirs.slot) + ": its first " + std::to_string(length) +
+                         " do not lie in one slot, so no other can read them in place");
+}
+
+void cache::adopt(int slot, int of, int length) {
+  check_empty(slot);
+  if (length < 1 || length % block_tokens != 0 || length > table_->length(of))
+    throw std::invalid_argument(name_of(slot) + " cannot adopt " + count_of(length) + " of slot " + std::to_string(of) +
+                                ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
+  const slot_base base = base_for(of, length);
+  fill(slot, 0, [&](auto& storage) { storage.adopt(slot, base.slot, length); });
+  table_->set_base(slot, base);
+}
+
+void cache::copy(int from, int to, int begin, int end) {
+  if (from == to) throw std::invalid_argument(name_of(from) + " cannot be copied to itself");
+  if (begin < 0 || begin > end || end > length(from) || begin > length(to))
+    throw std::length_error("cache: tokens " + std::to_string(begin) + " to " + std::to_string(end) +
+                            " cannot be copied from slot " + std::to_string(from) + ", which holds " +
+                            std::to_string(length(from)) + ", to slot " + std::to_string(to) + ", which holds " +
+                            std::to_string(length(to)));
+  if (begin < table_->base(to).length)
+    throw std::logic_error(name_of(to) + " reads its first " + count_of(table_->base(to).length) + " in slot " +
+                           std::to_string(table_->base(to).slot) + ": a copy from " + std::to_string(begin) +
+                           " on would overwrite them");
+  truncate(to, begin);
+  if (begin == end) return;
+  fill(to, begin, [&](auto& storage) { storage.copy(from, to, begin, end); });
+  table_->set_length(to, end);
+}
+
+template <class Fill>
+void cache::fill(int slot, int length, Fill fill_one) {
+  try {
+    for (auto* storage : storages_) fill_one(*storage);
+  } catch (...) {
+    for (auto* storage : storages_) storage->truncate(slot, length);
+    throw;
+  }
+}
+
+std::int64_t cache::exported_bytes(int length) const {
+  std::int64_t bytes = 0;
+  for (const auto* storage : storages_) bytes += storage->exported_bytes(length);
+  return bytes;
+}
+
+void cache::check_exported(int slot, int length, std::size_t bytes) const {
+  const std::int64_t wanted = exported_bytes(length);
+  if (static_cast<std::int64_t>(bytes) != wanted)
+    throw std::invalid_argument(name_of(slot) + " takes " + std::to_string(wanted) + " bytes for " + count_of(length) +
+                                ", not " + std::to_string(bytes));
+}
+
+void cache::export_slot(int slot, std::span<std::byte> into) const {
+  check_exported(slot, length(slot), into.size());
+  for (const auto* storage : storages_) {
+    const auto bytes = static_cast<std::size_t>(storage->exported_bytes(length(slot)));
+    storage->export_slot(slot, into.first(bytes));
+    into = into.subspan(bytes);
+  }
+}
+
+void cache::import_slot(int slot, int length, std::span<const std::byte> from) {
+  check_empty(slot);
+  if (length < 0) throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(length));
+  check_bound(slot, length);
+  check_exported(slot, length, from.size());
+  if (length == 0) return;
+  fill(slot, 0, [&](auto& storage) {
+    const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
+    storage.import_slot(slot, length, from.first(bytes));
+    from = from.subspan(bytes);
+  });
+  table_->set_length(slot, length);
+}
+
+memory_terms cache::footprint_terms() const {
+  memory_terms sum;
+  for (const auto* storage : storages_) {
+    sum.fixed += storage->footprint_terms().fixed;
+    sum.per_block += storage->footprint_terms().per_block;
+  }
+  return sum;
+}
+
+std::int64_t cache::committed_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto* storage : storages_) bytes += storage->committed_bytes();
+  return bytes;
+}
+
+}  // namespace cogen::cache

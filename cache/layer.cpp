@@ -1,0 +1,127 @@
+#include <ATen/ops/from_blob.h>
+
+#include <cogen/cache/layer.hpp>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::cache {
+namespace {
+
+constexpr std::int64_t widest_token = std::int64_t{1} << 24;
+
+layer_shape checked(const layer_shape& shape) {
+  const std::string dimensions = std::to_string(shape.kv_heads) + " key heads of " + std::to_string(shape.head_dim);
+  if (shape.kv_heads < 1 || shape.head_dim < 1)
+    throw std::invalid_argument("cache: a layer has " + dimensions + ", both have to be at least 1");
+  if (std::int64_t{shape.kv_heads} * shape.head_dim > widest_token)
+    throw std::invalid_argument("cache: a layer has " + dimensions + ", together they may be " +
+                                std::to_string(widest_token));
+  return shape;
+}
+
+std::int64_t token_bytes(const layer_shape& shape, scalar type) {
+  return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
+}
+
+void check_tensor(const char* name, const at::Tensor& tensor, at::IntArrayRef wanted) {
+  if (tensor.defined() && tensor.sizes() == wanted && tensor.is_floating_point()) return;
+  std::ostringstream message;
+  message << "cache: " << name << " has to be a floating-point tensor " << wanted;
+  if (tensor.defined()) message << ", it is " << tensor.sizes() << " of " << tensor.scalar_type();
+  throw std::invalid_argument(message.str());
+}
+
+/// [kv_heads, length, head_dim] -> [end - begin, kv_heads, head_dim]
+at::Tensor tokens_first(const at::Tensor& heads, int begin, int end) {
+  return heads.narrow(1, begin, end - begin).transpose(0, 1);
+}
+
+}  // namespace
+
+at::ScalarType tensor_type(scalar type) {
+  switch (type) {
+    case scalar::f16:
+      return at::kHalf;
+    case scalar::bf16:
+      return at::kBFloat16;
+    default:
+      return at::kFloat;
+  }
+}
+
+layer::layer(const layer_shape& shape, scalar type, const slot_table& slots)
+    : shape_(checked(shape)), type_(type), slots_(slots) {}
+
+int layer::max_length() const noexcept { return std::numeric_limits<int>::max(); }
+
+void layer::reserve(const step& step) { check_room(step); }
+
+void layer::advance(const step&) {}
+
+std::optional<kv_view> layer::view(int, int) const { return std::nullopt; }
+
+kv_extent layer::mask_sizes(int slot, int q_length) const {
+  return {.kv_length = slots_.length(slot) + q_length, .kv_offset = 0};
+}
+
+bool layer::can_truncate(int slot, int length) const { return length >= 0 && length <= slots_.length(slot); }
+
+void layer::adopt(int slot, int of, int length) { copy(of, slot, 0, length); }
+
+void layer::copy(int from, int to, int begin, int end) {
+  const step moved({{.slot = to, .count = end - begin}});
+  const keys_values all = materialise(from, end);
+  reserve(moved);
+  append(moved, tokens_first(all.k, begin, end), tokens_first(all.v, begin, end));
+  advance(moved);
+}
+
+std::int64_t layer::exported_bytes(int length) const { return length * token_bytes(shape_, type_); }
+
+void layer::export_slot(int slot, std::span<std::byte> into) const {
+  const keys_values all = materialise(slot, slots_.length(slot));
+  const std::size_t half = into.size() / 2;
+  std::memcpy(into.data(), all.k.contiguous().data_ptr(), half);
+  std::memcpy(into.data() + half, all.v.contiguous().data_ptr(), half);
+}
+
+void layer::import_slot(int slot, int length, std::span<const std::byte> from) {
+  const auto tensor_at = [&](std::size_t offset) {
+    void* data = const_cast<std::byte*>(from.data()) + offset;
+    return at::from_blob(data, {shape_.kv_heads, length, shape_.head_dim}, tensor_type(type_));
+  };
+  const step all({{.slot = slot, .count = length}});
+  reserve(all);
+  append(all, tokens_first(tensor_at(0), 0, length), tokens_first(tensor_at(from.size() / 2), 0, length));
+  advance(all);
+}
+
+memory_terms layer::footprint_terms() const {
+  return {.fixed = 0, .per_block = block_tokens * token_bytes(shape_, type_)};
+}
+
+std::int64_t layer::committed_bytes() const {
+  std::int64_t bytes = 0;
+  for (const int length : slots_.lengths()) bytes += footprint_terms()(length);
+  return bytes;
+}
+
+void layer::check_room(const step& step) const {
+  for (const step_row& row : step.rows()) {
+    const std::int64_t wanted = std::int64_t{slots_.length(row.slot)} + row.count;
+    if (wanted > max_length())
+      throw std::length_error("cache: slot " + std::to_string(row.slot) + " would hold " + std::to_string(wanted) +
+                              " tokens, the limit is " + std::to_string(max_length()));
+  }
+}
+
+void layer::check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const {
+  const std::int64_t wanted[] = {step.tokens(), shape_.kv_heads, shape_.head_dim};
+  check_tensor("k", k, wanted);
+  check_tensor("v", v, wanted);
+}
+
+}  // namespace cogen::cache
