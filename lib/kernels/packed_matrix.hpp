@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "kernels/weight_memory.hpp"
+#include "kernels/weight_arena.hpp"
+#include "kernels/weight_storage.hpp"
 #include "kernels/worker_pool.hpp"
 
 namespace cogen::kernels {
@@ -37,17 +39,12 @@ struct weight_source {
 /// after the other along the outputs (q|k|v, gate|up), each with its own format and its own tiles. Any thread may read.
 class packed_matrix {
  public:
-  static constexpr int tile_outputs = 64;
-
-  /// How weights are kept: q4 and q8 are 4 or 8 bits with a scale per 32 inputs, `_min` with an offset too.
-  enum class storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min };
-
   /// Tile of outputs [first, first + columns); columns <= 64.
   struct tile {
     const std::byte* data;
     std::int64_t first;
     std::int32_t columns;
-    storage kind;
+    weight_storage storage;
   };
 
   /// An empty matrix [0, 0].
@@ -56,14 +53,17 @@ class packed_matrix {
   /// Packs [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
   /// thread. Throws std::invalid_argument for shapes no kernel takes (no rows, no inputs, inputs not a multiple of a
   /// quantised format's 32), std::bad_alloc, and what `read` throws.
-  packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers);
+  packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
+                weight_arena* arena = nullptr);
+  packed_matrix(packed_matrix&&) noexcept = default;
+  packed_matrix& operator=(packed_matrix&&) noexcept = default;
 
   std::int64_t outputs() const { return outputs_; }
   std::int64_t inputs() const { return inputs_; }
   bool empty() const { return outputs_ == 0; }
 
   /// Memory held, padding included.
-  std::size_t bytes() const { return data_.size(); }
+  std::size_t bytes() const { return bytes_; }
 
   /// Writes the weights of one output, dequantised exactly, to out [inputs]. The output must be below outputs().
   void row(std::int64_t output, float* out) const;
@@ -71,10 +71,11 @@ class packed_matrix {
   std::span<const tile> tiles() const { return tiles_; }
 
  private:
-  weight_memory data_;
+  std::shared_ptr<std::byte[]> data_;
   std::vector<tile> tiles_;
   std::int64_t outputs_ = 0;
   std::int64_t inputs_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 /// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.

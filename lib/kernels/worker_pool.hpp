@@ -49,6 +49,7 @@ class worker_pool {
     std::int64_t tasks = 0;
   };
 
+  void stop() noexcept;
   void run(const region& work);
   void run_alone(const region& work);
   void run_together(const region& work);
