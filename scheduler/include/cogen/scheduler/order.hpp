@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cogen/scheduler/types.hpp>
-
 #include <memory>
 
 namespace cogen::scheduler {
@@ -18,7 +17,8 @@ class order {
  public:
   virtual ~order() = default;
 
-  /// A strict weak order: true when `a` is served before `b`.
+  /// A strict weak order: true when `a` is served before `b`. The answer for two candidates never changes; a candidate
+  /// whose `tokens` have become fewer is another one. Those that are equal are served by arrival.
   virtual bool before(const candidate& a, const candidate& b) const = 0;
 };
 

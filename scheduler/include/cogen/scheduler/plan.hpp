@@ -1,27 +1,28 @@
 #pragma once
 
 #include <cogen/scheduler/types.hpp>
-
 #include <cstdint>
 #include <vector>
 
 namespace cogen::scheduler {
 
-/// Slot `slot` forgets everything from `length` on.
+/// Slot `slot` forgets everything from `length` on. Where that lies within the tokens that it reads in another slot, it
+/// reads whole blocks of them from now on, and takes a copy of the rest. What others read of the slot is never
+/// forgotten.
 struct truncation {
   int slot;
   int length;
 };
 
 /// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on. `length` is a multiple of the
-/// footprint's block.
+/// footprint's block; `of` holds at least that many, and reads none of them elsewhere.
 struct adoption {
   int slot;
   int of;
   int length;
 };
 
-/// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`.
+/// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which holds `begin` tokens.
 struct copy {
   int from;
   int to;
@@ -29,7 +30,8 @@ struct copy {
   int end;
 };
 
-/// `count` tokens of one sequence run in this step. Where they stand follows from the slot's length: no row names a position.
+/// `count` tokens of one sequence run in this step. Where they stand follows from the slot's length: no row names a
+/// position. A sequence has at most one row in a plan, and a slot too.
 struct row {
   sequence_id sequence;
   int slot;
@@ -39,10 +41,11 @@ struct row {
   std::vector<token> tokens;  ///< [count], empty when chained
 };
 
-/// One step, decided. Applied in this order: clears, truncations, adoptions, copies, then all rows in one forward.
+/// One step, decided. Applied in this order: clears, truncations, adoptions, copies, each list from its front; then all
+/// rows in one forward. Plans are applied in the order of their numbers, and each one whole. A plan may have no rows.
 struct plan {
-  std::uint64_t number = 0;
-  std::vector<int> clears;
+  std::uint64_t number = 0;  ///< from 1; 0 for the empty plan
+  std::vector<int> clears;   ///< slots that forget everything
   std::vector<truncation> truncations;
   std::vector<adoption> adoptions;
   std::vector<copy> copies;
@@ -55,16 +58,16 @@ struct plan {
 
 /// What one row of a plan came to.
 struct row_result {
-  bool failed = false;
-  token sampled = -1;  ///< for output::sample
+  bool failed = false;  ///< what it wanted could not be had. The slot has taken its tokens all the same
+  token sampled = -1;   ///< for output::sample
 };
 
 /// Something the owner of a sequence is told. `row` is the index in the absorbed plan's rows.
 struct event {
   enum class kind : std::uint8_t {
     token,     ///< a token was sampled; it belongs to the sequence now, unless it is an end token
-    logits,    ///< a row with last_logits or all_logits is done; the last such event of a run has `last`
-    finished,  ///< the run ended for `reason`; with `release_at_end` the sequence is gone
+    logits,    ///< a row with last_logits or all_logits is done; the last such event of a run has `last` and ends it
+    finished,  ///< the run ended for `reason`
   };
   kind what;
   sequence_id sequence;

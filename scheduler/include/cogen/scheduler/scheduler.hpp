@@ -3,26 +3,39 @@
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/plan.hpp>
 #include <cogen/scheduler/types.hpp>
-
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace cogen::scheduler {
 
-/// What a sequence may do, fixed when it is submitted.
+/// What a sequence may do, fixed when it is submitted. A fork has the same options, and has sampled as many tokens.
 struct sequence_options {
-  std::vector<token> end_tokens;                            ///< sampling one of them ends the run
-  int max_new_tokens = std::numeric_limits<int>::max();     ///< sampled tokens, over all of its runs
-  int max_length = 0;                                       ///< tokens it may hold (memory is set aside for that many); 0: limits.max_length
-  bool release_at_end = false;                              ///< the sequence goes, and its slot with it, when a run finishes
+  /// Sampling one of them ends the run; it is told, and not appended.
+  std::vector<token> end_tokens;
+
+  /// Tokens it may sample, over all of its runs. With none left, a sampling run feeds its tokens and is then finished.
+  int max_new_tokens = std::numeric_limits<int>::max();
+
+  /// Tokens it may hold; memory is set aside for that many while it has a slot. 0: limits.max_length.
+  int max_length = 0;
+
+  /// The sequence goes, and its slot with it, when a run ends by itself. It may then hold, and memory is set aside for,
+  /// no more than its first run needs: that run's tokens and, if it samples, max_new_tokens.
+  bool release_at_end = false;
 };
 
 /// Work for one sequence: feed `tokens`, then bring `wanted`.
 ///
-/// With output::sample the sampled token is appended and fed in turn for as long as there are credits: one credit is spent
-/// for each sampled token. After `samples` of them the run is over: the sequence is idle again, and no event says so (the
-/// last token pending). With nothing to feed and nothing pending, the last token is run again, which brings the same logits.
+/// With output::sample the sampled token is appended and fed in turn for as long as there are credits: one credit is
+/// spent for each sampled token, and without any nothing of the run is fed. After `samples` of them the run is over:
+/// the sequence is idle again, and no event says so (the last token pending). With nothing to feed and nothing pending,
+/// the last token is run again, which brings the same logits.
+///
+/// A sampling run is finished when an end token was sampled, or when the sequence may sample or hold no more; that
+/// comes before `samples`. A run that wants logits ends with its last event. A row that fails finishes any run: the
+/// sequence keeps what it had sampled before; where that is nothing, it is as long as it was before the run.
 struct run {
   std::vector<token> tokens;
   output wanted = output::sample;
@@ -30,10 +43,16 @@ struct run {
   int samples = std::numeric_limits<int>::max();
 };
 
+struct machine;
+
 /// Decides who runs in the next step: continuous batching as a machine of values.
 ///
 /// Pure: no tensor, thread, clock or I/O; not thread-safe. Every member is legal at any time, also while plans are
-/// unabsorbed. Slot lengths change through plans only.
+/// unabsorbed. Slot lengths change through plans only. A member that throws what is named here has changed nothing.
+///
+/// A sequence holds its slot from its first row until it is gone, also while it is idle or out of credits. Slots and
+/// memory are given to those that wait in the policy's order; the first of them is never overtaken by one that fits
+/// sooner.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
@@ -42,49 +61,67 @@ class scheduler {
   scheduler(scheduler&&) noexcept;
 
   /// Takes in a sequence with its first run. Throws std::length_error when it could never run (its tokens do not fit in
-  /// its max_length, or memory for them exceeds the budget): then nothing has changed.
+  /// its max_length, that is above the limit, or memory for it exceeds the budget), std::invalid_argument for negative
+  /// numbers, samples of 0, a run that wants nothing or has no token to run.
   sequence_id submit(const sequence_options& options, run first);
 
-  /// Takes in a sequence that holds nothing yet and takes no slot until it runs.
+  /// Takes in a sequence that holds nothing yet and takes no slot until it runs. Throws as above.
   sequence_id submit(const sequence_options& options);
 
-  /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not fit.
+  /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not
+  /// fit, std::invalid_argument as above, std::out_of_range for an unknown id.
   void start(sequence_id id, run next);
 
-  /// Lets a sampling sequence sample `credits` more tokens before it waits again. Unknown ids are ignored.
+  /// Lets a sampling sequence sample `credits` more tokens before it waits again. Unknown ids and idle sequences are
+  /// ignored. Throws std::invalid_argument for a negative number.
   void grant(sequence_id id, int credits);
 
-  /// Ends the run of a sequence without an event and leaves the sequence idle, as long as it was before that run.
-  /// Rows in flight are wasted. Unknown ids are ignored.
+  /// Ends the run of a sequence without an event and leaves the sequence idle, with the tokens from before that run:
+  /// those it has sampled in it are dropped too. Rows in flight are wasted. Unknown ids and idle sequences are ignored.
   void abandon(sequence_id id);
 
-  /// Forgets a sequence. Its slot is free when the plans in flight that touch it are absorbed. Unknown ids are ignored.
+  /// Forgets a sequence. Its slot is free when the plans in flight that touch it are absorbed, and no fork reads its
+  /// tokens any more. Unknown ids are ignored.
   void cancel(sequence_id id);
 
-  /// A new idle sequence with the same tokens as the idle sequence `id`; whole blocks of cache are shared, the rest is copied.
+  /// A new idle sequence with the same tokens as the idle sequence `id`. What `id` has cached is not computed again:
+  /// whole blocks are shared (but never the last token of all), the rest is copied. Where no slot is free or others
+  /// wait for one, the new sequence has none, and computes all its tokens in its first run. Throws std::logic_error
+  /// when `id` is not idle, std::out_of_range for an unknown id.
   sequence_id fork(sequence_id id);
 
-  /// Cuts an idle sequence to its first `length` tokens.
+  /// Cuts an idle sequence to its first `length` tokens. A sequence that goes on below what forks share of its slot
+  /// moves to another slot; where none is free, or others wait for one, it waits too and computes its tokens again.
+  /// Throws std::logic_error when `id` is not idle, std::invalid_argument for a length it does not have,
+  /// std::out_of_range for an unknown id.
   void truncate(sequence_id id, int length);
 
-  /// The next step. Empty when there is nothing to do now. Throws std::logic_error when `limits.depth` plans are unabsorbed.
+  /// The next step. Empty when there is nothing to do now: then nothing is in flight for it, and it need not be
+  /// absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
   plan next();
 
-  /// Takes in what the oldest unabsorbed plan came to: one result for each of its rows, in order.
+  /// Takes in what the oldest unabsorbed plan came to: one result for each of its rows, in order. The events come in
+  /// the order of the rows. Throws std::logic_error for another plan, std::invalid_argument for another number of
+  /// results.
   std::vector<event> absorb(const plan& done, std::span<const row_result> results);
 
-  /// Tokens of a sequence, sampled ones included, cached or not. Throws std::out_of_range for an unknown id.
+  /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
+  /// for an unknown id, as the two below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
+  phase phase_of(sequence_id id) const;
 
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
-  int free_slots() const;
-  std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held
+  int free_slots() const;              ///< held by nobody, and named by no plan in flight
+  std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held; shared tokens count once
+
+  /// Counts everything anew. Throws std::logic_error where two parts contradict each other, which is a defect of the
+  /// scheduler. For tests: it takes time in proportion to all that is live.
+  void verify() const;
 
  private:
-  struct state;
-  std::unique_ptr<state> state_;
+  std::unique_ptr<machine> machine_;
 };
 
 }  // namespace cogen::scheduler

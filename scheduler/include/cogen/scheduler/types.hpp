@@ -18,9 +18,18 @@ enum class finish : std::uint8_t {
   failed,     ///< its row failed in the step (bad logits, a throwing callback); nobody else's did
 };
 
+/// What a sequence waits for.
+enum class phase : std::uint8_t {
+  idle,        ///< a run: it has none
+  waiting,     ///< a slot, or memory for one
+  prefilling,  ///< steps: it has a slot and more than one token to feed
+  decoding,    ///< the next step: it has a slot and one token to feed
+  paused,      ///< credits, or the end of rows in flight
+};
+
 /// What the last rows of a run must bring.
 enum class output : std::uint8_t {
-  nothing,      ///< a prefill chunk that is not the last one
+  nothing,      ///< only that the tokens are fed: a prefill chunk that is not the last one. No run may want it
   last_logits,  ///< the logits after the row's last token
   all_logits,   ///< the logits after each of the row's tokens
   sample,       ///< a token sampled from the logits after the row's last token
@@ -38,12 +47,25 @@ struct footprint {
 
 /// What the machine decides within.
 struct limits {
-  int slots = 16;                ///< sequences that hold cache at the same time
-  int max_length = 2048;         ///< tokens one sequence may hold, sampled ones included
-  int step_tokens = 512;         ///< tokens of one plan: every decode row, then prefill up to this many in all
-  std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();  ///< the budget that `usage` is held against
-  footprint usage;               ///< bytes of one slot by its length
-  int depth = 1;                 ///< plans that may be unabsorbed when `next()` is called, plus one: 1 or 2
+  /// Sequences that hold cache at the same time. Slots are numbered from 0.
+  int slots = 16;
+
+  /// Tokens one sequence may hold, sampled ones included.
+  int max_length = 2048;
+
+  /// Tokens of one plan. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
+  /// eighth of the tokens (one at the least; of plans of a single token every other one) is kept for prefill while any
+  /// waits.
+  int step_tokens = 512;
+
+  /// The budget that `usage` is held against.
+  std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
+
+  /// Bytes of one slot by its length.
+  footprint usage;
+
+  /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
+  int depth = 1;
 };
 
 }  // namespace cogen::scheduler

@@ -1,0 +1,47 @@
+#include "limits.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler {
+namespace {
+
+void at_least(const char* name, std::int64_t value, std::int64_t least) {
+  if (value >= least) return;
+  throw std::invalid_argument("limits." + std::string(name) + " is " + std::to_string(value) +
+                              "; it must be at least " + std::to_string(least));
+}
+
+void at_most(const char* name, std::int64_t value, std::int64_t most) {
+  if (value <= most) return;
+  throw std::invalid_argument("limits." + std::string(name) + " is " + std::to_string(value) + "; it must be at most " +
+                              std::to_string(most));
+}
+
+// All sums of the memory account stay far below 2^63.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
+
+void check_usage(const limits& within) {
+  const auto& usage = within.usage;
+  at_least("usage.block", usage.block, 1);
+  at_least("usage.fixed", usage.fixed, 0);
+  at_least("usage.per_block", usage.per_block, 0);
+  const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_length);
+  at_most("usage.fixed", usage.fixed, most_bytes / within.slots / 2);
+  at_most("usage.per_block", usage.per_block, most_bytes / within.slots / blocks / 2);
+}
+
+}  // namespace
+
+const limits& checked(const limits& within) {
+  at_least("slots", within.slots, 1);
+  at_least("max_length", within.max_length, 1);
+  at_least("step_tokens", within.step_tokens, 1);
+  at_least("memory_bytes", within.memory_bytes, 0);
+  at_least("depth", within.depth, 1);
+  at_most("depth", within.depth, 2);
+  check_usage(within);
+  return within;
+}
+
+}  // namespace cogen::scheduler

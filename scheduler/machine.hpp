@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+
+#include "queues.hpp"
+#include "slot_table.hpp"
+
+namespace cogen::scheduler {
+
+/// A row in flight: which run it belongs to and what that run expects of it.
+struct row_in_flight {
+  sequence_id sequence;
+  std::uint64_t arrival;
+  int begin;  ///< tokens that stood before the row
+  output wanted;
+  bool last;  ///< of what the run can feed
+};
+
+struct plan_in_flight {
+  std::uint64_t number;
+  std::vector<row_in_flight> rows;
+};
+
+/// All that the scheduler knows; the files beside this one hold its verbs.
+struct machine {
+  machine(const limits& limits, std::unique_ptr<order> order);
+
+  const limits within;
+  const std::unique_ptr<order> policy;
+  slot_table slots;
+  queues queued;
+  std::unordered_map<sequence_id, sequence> sequences;
+  std::deque<plan_in_flight> in_flight;
+  std::uint64_t plans = 0;
+  std::uint64_t arrivals = 0;
+  std::uint64_t ids = 0;
+};
+
+}  // namespace cogen::scheduler

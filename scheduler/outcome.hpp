@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "machine.hpp"
+
+namespace cogen::scheduler {
+
+/// Takes in what the rows of a plan came to, and says what their owners are told.
+std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<const row_result> results);
+
+/// The sequence is gone; its slot is left.
+void forget(machine& all, sequence& whose);
+
+}  // namespace cogen::scheduler

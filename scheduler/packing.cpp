@@ -1,0 +1,93 @@
+#include "packing.hpp"
+
+#include <algorithm>
+
+#include "seating.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+class packing {
+ public:
+  packing(machine& all, plan& into, plan_in_flight& record)
+      : all_(all), plan_(into), record_(record), left_(all.within.step_tokens) {}
+
+  bool run() {
+    const int share = prefill_share();
+    left_ -= share;
+    decode();
+    left_ += share;
+    prefill();
+    decode();
+    return lost_;
+  }
+
+ private:
+  int prefill_share() const {
+    if (all_.queued.prefilling.empty()) return 0;
+    if (left_ == 1) return static_cast<int>(plan_.number % 2);
+    return std::max(1, left_ / 8);
+  }
+
+  void decode() {
+    auto& turns = all_.queued.decoding;
+    for (auto next = turns.begin(); next != turns.end() && left_ > 0;) {
+      sequence& each = **next++;
+      if (each.served == plan_.number) return;
+      serve(each);
+    }
+  }
+
+  void prefill() {
+    auto& chunks = all_.queued.prefilling;
+    for (auto next = chunks.begin(); next != chunks.end() && left_ > 0;) {
+      sequence& each = **next++;
+      if (each.served != plan_.number) serve(each);
+    }
+  }
+
+  void serve(sequence& whose) {
+    const auto seated = prepare(all_, whose, plan_);
+    lost_ |= seated == seat::lost;
+    if (seated != seat::ready) return;
+    add_row(whose, std::min(left_, whose.remaining()));
+    all_.queued.place(whose);
+  }
+
+  void add_row(sequence& whose, int count) {
+    const bool last = count == whose.remaining();
+    const bool chained = whose.cached >= whose.length();
+    const bool wants = last || whose.current.wanted == output::all_logits;
+    row added{whose.id, whose.slot, count, wants ? whose.current.wanted : output::nothing, chained, {}};
+    if (!chained) {
+      const auto begin = whose.tokens.begin() + whose.cached;
+      added.tokens.assign(begin, begin + count);
+    }
+    record_.rows.push_back({whose.id, whose.current.arrival, whose.cached, added.wanted, last});
+    plan_.rows.push_back(std::move(added));
+    count_in(whose, count, last);
+  }
+
+  void count_in(sequence& whose, int count, bool last) {
+    all_.slots.append(whose.slot, count, plan_);
+    left_ -= count;
+    whose.cached += count;
+    whose.served = plan_.number;
+    if (!last || whose.current.wanted != output::sample) return;
+    --whose.current.credits;
+    --whose.current.samples;
+    ++whose.current.unknown;
+  }
+
+  machine& all_;
+  plan& plan_;
+  plan_in_flight& record_;
+  int left_;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+bool pack(machine& all, plan& into, plan_in_flight& record) { return packing(all, into, record).run(); }
+
+}  // namespace cogen::scheduler

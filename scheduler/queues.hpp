@@ -1,0 +1,36 @@
+#pragma once
+
+#include <list>
+#include <set>
+
+#include "sequence.hpp"
+
+namespace cogen::scheduler {
+
+struct by_order {
+  const order* policy;
+
+  bool operator()(const sequence* a, const sequence* b) const;
+};
+
+/// The queue that a sequence should be in.
+phase belongs_in(const sequence& each);
+
+/// Who could have a row, by what they wait for. A sequence is in the queue that its phase names, or in none.
+class queues {
+ public:
+  explicit queues(const order& policy) : waiting(by_order{&policy}), prefilling(by_order{&policy}) {}
+
+  /// Puts the sequence into the queue it belongs to now: at its place by order, or last of those that decode.
+  void place(sequence& whose);
+
+  /// Takes it out of its queue.
+  void remove(sequence& whose);
+
+  // Read only.
+  std::set<sequence*, by_order> waiting;
+  std::set<sequence*, by_order> prefilling;
+  std::list<sequence*> decoding;  ///< the first has waited longest
+};
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <cogen/scheduler/scheduler.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "limits.hpp"
+#include "machine.hpp"
+#include "outcome.hpp"
+#include "packing.hpp"
+#include "seating.hpp"
+#include "verify.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+std::string name(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
+
+template <class Sequences>
+auto* find(Sequences& sequences, sequence_id id) {
+  const auto found = sequences.find(id);
+  return found == sequences.end() ? nullptr : &found->second;
+}
+
+template <class Sequences>
+auto& known(Sequences& sequences, sequence_id id) {
+  auto* const found = find(sequences, id);
+  if (!found) throw std::out_of_range(name(id) + " is not known");
+  return *found;
+}
+
+sequence& idle_one(machine& all, sequence_id id) {
+  sequence& whose = known(all.sequences, id);
+  if (whose.running) throw std::logic_error(name(id) + " is not idle");
+  return whose;
+}
+
+void not_negative(const char* what, int value) {
+  if (value < 0)
+    throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) + "; it must be at least 0");
+}
+
+/// What a sequence may hold by its options.
+int allowed_length(const machine& all, const sequence_options& options) {
+  not_negative("max_length", options.max_length);
+  not_negative("max_new_tokens", options.max_new_tokens);
+  if (options.max_length > all.within.max_length)
+    throw std::length_error("max_length is " + std::to_string(options.max_length) + "; the limit is " +
+                            std::to_string(all.within.max_length));
+  return options.max_length == 0 ? all.within.max_length : options.max_length;
+}
+
+/// A sequence that goes with its first run holds no more than that run brings.
+int needed_length(const sequence_options& options, const run& first, int allowed) {
+  if (!options.release_at_end) return allowed;
+  const auto sampled = first.wanted == output::sample ? std::size_t(options.max_new_tokens) : 0;
+  const auto needed = std::max<std::size_t>(1, first.tokens.size() + sampled);
+  return static_cast<int>(std::min(needed, static_cast<std::size_t>(allowed)));
+}
+
+sequence made(const machine& all, const sequence_options& options, int capacity) {
+  const auto bytes = all.within.usage(capacity);
+  if (bytes > all.within.memory_bytes)
+    throw std::length_error("a sequence of " + std::to_string(capacity) + " tokens takes " + std::to_string(bytes) +
+                            " bytes; the budget is " + std::to_string(all.within.memory_bytes));
+  sequence result;
+  result.options = options;
+  std::sort(result.options.end_tokens.begin(), result.options.end_tokens.end());
+  result.capacity = capacity;
+  return result;
+}
+
+sequence& taken_in(machine& all, sequence&& added) {
+  added.id = sequence_id{++all.ids};
+  return all.sequences.emplace(added.id, std::move(added)).first->second;
+}
+
+void begin(machine& all, sequence& whose, run&& next) {
+  whose.begin(std::move(next), ++all.arrivals);
+  all.queued.place(whose);
+}
+
+}  // namespace
+
+machine::machine(const limits& limits, std::unique_ptr<order> order)
+    : within(checked(limits)), policy(order ? std::move(order) : first_come()), slots(within), queued(*policy) {}
+
+scheduler::scheduler(const limits& limits, std::unique_ptr<order> order)
+    : machine_(std::make_unique<machine>(limits, std::move(order))) {}
+
+scheduler::~scheduler() = default;
+scheduler::scheduler(scheduler&&) noexcept = default;
+
+// Sequences
+
+sequence_id scheduler::submit(const sequence_options& options, run first) {
+  const int allowed = allowed_length(*machine_, options);
+  auto added = made(*machine_, options, needed_length(options, first, allowed));
+  added.check(first);
+  sequence& whose = taken_in(*machine_, std::move(added));
+  begin(*machine_, whose, std::move(first));
+  return whose.id;
+}
+
+sequence_id scheduler::submit(const sequence_options& options) {
+  return taken_in(*machine_, made(*machine_, options, allowed_length(*machine_, options))).id;
+}
+
+sequence_id scheduler::fork(sequence_id id) {
+  const sequence& parent = idle_one(*machine_, id);
+  sequence copied;
+  copied.options = parent.options;
+  copied.capacity = parent.capacity;
+  copied.tokens = parent.tokens;
+  copied.sampled = parent.sampled;
+  sequence& child = taken_in(*machine_, std::move(copied));
+  seat_beside(*machine_, child, parent);
+  return child.id;
+}
+
+void scheduler::truncate(sequence_id id, int length) {
+  sequence& whose = idle_one(*machine_, id);
+  if (length < 0 || length > whose.length())
+    throw std::invalid_argument(name(id) + " of " + std::to_string(whose.length()) + " tokens cannot be cut to " +
+                                std::to_string(length));
+  whose.keep(length);
+}
+
+void scheduler::cancel(sequence_id id) {
+  if (auto* whose = find(machine_->sequences, id)) forget(*machine_, *whose);
+}
+
+// Runs
+
+void scheduler::start(sequence_id id, run next) {
+  sequence& whose = idle_one(*machine_, id);
+  whose.check(next);
+  begin(*machine_, whose, std::move(next));
+}
+
+void scheduler::grant(sequence_id id, int credits) {
+  not_negative("credits", credits);
+  auto* const whose = find(machine_->sequences, id);
+  if (!whose || !whose->running) return;
+  whose->current.credits += credits;
+  if (whose->where == phase::paused) machine_->queued.place(*whose);
+}
+
+void scheduler::abandon(sequence_id id) {
+  auto* const whose = find(machine_->sequences, id);
+  if (!whose || !whose->running) return;
+  whose->undo();
+  whose->end();
+  machine_->queued.remove(*whose);
+}
+
+// Steps
+
+plan scheduler::next() {
+  machine& all = *machine_;
+  if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
+    throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
+  plan result;
+  result.number = all.plans + 1;
+  plan_in_flight record{result.number, {}};
+  bool lost = true;
+  while (lost && result.rows.empty()) {
+    all.slots.trim(result);
+    admit(all);
+    lost = pack(all, result, record);
+  }
+  all.slots.settle(result);
+  if (result.empty()) return {};
+  ++all.plans;
+  all.in_flight.push_back(std::move(record));
+  return result;
+}
+
+std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results) {
+  machine& all = *machine_;
+  if (done.empty()) return {};
+  if (all.in_flight.empty() || done.number != all.in_flight.front().number)
+    throw std::logic_error("plan " + std::to_string(done.number) + " is not the oldest unabsorbed one");
+  if (results.size() != all.in_flight.front().rows.size())
+    throw std::invalid_argument("a plan of " + std::to_string(all.in_flight.front().rows.size()) + " rows came with " +
+                                std::to_string(results.size()) + " results");
+  const auto record = std::move(all.in_flight.front());
+  all.in_flight.pop_front();
+  all.slots.absorbed(record.number);
+  return take_in(all, record, results);
+}
+
+// Questions
+
+std::span<const token> scheduler::tokens(sequence_id id) const { return known(machine_->sequences, id).tokens; }
+bool scheduler::idle(sequence_id id) const { return !known(machine_->sequences, id).running; }
+phase scheduler::phase_of(sequence_id id) const { return known(machine_->sequences, id).where; }
+int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
+int scheduler::waiting() const { return static_cast<int>(machine_->queued.waiting.size()); }
+int scheduler::free_slots() const { return machine_->slots.free(); }
+std::int64_t scheduler::memory_in_use() const { return machine_->slots.memory_in_use(); }
+void scheduler::verify() const { cogen::scheduler::verify(*machine_); }
+
+}  // namespace cogen::scheduler

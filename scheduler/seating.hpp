@@ -1,0 +1,26 @@
+#pragma once
+
+#include "machine.hpp"
+
+namespace cogen::scheduler {
+
+/// Gives slots to those that wait, in order, until the first that does not fit: nobody overtakes it.
+void admit(machine& all);
+
+/// Gives the child of a fork a slot that shares what its parent has cached, if there is one that nobody waits for.
+void seat_beside(machine& all, sequence& child, const sequence& parent);
+
+/// The sequence loses its slot and what was cached in it.
+void unseat(machine& all, sequence& whose);
+
+enum class seat : std::uint8_t {
+  ready,  ///< the slot holds exactly what is cached: a row may follow
+  later,  ///< not in this plan, which still reads what the slot must forget
+  lost,   ///< it had to leave its slot, and waits for another
+};
+
+/// Brings the slot of a sequence to the length that its next row begins at. What others share of it is never touched:
+/// rather the sequence moves.
+seat prepare(machine& all, sequence& whose, plan& into);
+
+}  // namespace cogen::scheduler

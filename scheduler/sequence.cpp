@@ -1,0 +1,60 @@
+#include "sequence.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler {
+
+std::int64_t sequence::room() const {
+  const auto new_tokens = std::int64_t{options.max_new_tokens} - sampled - current.unknown;
+  return std::min<std::int64_t>(new_tokens, capacity - length() - current.unknown);
+}
+
+bool sequence::ready() const {
+  if (!running || remaining() == 0) return false;
+  return current.wanted != output::sample || std::min({current.credits, current.samples, room()}) > 0;
+}
+
+bool sequence::ends_with(token sampled_token) const {
+  return std::binary_search(options.end_tokens.begin(), options.end_tokens.end(), sampled_token);
+}
+
+void sequence::check(const run& next) const {
+  if (next.wanted == output::nothing) throw std::invalid_argument("a run must want logits or tokens");
+  if (next.credits < 0)
+    throw std::invalid_argument("run.credits is " + std::to_string(next.credits) + "; it must be at least 0");
+  if (next.samples < 1)
+    throw std::invalid_argument("run.samples is " + std::to_string(next.samples) + "; it must be at least 1");
+  if (tokens.empty() && next.tokens.empty()) throw std::invalid_argument("an empty sequence has no token to run");
+  if (next.tokens.size() > static_cast<std::size_t>(capacity - length()))
+    throw std::length_error("the sequence would hold " + std::to_string(tokens.size() + next.tokens.size()) +
+                            " tokens; it may hold " + std::to_string(capacity));
+}
+
+void sequence::begin(run&& next, std::uint64_t arrival) {
+  current = {next.wanted, arrival, next.credits, next.samples, 0, length(), sampled, 0};
+  tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
+  current.length_fed = length();
+  cached = std::min(cached, length() - 1);
+  if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
+  running = true;
+}
+
+void sequence::end() {
+  running = false;
+  current.unknown = 0;
+  keep(length());
+}
+
+void sequence::undo() {
+  sampled = current.sampled_before;
+  keep(current.length_before);
+}
+
+void sequence::keep(int length) {
+  tokens.resize(static_cast<std::size_t>(length));
+  cached = std::min(cached, length);
+}
+
+}  // namespace cogen::scheduler

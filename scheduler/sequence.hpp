@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/scheduler.hpp>
+#include <list>
+#include <vector>
+
+namespace cogen::scheduler {
+
+/// How far the run of a sequence has come.
+struct progress {
+  output wanted = output::nothing;
+  std::uint64_t arrival = 0;  ///< names the run for ever
+  std::int64_t credits = 0;   ///< not yet spent on a row
+  std::int64_t samples = 0;   ///< for which no row is planned yet
+  int unknown = 0;            ///< tokens that rows in flight sample
+  int length_before = 0;
+  int sampled_before = 0;
+  int length_fed = 0;  ///< of the sequence with the run's own tokens
+};
+
+/// A sequence, and where it stands once every plan given out so far has run.
+struct sequence {
+  sequence_id id{};
+  sequence_options options;
+  int capacity = 0;  ///< tokens it may ever hold
+  std::vector<token> tokens;
+  int sampled = 0;  ///< over all runs
+
+  int slot = -1;
+  int cached = 0;  ///< tokens that its slot holds, of those known and then of those unknown
+
+  bool running = false;
+  progress current;
+
+  phase where = phase::idle;            ///< the queue it is in
+  candidate queued_as{};                ///< its place there, if that is ordered
+  std::list<sequence*>::iterator turn;  ///< its place among those that decode
+  std::uint64_t served = 0;             ///< number of the last plan with a row of it
+
+  int length() const { return static_cast<int>(tokens.size()); }
+
+  /// Tokens that can be run now, unknown ones included.
+  int remaining() const { return length() + current.unknown - cached; }
+
+  /// Tokens that may still be sampled by rows not yet planned.
+  std::int64_t room() const;
+
+  /// Whether a row of it can be planned.
+  bool ready() const;
+
+  bool ends_with(token sampled_token) const;
+
+  /// Changes nothing. Throws std::invalid_argument where `next` makes no sense, std::length_error where it does not
+  /// fit.
+  void check(const run& next) const;
+
+  void begin(run&& next, std::uint64_t arrival);
+
+  /// Ends the run; what rows in flight bring is lost.
+  void end();
+
+  /// Back to the tokens from before the run.
+  void undo();
+
+  /// Only the first `length` tokens stay, and no more than that count as cached.
+  void keep(int length);
+};
+
+}  // namespace cogen::scheduler

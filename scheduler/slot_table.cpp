@@ -1,0 +1,237 @@
+#include "slot_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::scheduler {
+namespace {
+
+void erase_one(std::vector<int>& from, int value) {
+  const auto found = std::find(from.begin(), from.end(), value);
+  *found = from.back();
+  from.pop_back();
+}
+
+}  // namespace
+
+int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begin(), pins.end()); }
+
+slot_table::slot_table(const limits& within)
+    : usage_(within.usage), memory_(within.memory_bytes), slots_(static_cast<std::size_t>(within.slots)) {
+  for (int index = within.slots; index-- > 0;) free_.push_back(index);
+}
+
+// Questions
+
+std::int64_t slot_table::bytes(int capacity, int shared) const {
+  return usage_(capacity) - usage_.per_block * (shared / usage_.block);
+}
+
+bool slot_table::fits(int capacity, const origin& first) const {
+  return !free_.empty() && memory_.fits(bytes(capacity, first.shared));
+}
+
+origin slot_table::share(int index, int length, int most) const {
+  const slot& of = (*this)[index];
+  origin result;
+  result.end = length;
+  if (of.base >= 0) {
+    result.base = of.base;
+    result.shared = whole_blocks(std::min(most, of.shared));
+  } else if (!of.pending) {
+    result.base = index;
+    result.shared = whole_blocks(most);
+  }
+  if (result.shared == 0) result.base = -1;
+  if (result.shared < length) result.from = copy_source(of, index, length);
+  return result;
+}
+
+// Never a slot that is itself still to be filled, so that the copies of one plan do not depend on each other.
+int slot_table::copy_source(const slot& of, int index, int length) const {
+  if (of.base >= 0 && length <= of.shared) return of.base;
+  return of.pending ? of.pending->from : index;
+}
+
+bool slot_table::read_beyond(int index, int length) const {
+  return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
+    const auto& pending = *(*this)[each].pending;
+    return pending.from == index && pending.end > length;
+  });
+}
+
+// Seats
+
+void slot_table::set_aside(slot& whose, std::int64_t bytes) {
+  memory_.change(bytes - whose.bytes);
+  whose.bytes = bytes;
+}
+
+int slot_table::take(int capacity, const origin& first) {
+  const int index = free_.back();
+  free_.pop_back();
+  slot& taken = at(index);
+  taken.owned = true;
+  taken.users = 1;
+  taken.length = first.end;
+  set_aside(taken, bytes(capacity, first.shared));
+  if (first.end == 0) return index;
+  pin(index, first.base, first.shared);
+  if (first.from >= 0) ++at(first.from).users;
+  taken.pending = first;
+  filling_.push_back(index);
+  return index;
+}
+
+void slot_table::leave(int index) {
+  slot& left = at(index);
+  left.owned = false;
+  if (left.users > 1) orphans_.push_back(index);
+  drop_user(index);
+}
+
+void slot_table::pin(int index, int base, int shared) {
+  at(index).base = base;
+  at(index).shared = shared;
+  if (base < 0) return;
+  at(base).pins.push_back(shared);
+  ++at(base).users;
+}
+
+void slot_table::unpin(int index) {
+  slot& reader = at(index);
+  if (reader.base < 0) return;
+  const int base = std::exchange(reader.base, -1);
+  erase_one(at(base).pins, std::exchange(reader.shared, 0));
+  drop_user(base);
+}
+
+void slot_table::drop_pending(int index) {
+  const auto pending = std::exchange(at(index).pending, std::nullopt);
+  erase_one(filling_, index);
+  if (pending->from >= 0) drop_user(pending->from);
+}
+
+void slot_table::drop_user(int index) {
+  if (--at(index).users == 0) vacate(index);
+}
+
+void slot_table::vacate(int index) {
+  slot& left = at(index);
+  if (const auto found = std::find(orphans_.begin(), orphans_.end(), index); found != orphans_.end())
+    orphans_.erase(found);
+  if (left.pending) {
+    drop_pending(index);
+    left.length = 0;
+  }
+  unpin(index);
+  if (left.touched > absorbed_)
+    draining_.push_back(index);
+  else
+    free_again(index);
+}
+
+void slot_table::free_again(int index) {
+  slot& left = at(index);
+  set_aside(left, 0);
+  if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
+  free_.push_back(index);
+}
+
+// Changes of length
+
+bool slot_table::cut(int index, int length, plan& into) {
+  slot& whose = at(index);
+  if (whose.pending) return cut_pending(index, length);
+  if (length < whose.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
+  into.truncations.push_back({index, length});
+  whose.length = length;
+  whose.touched = into.number;
+  return true;
+}
+
+bool slot_table::cut_pending(int index, int length) {
+  slot& whose = at(index);
+  auto changed = *whose.pending;
+  changed.end = length;
+  if (length <= changed.shared) {
+    changed.shared = whole_blocks(length);
+    changed.from = changed.shared < length ? changed.base : -1;
+  }
+  const int source = whose.pending->from;
+  if (changed.from >= 0) ++at(changed.from).users;
+  if (changed.shared < whose.shared && !shrink_base(index, changed.shared, 0)) {
+    if (changed.from >= 0) drop_user(changed.from);
+    return false;
+  }
+  changed.base = whose.base;
+  whose.pending = changed;
+  whose.length = length;
+  if (source >= 0) drop_user(source);
+  return true;
+}
+
+bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
+  slot& whose = at(index);
+  const auto more = usage_.per_block * ((whose.shared - shared) / usage_.block);
+  if (!memory_.fits(more)) return false;
+  set_aside(whose, whose.bytes + more);
+  const int base = whose.base;
+  at(base).touched = std::max(at(base).touched, by);
+  ++at(base).users;
+  unpin(index);
+  if (shared > 0) pin(index, base, shared);
+  drop_user(base);
+  return true;
+}
+
+void slot_table::append(int index, int count, const plan& by) {
+  slot& whose = at(index);
+  whose.length += count;
+  whose.touched = by.number;
+  if (whose.base >= 0) at(whose.base).touched = by.number;
+}
+
+void slot_table::trim(plan& into) {
+  for (const int index : orphans_) {
+    slot& whose = at(index);
+    const int keep = whose.pinned();
+    if (read_beyond(index, keep)) continue;
+    if (whose.length > keep) {
+      into.truncations.push_back({index, keep});
+      whose.length = keep;
+      whose.touched = into.number;
+    }
+    set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));
+  }
+}
+
+// Plans
+
+void slot_table::settle(plan& into) {
+  into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
+  clears_.clear();
+  for (const int index : std::exchange(filling_, {})) {
+    const auto pending = *std::exchange(at(index).pending, std::nullopt);
+    at(index).touched = into.number;
+    if (pending.base >= 0) {
+      into.adoptions.push_back({index, pending.base, pending.shared});
+      at(pending.base).touched = into.number;
+    }
+    if (pending.from < 0) continue;
+    into.copies.push_back({pending.from, index, pending.shared, pending.end});
+    at(pending.from).touched = into.number;
+    drop_user(pending.from);
+  }
+}
+
+void slot_table::absorbed(std::uint64_t number) {
+  absorbed_ = number;
+  std::erase_if(draining_, [&](int index) {
+    if ((*this)[index].touched > absorbed_) return false;
+    free_again(index);
+    return true;
+  });
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cogen/scheduler/plan.hpp>
+#include <optional>
+#include <vector>
+
+#include "memory_account.hpp"
+
+namespace cogen::scheduler {
+
+/// What a slot begins with: tokens [0, shared) are read in slot `base`, [shared, end) are copied from slot `from`.
+/// -1 where there is nothing to share or to copy.
+struct origin {
+  int base = -1;
+  int shared = 0;
+  int from = -1;
+  int end = 0;
+};
+
+struct slot {
+  int length = 0;  ///< tokens it holds once all plans so far, and what is pending, have run
+  int base = -1;   ///< the slot that its first `shared` tokens are read in
+  int shared = 0;
+  std::optional<origin> pending;  ///< it is filled by the next plan
+  std::vector<int> pins;          ///< how many of its first tokens each slot reads that has it as its base
+  int users = 0;                  ///< its owner, its pins, and the pending copies out of it
+  bool owned = false;             ///< by a sequence
+  std::int64_t bytes = 0;         ///< set aside for it
+  std::uint64_t touched = 0;      ///< number of the last plan that names it
+
+  int pinned() const;  ///< the first tokens that must stay as they are: the longest pin
+};
+
+/// The slots: who holds them, what they share, what memory is set aside for them. It knows no sequences.
+///
+/// A slot is free again when nobody uses it and every plan that names it has been absorbed. A slot that is read as a
+/// base has none itself.
+class slot_table {
+ public:
+  explicit slot_table(const limits& within);
+
+  const slot& operator[](int index) const { return slots_[static_cast<std::size_t>(index)]; }
+  int free() const { return static_cast<int>(free_.size()); }
+  std::int64_t memory_in_use() const { return memory_.used(); }
+
+  /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
+  bool fits(int capacity, const origin& first = {}) const;
+
+  /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
+  origin share(int index, int length, int most) const;
+
+  /// Whether a pending copy reads tokens of `index` from `length` on.
+  bool read_beyond(int index, int length) const;
+
+  /// Takes a free slot; call only if it fits.
+  int take(int capacity, const origin& first = {});
+
+  /// The owner goes. What others read of the slot stays until they are gone.
+  void leave(int index);
+
+  /// Cuts the slot to `length` tokens, of which nothing may be pinned or about to be read beyond. Where that ends
+  /// within its base, memory for the blocks that are no longer shared must fit: false, and nothing has changed, where
+  /// not.
+  bool cut(int index, int length, plan& into);
+
+  /// `count` tokens are appended by a row of the plan.
+  void append(int index, int count, const plan& by);
+
+  /// Cuts slots without an owner to what others read of them.
+  void trim(plan& into);
+
+  /// Moves what is pending into the plan: last of all before it is given out.
+  void settle(plan& into);
+
+  /// Every plan up to this number has been absorbed.
+  void absorbed(std::uint64_t number);
+
+  /// Throws std::logic_error where counts, pins or the memory account contradict each other.
+  void verify() const;
+
+ private:
+  slot& at(int index) { return slots_[static_cast<std::size_t>(index)]; }
+  std::int64_t bytes(int capacity, int shared) const;
+  int whole_blocks(int length) const { return length / usage_.block * usage_.block; }
+  void set_aside(slot& whose, std::int64_t bytes);
+  bool cut_pending(int index, int length);
+  bool shrink_base(int index, int shared, std::uint64_t by);
+  void pin(int index, int base, int shared);
+  void unpin(int index);
+  void drop_pending(int index);
+  void drop_user(int index);
+  void vacate(int index);
+  void free_again(int index);
+  int copy_source(const slot& of, int index, int length) const;
+
+  footprint usage_;
+  memory_account memory_;
+  std::vector<slot> slots_;
+  std::vector<int> free_;
+  std::vector<int> draining_;  // nobody uses them, a plan in flight names them
+  std::vector<int> orphans_;   // used, but not owned
+  std::vector<int> filling_;   // those with something pending
+  std::vector<int> clears_;    // for the next plan
+  std::uint64_t absorbed_ = 0;
+};
+
+}  // namespace cogen::scheduler

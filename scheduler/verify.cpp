@@ -1,0 +1,45 @@
+#include "verify.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler {
+namespace {
+
+void require(bool holds, const char* what, const sequence& of) {
+  if (!holds) throw std::logic_error("sequence " + std::to_string(static_cast<std::uint64_t>(of.id)) + ": " + what);
+}
+
+bool listed(const queues& in, const sequence& each) {
+  auto* const key = const_cast<sequence*>(&each);
+  return in.waiting.count(key) + in.prefilling.count(key) > 0 ||
+         std::find(in.decoding.begin(), in.decoding.end(), key) != in.decoding.end();
+}
+
+void verify_one(const machine& all, const sequence& each) {
+  require(each.where == belongs_in(each), "it is in the wrong queue", each);
+  require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
+  require(each.length() <= each.capacity, "it holds more than it may", each);
+  require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
+  require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
+  if (each.slot < 0) return require(each.cached == 0, "it has something cached and no slot", each);
+  require(all.slots[each.slot].owned, "it does not own its slot", each);
+  require(all.slots[each.slot].length >= each.cached, "its slot holds less than it counts on", each);
+}
+
+}  // namespace
+
+void verify(const machine& all) {
+  all.slots.verify();
+  int seated = 0;
+  for (const auto& [id, each] : all.sequences) {
+    verify_one(all, each);
+    seated += each.slot >= 0;
+  }
+  int owned = 0;
+  for (int index = 0; index < all.within.slots; ++index) owned += all.slots[index].owned;
+  if (owned != seated) throw std::logic_error("two sequences hold one slot, or a slot has lost its sequence");
+}
+
+}  // namespace cogen::scheduler
