@@ -67,7 +67,8 @@ class model {
  public:
   /// What load_model() puts together. `tokenizer` and `chat` may be null.
   model(load::model_config config, std::unique_ptr<const text::tokenizer> tokenizer,
-        std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network);
+        std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network,
+        numerics arithmetic);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
   ~model();
@@ -111,13 +112,13 @@ class model {
   std::string_view weight_type() const noexcept;
 
  private:
-  struct own_workspace;
+  struct runtime;
 
   load::model_config config_;
   std::unique_ptr<const text::tokenizer> tokenizer_;
   std::unique_ptr<const text::chat_template> chat_;
   std::unique_ptr<const models::network> network_;
-  std::unique_ptr<own_workspace> own_;
+  std::unique_ptr<runtime> runtime_;
 };
 
 }  // namespace cogen

@@ -1,0 +1,128 @@
+#include "layers/generic_attention.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cogen/cache/mask.hpp>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace cogen::layers {
+
+namespace {
+
+void rotate(const float* cosines, const float* sines, std::size_t pairs, float* head) {
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const float left = head[i];
+    const float right = head[i + pairs];
+    head[i] = left * cosines[i] - right * sines[i];
+    head[i + pairs] = right * cosines[i] + left * sines[i];
+  }
+}
+
+/// Queries and keys lie side by side, so both are rotated as one run of heads.
+void rotate_queries_and_keys(const pass& pass, const kernels::rope_table& rope, const heads_shape& shape,
+                             const activations& qkv) {
+  const auto pairs = static_cast<std::size_t>(rope.pairs());
+  for (const auto& row : pass.rows) {
+    for (std::int64_t i = 0; i < row.count; ++i) {
+      const float* cosines = rope.at(row.offset + i);
+      float* heads = qkv.row(row.first + i);
+      for (int head = 0; head < shape.heads + shape.kv_heads; ++head) {
+        rotate(cosines, cosines + pairs, pairs, heads + std::int64_t{head} * shape.head_dim);
+      }
+    }
+  }
+}
+
+at::Tensor heads_at(const activations& qkv, std::int64_t first_head, const heads_shape& shape) {
+  return at::from_blob(qkv.data + first_head * shape.head_dim, {qkv.rows, shape.kv_heads, shape.head_dim},
+                       {qkv.stride, shape.head_dim, 1}, at::kFloat);
+}
+
+/// Keys and values of one slot with the mask of its new queries.
+struct remembered {
+  at::Tensor k;     // [kv_heads, length, head_dim] float32
+  at::Tensor v;     // [kv_heads, length, head_dim] float32
+  at::Tensor mask;  // [count, length] bool
+};
+
+remembered recall(const cache::layer& layer, int slot, const kernels::token_rows& row) {
+  const auto extent = layer.mask_sizes(slot, static_cast<int>(row.count));
+  const auto held = layer.materialise(slot, static_cast<int>(row.offset + row.count));
+  const cache::mask_window window{.q_length = static_cast<int>(row.count),
+                                  .q_offset = static_cast<int>(row.offset),
+                                  .kv_length = extent.kv_length,
+                                  .kv_offset = extent.kv_offset};
+  return {.k = held.k.to(at::kFloat).contiguous(),
+          .v = held.v.to(at::kFloat).contiguous(),
+          .mask = cache::materialise(cache::causal(), window)};
+}
+
+float dot(const float* a, const float* b, std::int64_t size) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < size; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// Softmax over the columns that are seen; the others become 0.
+void soften(std::span<float> scores, const bool* seen) {
+  float greatest = -std::numeric_limits<float>::infinity();
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (seen[j]) greatest = std::max(greatest, scores[j]);
+  }
+  float sum = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    scores[j] = seen[j] ? std::exp(scores[j] - greatest) : 0.0F;
+    sum += scores[j];
+  }
+  for (auto& score : scores) score /= sum;
+}
+
+/// One query of one head: `q` [head_dim] is replaced by the weighted values.
+void attend_one(float* q, const float* k, const float* v, const bool* seen, const heads_shape& shape,
+                std::span<float> scores) {
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    scores[j] = shape.scale * dot(q, k + static_cast<std::int64_t>(j) * shape.head_dim, shape.head_dim);
+  }
+  soften(scores, seen);
+  std::fill_n(q, shape.head_dim, 0.0F);
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    const float* value = v + static_cast<std::int64_t>(j) * shape.head_dim;
+    for (int i = 0; i < shape.head_dim; ++i) q[i] += scores[j] * value[i];
+  }
+}
+
+void attend_row(const pass& pass, const kernels::token_rows& row, const remembered& held, const heads_shape& shape,
+                const activations& qkv) {
+  const auto length = held.k.size(1);
+  const int group = shape.heads / shape.kv_heads;
+  const auto* k = held.k.const_data_ptr<float>();
+  const auto* v = held.v.const_data_ptr<float>();
+  const auto* seen = held.mask.const_data_ptr<bool>();
+  pass.run.workers->parallel(row.count * shape.heads, [&](std::int64_t task, int) {
+    const auto query = task / shape.heads;
+    const auto head = task % shape.heads;
+    const auto begin = head / group * length * shape.head_dim;
+    std::vector<float> scores(static_cast<std::size_t>(length));
+    attend_one(qkv.row(row.first + query) + head * shape.head_dim, k + begin, v + begin, seen + query * length, shape,
+               scores);
+  });
+}
+
+}  // namespace
+
+void attend_generically(const pass& pass, cache::layer& layer, const kernels::rope_table* rope,
+                        const heads_shape& shape, const activations& qkv) {
+  if (rope != nullptr) rotate_queries_and_keys(pass, *rope, shape, qkv);
+  layer.append(pass.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
+  const auto slots = pass.step.rows();
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto& row = pass.rows[index];
+    attend_row(pass, row, recall(layer, slots[index].slot, row), shape, qkv);
+  }
+}
+
+}  // namespace cogen::layers

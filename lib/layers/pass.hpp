@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/step.hpp>
+#include <cstdint>
+#include <span>
+
+#include "kernels/execution.hpp"
+#include "kernels/token_rows.hpp"
+#include "layers/activations.hpp"
+
+namespace cogen::layers {
+
+/// What all blocks of one forward share: how kernels run, which slots get which tokens, what is remembered.
+struct pass {
+  kernels::execution run;
+  const cache::step& step;
+  cache::cache& memory;                 // room for the step is reserved; lengths are those before it
+  std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
+  arena& space;
+
+  /// Positions that the step's rows reach, the largest of them.
+  std::int64_t reach() const {
+    std::int64_t reach = 0;
+    for (const auto& row : rows) reach = std::max(reach, row.offset + row.count);
+    return reach;
+  }
+};
+
+}  // namespace cogen::layers

@@ -1,0 +1,41 @@
+#include "layers/projection.hpp"
+
+#include "kernels/linear.hpp"
+
+namespace cogen::layers {
+
+namespace {
+
+std::vector<named_rows> full_names(const std::string& prefix, const std::vector<named_rows>& parts,
+                                   const std::string& suffix) {
+  std::vector<named_rows> named;
+  for (const auto& part : parts) named.push_back({prefix + part.name + suffix, part.rows});
+  return named;
+}
+
+}  // namespace
+
+projection::projection(weight_reader& weights, const std::string& prefix, const std::vector<named_rows>& parts,
+                       std::int64_t inputs, bool bias)
+    : weights_(weights.matrix(full_names(prefix, parts, ".weight"), inputs)) {
+  if (bias) bias_ = weights.vector(full_names(prefix, parts, ".bias"));
+}
+
+void projection::operator()(const pass& pass, const activations& x, const activations& y) const {
+  multiply(pass, x, y, false);
+}
+
+void projection::add(const pass& pass, const activations& x, const activations& y) const { multiply(pass, x, y, true); }
+
+void projection::multiply(const pass& pass, const activations& x, const activations& y, bool add_to_y) const {
+  kernels::linear(pass.run, *weights_,
+                  {.x = x.data,
+                   .x_stride = x.stride,
+                   .y = y.data,
+                   .y_stride = y.stride,
+                   .rows = x.rows,
+                   .bias = bias_.empty() ? nullptr : bias_.data(),
+                   .add_to_y = add_to_y});
+}
+
+}  // namespace cogen::layers

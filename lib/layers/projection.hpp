@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layers/pass.hpp"
+#include "layers/weight_reader.hpp"
+
+namespace cogen::layers {
+
+/// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases.
+/// Immutable.
+class projection {
+ public:
+  /// Reads PREFIX + NAME + ".weight" for each part and, where `bias` says so, PREFIX + NAME + ".bias".
+  projection(weight_reader& weights, const std::string& prefix, const std::vector<named_rows>& parts,
+             std::int64_t inputs, bool bias);
+
+  /// y = W x + b. x [rows, inputs], y [rows, outputs]; they do not overlap.
+  void operator()(const pass& pass, const activations& x, const activations& y) const;
+
+  /// y += W x + b.
+  void add(const pass& pass, const activations& x, const activations& y) const;
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>(weights_->bytes()); }
+
+ private:
+  void multiply(const pass& pass, const activations& x, const activations& y, bool add_to_y) const;
+
+  std::shared_ptr<const kernels::packed_matrix> weights_;
+  std::vector<float> bias_;
+};
+
+}  // namespace cogen::layers

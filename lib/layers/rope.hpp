@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cogen/load/model_config.hpp>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/rope.hpp"
+
+namespace cogen::layers {
+
+/// How fast each pair of dimensions turns.
+struct rope_frequencies {
+  std::vector<double> inverse;   // radians per position, [rotary_dim / 2]
+  double attention_scaling = 1;  // of cosines and sines
+};
+
+/// The frequencies of each kind of scaling, by the formulas of Transformers' modeling_rope_utils.py; yarn is
+/// Peng et al., arXiv:2309.00071.
+rope_frequencies frequencies(const load::rope_config& config);
+
+/// Rotations of positions [0, longest), computed when a position is first reached: a model that may read a million
+/// positions does not begin by computing them. Thread-safe.
+class rope {
+ public:
+  rope(const load::rope_config& config, std::int64_t longest);
+
+  /// A table of at least `positions` positions (at most the longest), the same values in each.
+  std::shared_ptr<const kernels::rope_table> covering(std::int64_t positions) const;
+
+ private:
+  rope_frequencies frequencies_;
+  std::int64_t longest_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const kernels::rope_table> table_;
+};
+
+}  // namespace cogen::layers

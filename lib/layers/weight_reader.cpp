@@ -1,0 +1,98 @@
+#include "layers/weight_reader.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+namespace cogen::layers {
+
+namespace {
+
+std::optional<kernels::weight_format> packable(load::element_type type) {
+  using kernels::weight_format;
+  using load::element_type;
+  switch (type) {
+    case element_type::f32:
+      return weight_format::f32;
+    case element_type::f16:
+      return weight_format::f16;
+    case element_type::bf16:
+      return weight_format::bf16;
+    case element_type::q4_0:
+      return weight_format::q4_0;
+    case element_type::q4_1:
+      return weight_format::q4_1;
+    case element_type::q5_0:
+      return weight_format::q5_0;
+    case element_type::q5_1:
+      return weight_format::q5_1;
+    case element_type::q8_0:
+      return weight_format::q8_0;
+    default:
+      return std::nullopt;
+  }
+}
+
+const std::byte* read_as_stored(const load::weight& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
+  from.read_rows(first, last, {scratch, static_cast<std::size_t>(last - first) * from.row_bytes()});
+  return scratch;
+}
+
+const std::byte* read_as_float(const load::weight& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
+  const auto elements = static_cast<std::size_t>((last - first) * from.columns());
+  from.read_rows_as_float(first, last, {reinterpret_cast<float*>(scratch), elements});
+  return scratch;
+}
+
+}  // namespace
+
+weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report)
+    : files_(files), workers_(workers), report_(std::move(report)) {}
+
+std::shared_ptr<const kernels::packed_matrix> weight_reader::matrix(std::span<const named_rows> parts,
+                                                                    std::int64_t inputs) {
+  std::vector<kernels::weight_source> sources;
+  for (const auto& part : parts) sources.push_back(source(part, inputs));
+  auto packed = std::make_shared<const kernels::packed_matrix>(sources, inputs, workers_);
+  for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
+  return packed;
+}
+
+kernels::weight_source weight_reader::source(const named_rows& part, std::int64_t inputs) {
+  auto from = files_.at(part.name, {part.rows, inputs});
+  const auto format = packable(from.type());
+  const auto read = format ? read_as_stored : read_as_float;
+  return {.format = format.value_or(kernels::weight_format::f32),
+          .rows = part.rows,
+          .read = [from, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
+            return read(from, first, last, scratch);
+          }};
+}
+
+std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
+  std::vector<float> values;
+  for (const auto& part : parts) {
+    const auto from = files_.at(part.name, {part.rows});
+    const auto begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(part.rows));
+    from.read_rows_as_float(0, part.rows, std::span(values).subspan(begin));
+    count(from);
+  }
+  return values;
+}
+
+void weight_reader::count(const load::weight& read) {
+  names_.push_back(read.name());
+  bytes_ += read.bytes();
+  bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();
+  if (report_) report_(bytes_);
+}
+
+void weight_reader::finish() const { files_.refuse_others(names_); }
+
+load::element_type weight_reader::most_common_type() const {
+  const auto most = std::max_element(bytes_of_type_.begin(), bytes_of_type_.end());
+  return static_cast<load::element_type>(most - bytes_of_type_.begin());
+}
+
+}  // namespace cogen::layers

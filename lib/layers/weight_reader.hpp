@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cogen/load/checkpoint.hpp>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/packed_matrix.hpp"
+
+namespace cogen::layers {
+
+/// A matrix [rows, …] of a checkpoint by its Hugging Face name.
+struct named_rows {
+  std::string name;
+  std::int64_t rows = 0;
+};
+
+/// Reads weights out of a checkpoint in the forms in which layers keep them, and keeps account: what was read, how
+/// much of it, and at the end whether the checkpoint holds anything that nobody asked for.
+///
+/// Members throw load::load_error where a tensor is missing, of another shape or of a type without a float form, and
+/// what the progress function throws.
+class weight_reader {
+ public:
+  /// Told after each tensor how many bytes of the checkpoint have been read.
+  using progress = std::function<void(std::uint64_t bytes)>;
+
+  /// All of them outlive the reader.
+  weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report);
+
+  /// The named matrices, one below the other, packed in their stored types. [sum of rows, inputs]
+  std::shared_ptr<const kernels::packed_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
+
+  /// The named vectors, one after the other, as float32. [sum of rows]
+  std::vector<float> vector(std::span<const named_rows> parts);
+
+  /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
+  void finish() const;
+
+  /// The type that most bytes read so far are stored in.
+  load::element_type most_common_type() const;
+
+ private:
+  kernels::weight_source source(const named_rows& part, std::int64_t inputs);
+  void count(const load::weight& read);
+
+  const load::checkpoint& files_;
+  kernels::worker_pool& workers_;
+  progress report_;
+  std::vector<std::string> names_;
+  std::uint64_t bytes_ = 0;
+  std::array<std::uint64_t, 32> bytes_of_type_{};
+};
+
+}  // namespace cogen::layers

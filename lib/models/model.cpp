@@ -1,0 +1,153 @@
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <cogen/model.hpp>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/instruction_set.hpp"
+#include "models/network.hpp"
+#include "models/workspace.hpp"
+
+namespace cogen {
+
+/// How kernels run, and the workspace that hand-written loops share.
+struct model::runtime {
+  kernels::instruction_set set = kernels::preferred_instruction_set();
+  kernels::numerics mode = kernels::numerics::exact;
+  std::mutex mutex;
+  std::optional<workspace> own;
+};
+
+namespace {
+
+void check_tokens(const batch& batch, std::int64_t vocabulary) {
+  if (batch.tokens.size() != static_cast<std::size_t>(batch.step.tokens())) {
+    throw std::invalid_argument(
+        fmt::format("the batch has {} tokens where its step has {}", batch.tokens.size(), batch.step.tokens()));
+  }
+  for (const token id : batch.tokens) {
+    if (id < 0 || id >= vocabulary) {
+      throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {} tokens", id, vocabulary));
+    }
+  }
+}
+
+void check_outputs(const batch& batch) {
+  int previous = -1;
+  for (const int output : batch.outputs) {
+    if (output < 0 || output >= batch.step.tokens()) {
+      throw std::out_of_range(
+          fmt::format("output {} is not an index into the batch's {} tokens", output, batch.step.tokens()));
+    }
+    if (output <= previous) {
+      throw std::invalid_argument(fmt::format("output {} follows output {}; they must ascend", output, previous));
+    }
+    previous = output;
+  }
+}
+
+void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape>& shapes) {
+  if (cache.layers() != static_cast<int>(shapes.size())) {
+    throw std::invalid_argument(
+        fmt::format("the cache has {} layers where the model has {}", cache.layers(), shapes.size()));
+  }
+  for (int index = 0; index < cache.layers(); ++index) {
+    const auto& has = cache.layer(index).shape();
+    const auto& wants = shapes[static_cast<std::size_t>(index)];
+    if (has.kind != wants.kind || has.kv_heads != wants.kv_heads || has.head_dim != wants.head_dim) {
+      throw std::invalid_argument(
+          fmt::format("layer {} of the cache has {} key/value heads of {} where the model has {} of {}", index,
+                      has.kv_heads, has.head_dim, wants.kv_heads, wants.head_dim));
+    }
+  }
+}
+
+void check_lengths(const cache::step& step, const cache::cache& cache, std::int64_t limit) {
+  for (const auto& row : step.rows()) {
+    const auto length = std::int64_t{cache.length(row.slot)} + row.count;
+    if (length > limit) {
+      throw std::length_error(
+          fmt::format("slot {} would hold {} tokens; the model reads at most {}", row.slot, length, limit));
+    }
+  }
+}
+
+void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
+  rows.resize(step.rows().size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const auto& row = step.rows()[index];
+    rows[index] = {.first = step.first(static_cast<int>(index)), .count = row.count, .offset = cache.length(row.slot)};
+  }
+}
+
+layers::activations as_activations(const at::Tensor& logits) {
+  return {.data = logits.mutable_data_ptr<float>(),
+          .rows = logits.size(0),
+          .columns = logits.size(1),
+          .stride = logits.size(1)};
+}
+
+}  // namespace
+
+model::model(load::model_config config, std::unique_ptr<const text::tokenizer> tokenizer,
+             std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network,
+             numerics arithmetic)
+    : config_(std::move(config)),
+      tokenizer_(std::move(tokenizer)),
+      chat_(std::move(chat)),
+      network_(std::move(network)),
+      runtime_(std::make_unique<runtime>()) {
+  runtime_->mode = arithmetic == numerics::exact ? kernels::numerics::exact : kernels::numerics::fast;
+}
+
+model::~model() = default;
+
+const text::tokenizer& model::tokenizer() const {
+  if (tokenizer_) return *tokenizer_;
+  throw std::logic_error("the model was stored without a tokenizer; it takes token ids only");
+}
+
+const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { return network_->layer_shapes(); }
+
+cache::cache model::make_cache(const cache::options& options) const { return {layer_shapes(), options}; }
+
+at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check_tokens(batch, config_.vocabulary);
+  check_outputs(batch);
+  check_cache(cache, layer_shapes());
+  check_lengths(batch.step, cache, config_.max_positions);
+
+  auto& scratch = *workspace.scratch_;
+  const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
+  place_rows(batch.step, cache, scratch.rows);
+  scratch.space.reset();
+  cache.reserve(batch.step);
+  if (batch.step.tokens() > 0) {
+    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set, runtime_->mode},
+                            .step = batch.step,
+                            .memory = cache,
+                            .rows = scratch.rows,
+                            .space = scratch.space};
+    network_->forward(pass, batch.tokens, batch.outputs, as_activations(logits));
+  }
+  cache.advance(batch.step);
+  return logits;
+}
+
+at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const {
+  if (ids.empty()) throw std::invalid_argument("forward() needs at least one token");
+  const int last = static_cast<int>(ids.size()) - 1;
+  const batch whole{.step = cache::step({{.slot = 0, .count = last + 1}}), .tokens = ids, .outputs = {&last, 1}};
+  const std::lock_guard lock(runtime_->mutex);
+  if (!runtime_->own) runtime_->own.emplace();
+  return forward(whole, cache, *runtime_->own)[0].clone();
+}
+
+std::int64_t model::weight_bytes() const noexcept { return network_->weight_bytes(); }
+
+std::string_view model::weight_type() const noexcept { return network_->weight_type(); }
+
+}  // namespace cogen

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cogen/cache/layer_shape.hpp>
+#include <cogen/token.hpp>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "layers/pass.hpp"
+
+namespace cogen::models {
+
+/// What one family of models is made of: its weights and the order of its blocks. Immutable; any thread may call.
+class network {
+ public:
+  virtual ~network() = default;
+
+  /// What each layer remembers, first layer first.
+  virtual const std::vector<cache::layer_shape>& layer_shapes() const noexcept = 0;
+
+  /// Runs `tokens` [pass.step.tokens()] and writes the logits after those that `outputs` names (ascending) to `logits`
+  /// [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
+  virtual void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
+                       const layers::activations& logits) const = 0;
+
+  /// Bytes of weights that one step reads.
+  virtual std::int64_t weight_bytes() const noexcept = 0;
+
+  /// The type most of them are stored in.
+  virtual std::string_view weight_type() const noexcept = 0;
+};
+
+}  // namespace cogen::models

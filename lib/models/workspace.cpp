@@ -1,0 +1,44 @@
+#include "models/workspace.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <cogen/model.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen {
+
+namespace models {
+
+const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary) {
+  if (!logits.defined() || logits.size(0) < count || logits.size(1) != vocabulary) {
+    logits = at::empty({count, vocabulary}, at::kFloat);
+    last_logits = logits;
+  }
+  if (last_logits.size(0) != count) last_logits = logits.narrow(0, 0, count);
+  return last_logits;
+}
+
+}  // namespace models
+
+workspace::workspace(int threads) : workspace(std::make_shared<kernels::worker_pool>(threads)) {}
+
+workspace::workspace(std::shared_ptr<kernels::worker_pool> workers) : scratch_(std::make_unique<models::scratch>()) {
+  if (!workers) throw std::invalid_argument("a workspace needs a pool of threads");
+  scratch_->workers = std::move(workers);
+}
+
+workspace::workspace(workspace&&) noexcept = default;
+workspace& workspace::operator=(workspace&&) noexcept = default;
+workspace::~workspace() = default;
+
+const std::shared_ptr<kernels::worker_pool>& workspace::workers() const noexcept { return scratch_->workers; }
+
+int workspace::threads() const noexcept { return scratch_->workers->threads(); }
+
+std::int64_t workspace::bytes() const noexcept {
+  const auto logits = scratch_->logits.defined() ? static_cast<std::int64_t>(scratch_->logits.nbytes()) : 0;
+  return scratch_->space.bytes() + logits;
+}
+
+}  // namespace cogen
