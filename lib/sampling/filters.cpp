@@ -1,6 +1,8 @@
 #include "sampling/filters.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "sampling/row.hpp"
 
@@ -76,9 +78,23 @@ candidate last_within(std::vector<candidate>& ordered, double mass) {
   return ordered[kept];
 }
 
+/// Weights in [0, 1] fall into buckets of an eighth of a power of two by the first bits of their representation.
+constexpr std::size_t buckets = 1017;
+std::size_t bucket_of(const candidate& each) { return std::bit_cast<std::uint32_t>(each.weight) >> 20; }
+
+/// Drops what ranks after the last candidate that top_p keeps. Only the bucket in which the mass is reached is ordered.
 void cut_top_p(double mass, sampling_scratch& scratch) {
-  scratch.ordered = scratch.candidates;
-  const candidate last = last_within(scratch.ordered, mass);
+  auto& sums = scratch.bucket_sums;
+  sums.assign(buckets, 0);
+  for (const auto& each : scratch.candidates) sums[bucket_of(each)] += each.weight;
+  std::size_t bucket = buckets - 1;
+  double before = 0;
+  for (; bucket > 0 && before + sums[bucket] < mass; --bucket) before += sums[bucket];
+  scratch.ordered.clear();
+  for (const auto& each : scratch.candidates)
+    if (bucket_of(each) == bucket) scratch.ordered.push_back(each);
+  if (scratch.ordered.empty()) return;
+  const candidate last = last_within(scratch.ordered, mass - before);
   std::erase_if(scratch.candidates, [&](const candidate& each) { return ranks_before(last, each); });
 }
 

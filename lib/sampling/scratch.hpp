@@ -21,6 +21,7 @@ struct sampling_scratch {
   std::vector<float> ordered_maxima;  // [blocks], permuted by selection
   std::vector<float> weights;         // [vocabulary]
   std::vector<double> block_sums;     // [blocks], of the weights
+  std::vector<double> bucket_sums;    // [buckets], of the candidates' weights by size
   std::vector<candidate> candidates;  // in order of ids
   std::vector<candidate> ordered;     // the same, permuted by selection
 };
