@@ -124,7 +124,6 @@ void slot_table::vacate(int index) {
     drop_pending(index);
     left.length = 0;
   }
-  unpin(index);
   if (left.touched > absorbed_)
     draining_.push_back(index);
   else
@@ -136,6 +135,7 @@ void slot_table::free_again(int index) {
   set_aside(left, 0);
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
+  unpin(index);
 }
 
 // Changes of length
@@ -227,11 +227,13 @@ void slot_table::settle(plan& into) {
 
 void slot_table::absorbed(std::uint64_t number) {
   absorbed_ = number;
+  std::vector<int> ended;
   std::erase_if(draining_, [&](int index) {
-    if ((*this)[index].touched > absorbed_) return false;
-    free_again(index);
-    return true;
+    const bool ends = (*this)[index].touched <= number;
+    if (ends) ended.push_back(index);
+    return ends;
   });
+  for (const int index : ended) free_again(index);
 }
 
 }  // namespace cogen::scheduler

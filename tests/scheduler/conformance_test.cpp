@@ -1,0 +1,97 @@
+#include <boost/mpl/list.hpp>
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "scheduler/naive_scheduler.hpp"
+#include "scheduler/served.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+struct request {
+  sequence_options options;
+  run work;
+};
+
+struct told {
+  event::kind what;
+  token sampled;
+  bool last;
+  finish reason;
+
+  bool operator==(const told&) const = default;
+};
+
+std::vector<request> requests(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<request> result;
+  for (int i = 0; i < 30; ++i) {
+    const auto prompt = counting(1 + static_cast<int>(random() % 70), static_cast<token>(random() % 40));
+    const auto wanted = random() % 4 == 0   ? output::all_logits
+                        : random() % 4 == 0 ? output::last_logits
+                                            : output::sample;
+    sequence_options options;
+    options.end_tokens = {static_cast<token>(random() % 50)};
+    options.max_new_tokens = 1 + static_cast<int>(random() % 30);
+    options.release_at_end = true;
+    result.push_back({options, {prompt, wanted, 1000}});
+  }
+  return result;
+}
+
+/// What each request is told, in order.
+template <class Scheduler>
+std::vector<std::vector<told>> serve(const limits& within, const std::vector<request>& all) {
+  Scheduler machine(within);
+  toy::runner runner(within, toy::model{});
+  std::map<sequence_id, std::vector<told>> by_id;
+  for (const auto& each : all) by_id[machine.submit(each.options, each.work)];
+  for (auto step = machine.next(); !step.rows.empty(); step = machine.next())
+    for (const auto& each : machine.absorb(step, runner.run(step)))
+      by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
+  std::vector<std::vector<told>> result;
+  for (auto& [id, events] : by_id) result.push_back(std::move(events));
+  return result;
+}
+
+/// The model itself, with no scheduler and no chunks.
+std::vector<told> solo(const request& each, int max_length) {
+  std::vector<told> result;
+  if (each.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
+  auto held = each.work.tokens;
+  for (int sampled = 0; sampled < each.options.max_new_tokens && static_cast<int>(held.size()) < max_length;
+       ++sampled) {
+    held.push_back(toy::model{}.next(held));
+    result.push_back({event::kind::token, held.back(), false, finish::length});
+    if (held.back() != each.options.end_tokens.front()) continue;
+    result.push_back({event::kind::finished, -1, false, finish::end_token});
+    return result;
+  }
+  result.push_back({event::kind::finished, -1, false, finish::length});
+  return result;
+}
+
+using schedulers = boost::mpl::list<scheduler, naive_scheduler>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_is_told_what_it_would_be_alone, Scheduler, schedulers) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    auto within = roomy();
+    within.slots = 5;
+    within.max_length = 90;
+    within.memory_bytes = 300;
+    const auto all = requests(seed);
+    const auto got = serve<Scheduler>(within, all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto events = got[i];
+      if (all[i].work.wanted == output::all_logits) {
+        BOOST_REQUIRE(!events.empty());
+        events.erase(events.begin(), events.end() - 1);
+      }
+      BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_length), "seed " << seed << ", request " << i);
+    }
+  }
+}
+
+}  // namespace cogen::scheduler

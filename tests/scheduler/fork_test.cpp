@@ -1,0 +1,223 @@
+#include <boost/test/unit_test.hpp>
+
+#include "scheduler/served.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+/// An idle sequence of `count` tokens, all cached.
+sequence_id prefilled(served& s, int count) {
+  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
+  s.finish();
+  return id;
+}
+
+void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
+  const auto before = s.sampled(id).size();
+  s.machine.start(id, {{}, output::sample, 3, 3});
+  s.finish();
+  const auto all = s.sampled(id);
+  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fork_shares_whole_blocks_and_copies_the_rest) {
+  served s(roomy());
+  const auto parent = prefilled(s, 10);
+  const auto memory = s.machine.memory_in_use();
+  const auto child = s.machine.fork(parent);
+  BOOST_CHECK(std::ranges::equal(s.machine.tokens(child), counting(10)));
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 2 * memory - 8);
+  const auto step = s.step();
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 8);
+  BOOST_REQUIRE_EQUAL(step.copies.size(), 1);
+  BOOST_CHECK_EQUAL(step.copies[0].begin, 8);
+  BOOST_CHECK_EQUAL(step.copies[0].end, 10);
+  BOOST_CHECK(step.rows.empty());
+  check_continues(s, child, counting(10));
+  check_continues(s, parent, counting(10));
+}
+
+BOOST_AUTO_TEST_CASE(the_last_token_is_not_shared_and_runs_again_in_the_same_plan) {
+  served s(roomy());
+  const auto parent = prefilled(s, 8);
+  const auto child = s.machine.fork(parent);
+  s.machine.start(child, {{}, output::sample, 1, 1});
+  s.machine.start(parent, {{}, output::sample, 1, 1});
+  const auto step = s.step();
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 4);
+  BOOST_CHECK_EQUAL(step.copies[0].end, 7);
+  BOOST_CHECK(row_of(step, child));
+  BOOST_CHECK(row_of(step, parent));
+  BOOST_CHECK(s.sampled(child) == alone(counting(8), 1));
+  BOOST_CHECK(s.sampled(parent) == alone(counting(8), 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_of_a_fork_takes_the_same_base) {
+  served s(roomy());
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.machine.start(child, {counting(9, 50), output::last_logits});
+  s.finish();
+  const auto grandchild = s.machine.fork(child);
+  const auto step = s.step();
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].of, 0);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 8);
+  BOOST_CHECK_EQUAL(step.copies[0].begin, 8);
+  BOOST_CHECK_EQUAL(step.copies[0].end, 19);
+  auto held = counting(10);
+  for (const token each : counting(9, 50)) held.push_back(each);
+  check_continues(s, grandchild, held);
+  check_continues(s, child, held);
+}
+
+BOOST_AUTO_TEST_CASE(forks_of_forks_before_any_step_do_not_depend_on_each_other) {
+  served s(roomy());
+  std::vector<sequence_id> ids{prefilled(s, 10)};
+  for (int i = 0; i < 4; ++i) ids.push_back(s.machine.fork(ids.back()));
+  s.machine.cancel(ids[2]);
+  const auto step = s.step();
+  BOOST_CHECK_EQUAL(step.adoptions.size(), 3);
+  for (const auto& each : step.copies) BOOST_CHECK_EQUAL(each.from, 0);
+  check_continues(s, ids[4], counting(10));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_takes_the_uncached_tokens_along) {
+  served s(roomy());
+  const auto parent = s.machine.submit({}, {counting(10), output::sample, 1, 1});
+  s.finish();
+  const auto child = s.machine.fork(parent);
+  s.machine.start(child, {{}, output::sample, 2, 2});
+  s.finish();
+  auto expected = alone(counting(10), 3);
+  expected.erase(expected.begin());
+  BOOST_CHECK(s.sampled(child) == expected);
+  const auto of_nothing = s.machine.fork(s.machine.submit({}));
+  BOOST_CHECK(s.machine.tokens(of_nothing).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_base_stays_until_its_users_are_gone) {
+  served s(roomy());
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  s.machine.cancel(parent);
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 6);
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 6);
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 256 - 8 + 8);
+  BOOST_CHECK_EQUAL(s.runner.cache().length(0), 8);
+  check_continues(s, child, counting(10));
+  s.machine.cancel(child);
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 8);
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 0);
+  BOOST_CHECK_EQUAL(s.runner.cache().bytes(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_cancelled_before_the_copies_keeps_what_they_read) {
+  served s(roomy());
+  const auto parent = prefilled(s, 3);
+  const auto child = s.machine.fork(parent);
+  s.machine.cancel(parent);
+  check_continues(s, child, counting(3));
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 7);
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_that_goes_on_below_what_is_shared_moves) {
+  served s(roomy());
+  const auto parent = prefilled(s, 14);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  s.machine.truncate(parent, 6);
+  s.machine.start(parent, {{40, 41}, output::last_logits});
+  const auto step = s.step();
+  BOOST_CHECK(row_of(step, parent)->slot != 0);
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 4);
+  auto held = counting(6);
+  held.push_back(40);
+  held.push_back(41);
+  check_continues(s, parent, held);
+  check_continues(s, child, counting(14));
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_that_cannot_move_waits_and_computes_again) {
+  auto within = roomy();
+  within.slots = 2;
+  served s(within);
+  const auto parent = prefilled(s, 14);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  s.machine.truncate(parent, 6);
+  s.machine.start(parent, {{40}, output::sample, 2, 2});
+  s.finish();
+  BOOST_CHECK(s.machine.phase_of(parent) == phase::waiting);
+  check_continues(s, child, counting(14));
+  s.machine.cancel(child);
+  s.finish();
+  auto held = counting(6);
+  held.push_back(40);
+  BOOST_CHECK(s.sampled(parent) == alone(held, 2));
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_cut_and_grown_again_before_the_copies_waits_for_them) {
+  served s(roomy());
+  const auto parent = prefilled(s, 7);
+  const auto child = s.machine.fork(parent);
+  s.machine.truncate(parent, 5);
+  s.machine.start(parent, {{40}, output::sample, 1, 1});
+  const auto step = s.step();
+  BOOST_CHECK(!row_of(step, parent));
+  s.finish();
+  auto held = counting(5);
+  held.push_back(40);
+  BOOST_CHECK(s.sampled(parent) == alone(held, 1));
+  check_continues(s, child, counting(7));
+}
+
+BOOST_AUTO_TEST_CASE(a_child_cut_into_what_it_shares_shares_less) {
+  served s(roomy());
+  const auto parent = prefilled(s, 14);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  const auto memory = s.machine.memory_in_use();
+  s.machine.truncate(child, 6);
+  check_continues(s, child, counting(6));
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), memory + 8);
+  const auto unstarted = s.machine.fork(parent);
+  s.machine.truncate(unstarted, 6);
+  check_continues(s, unstarted, counting(6));
+  check_continues(s, parent, counting(14));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_without_a_slot_computes_its_tokens_when_its_turn_comes) {
+  auto within = roomy();
+  within.slots = 1;
+  served s(within);
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.machine.start(child, {{}, output::sample, 3, 3});
+  s.finish();
+  BOOST_CHECK(s.machine.phase_of(child) == phase::waiting);
+  s.machine.cancel(parent);
+  s.finish();
+  BOOST_CHECK(s.sampled(child) == alone(counting(10), 3));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_has_the_options_and_the_count_of_its_parent) {
+  served s(roomy());
+  const auto parent = s.machine.submit({.max_new_tokens = 5}, {counting(3), output::sample, 9, 3});
+  s.finish();
+  const auto child = s.machine.fork(parent);
+  s.machine.start(child, {{}, output::sample, 9});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.sampled(child).size(), 2);
+  BOOST_CHECK(s.events.back().reason == finish::length);
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,109 @@
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <ostream>
+#include <string>
+
+#include "scheduler/served.hpp"
+
+namespace cogen::scheduler {
+
+struct bad_limit {
+  const char* name;
+  void (*spoil)(limits&);
+};
+
+std::ostream& operator<<(std::ostream& out, const bad_limit& each) { return out << each.name; }
+
+namespace {
+
+const bad_limit bad_limits[] = {
+    {"slots", [](limits& l) { l.slots = 0; }},
+    {"max_length", [](limits& l) { l.max_length = 0; }},
+    {"step_tokens", [](limits& l) { l.step_tokens = 0; }},
+    {"memory_bytes", [](limits& l) { l.memory_bytes = -1; }},
+    {"usage.block", [](limits& l) { l.usage.block = 0; }},
+    {"usage.fixed", [](limits& l) { l.usage.fixed = -1; }},
+    {"usage.fixed", [](limits& l) { l.usage.fixed = std::int64_t{1} << 62; }},
+    {"usage.per_block", [](limits& l) { l.usage.per_block = -1; }},
+    {"usage.per_block", [](limits& l) { l.usage.per_block = std::int64_t{1} << 60; }},
+    {"depth", [](limits& l) { l.depth = 0; }},
+    {"depth", [](limits& l) { l.depth = 3; }},
+};
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(a_limit_that_makes_no_sense_is_named, boost::unit_test::data::make(bad_limits), bad) {
+  auto within = roomy();
+  bad.spoil(within);
+  BOOST_CHECK_EXCEPTION(scheduler{within}, std::invalid_argument, [&](const std::invalid_argument& error) {
+    return std::string(error.what()).find("limits." + std::string(bad.name) + " is") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_never_fits_is_refused_and_changes_nothing) {
+  auto within = roomy();
+  within.memory_bytes = 100;
+  served s(within);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 257}), std::length_error);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 104}), std::length_error);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {counting(9)}), std::length_error);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.submit({.max_new_tokens = -1, .max_length = 8}, {{1}}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{}}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::nothing}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::sample, -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::sample, 1, 0}), std::invalid_argument);
+  BOOST_CHECK_EQUAL(s.machine.live(), 0);
+  BOOST_CHECK(s.machine.next().empty());
+  BOOST_CHECK_NO_THROW(s.machine.submit({.max_length = 100}));
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_is_refused_what_it_cannot_do_now) {
+  served s(roomy());
+  const auto id = s.machine.submit({.max_length = 8});
+  BOOST_CHECK_THROW(s.machine.start(id, {}), std::invalid_argument);
+  s.machine.start(id, {counting(6)});
+  BOOST_CHECK_THROW(s.machine.start(id, {{1}}), std::logic_error);
+  BOOST_CHECK_THROW(s.machine.fork(id), std::logic_error);
+  BOOST_CHECK_THROW(s.machine.truncate(id, 0), std::logic_error);
+  BOOST_CHECK_THROW(s.machine.grant(id, -1), std::invalid_argument);
+  s.machine.abandon(id);
+  BOOST_CHECK_THROW(s.machine.start(id, {counting(9)}), std::length_error);
+  BOOST_CHECK_THROW(s.machine.truncate(id, 1), std::invalid_argument);
+  BOOST_CHECK_THROW(s.machine.truncate(id, -1), std::invalid_argument);
+  BOOST_CHECK(s.machine.idle(id));
+}
+
+BOOST_AUTO_TEST_CASE(unknown_sequences_are_ignored_or_refused) {
+  served s(roomy());
+  const auto gone = s.machine.submit({});
+  s.machine.cancel(gone);
+  s.machine.cancel(gone);
+  s.machine.grant(gone, 1);
+  s.machine.abandon(gone);
+  BOOST_CHECK_THROW(s.machine.start(gone, {{1}}), std::out_of_range);
+  BOOST_CHECK_THROW(s.machine.fork(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.machine.truncate(gone, 0), std::out_of_range);
+  BOOST_CHECK_THROW(s.machine.tokens(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.machine.idle(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.machine.phase_of(gone), std::out_of_range);
+}
+
+BOOST_AUTO_TEST_CASE(plans_are_absorbed_in_order_with_all_their_results) {
+  auto within = roomy();
+  within.depth = 2;
+  scheduler machine(within);
+  machine.submit({}, {{1}, output::sample, 9});
+  const auto first = machine.next();
+  const auto second = machine.next();
+  BOOST_CHECK_THROW(machine.next(), std::logic_error);
+  BOOST_CHECK_THROW(machine.absorb(second, std::vector<row_result>(1)), std::logic_error);
+  BOOST_CHECK_THROW(machine.absorb(first, {}), std::invalid_argument);
+  BOOST_CHECK_EQUAL(machine.absorb(first, std::vector<row_result>(1)).size(), 1);
+  BOOST_CHECK_THROW(machine.absorb(first, std::vector<row_result>(1)), std::logic_error);
+  BOOST_CHECK_EQUAL(machine.absorb(second, std::vector<row_result>(1)).size(), 1);
+  BOOST_CHECK(machine.absorb({}, {}).empty());
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,87 @@
+#include "scheduler/served.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+namespace cogen::scheduler {
+
+served::served(const limits& within) : machine(within), runner(within, toy::model{}) {}
+
+plan served::launch() {
+  auto step = machine.next();
+  machine.verify();
+  if (step.empty()) return step;
+  auto results = runner.run(step);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].failed = fails(step.rows[i]);
+  in_flight_.push_back({step, results});
+  return step;
+}
+
+std::vector<event> served::absorb() {
+  const auto done = in_flight_.front();
+  in_flight_.erase(in_flight_.begin());
+  auto told = machine.absorb(done.step, done.results);
+  machine.verify();
+  events.insert(events.end(), told.begin(), told.end());
+  return told;
+}
+
+plan served::step() {
+  auto result = launch();
+  if (!result.empty()) absorb();
+  return result;
+}
+
+void served::finish() {
+  for (int steps = 0; !step().empty(); ++steps) BOOST_REQUIRE_LT(steps, 100'000);
+}
+
+std::vector<token> served::sampled(sequence_id of) const {
+  std::vector<token> result;
+  for (const auto& each : events)
+    if (each.sequence == of && each.what == event::kind::token) result.push_back(each.sampled);
+  return result;
+}
+
+int served::count(sequence_id of, event::kind what) const {
+  return static_cast<int>(std::count_if(events.begin(), events.end(),
+                                        [&](const event& each) { return each.sequence == of && each.what == what; }));
+}
+
+std::vector<token> counting(int count, token first) {
+  std::vector<token> result(static_cast<std::size_t>(count));
+  std::iota(result.begin(), result.end(), first);
+  return result;
+}
+
+std::vector<token> alone(std::vector<token> prompt, int count) {
+  std::vector<token> result;
+  for (; count > 0; --count) {
+    prompt.push_back(toy::model{}.next(prompt));
+    result.push_back(prompt.back());
+  }
+  return result;
+}
+
+limits roomy() {
+  limits result;
+  result.slots = 8;
+  result.max_length = 256;
+  result.step_tokens = 64;
+  result.usage = {0, 4, 4};
+  return result;
+}
+
+const row* row_of(const plan& step, sequence_id id) {
+  const auto found =
+      std::find_if(step.rows.begin(), step.rows.end(), [&](const row& each) { return each.sequence == id; });
+  return found == step.rows.end() ? nullptr : &*found;
+}
+
+int tokens_in(const plan& step) {
+  return std::accumulate(step.rows.begin(), step.rows.end(), 0,
+                         [](int sum, const row& each) { return sum + each.count; });
+}
+
+}  // namespace cogen::scheduler

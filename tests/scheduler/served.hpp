@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cogen/scheduler/scheduler.hpp>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "simulate/toy_model.hpp"
+
+namespace cogen::scheduler {
+
+/// A scheduler whose plans run on the toy cache, with everything that it told.
+class served {
+ public:
+  explicit served(const limits& within);
+
+  scheduler machine;
+  toy::runner runner;
+  std::vector<event> events;
+  std::function<bool(const row&)> fails = [](const row&) { return false; };
+
+  /// next(), and the plan run.
+  plan launch();
+
+  /// absorb() of the oldest plan launched.
+  std::vector<event> absorb();
+
+  /// Both.
+  plan step();
+
+  /// Steps until there is nothing to do.
+  void finish();
+
+  std::vector<token> sampled(sequence_id of) const;
+  int count(sequence_id of, event::kind what) const;
+
+ private:
+  struct launched {
+    plan step;
+    std::vector<row_result> results;
+  };
+  std::vector<launched> in_flight_;
+};
+
+/// 0, 1, 2, … from `first`.
+std::vector<token> counting(int count, token first = 0);
+
+/// What a sequence samples that is alone in the world.
+std::vector<token> alone(std::vector<token> prompt, int count);
+
+/// Limits with room for everything, blocks of 4 tokens of a byte each.
+limits roomy();
+
+const row* row_of(const plan& step, sequence_id id);
+int tokens_in(const plan& step);
+
+}  // namespace cogen::scheduler

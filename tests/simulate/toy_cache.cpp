@@ -1,0 +1,95 @@
+#include "simulate/toy_cache.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler::toy {
+namespace {
+
+void require(bool holds, const char* what, int slot) {
+  if (!holds) throw std::logic_error("toy cache, slot " + std::to_string(slot) + ": " + what);
+}
+
+}  // namespace
+
+cache::cache(const limits& within) : within_(within), slots_(static_cast<std::size_t>(within.slots)) {}
+
+cache::storage& cache::at(int slot) { return slots_.at(static_cast<std::size_t>(slot)); }
+const cache::storage& cache::at(int slot) const { return slots_.at(static_cast<std::size_t>(slot)); }
+
+int cache::length(int slot) const { return at(slot).shared + static_cast<int>(at(slot).own.size()); }
+
+std::vector<token> cache::content(int slot) const {
+  std::vector<token> all;
+  if (at(slot).base >= 0) {
+    const auto& read = at(at(slot).base).own;
+    require(at(slot).shared <= static_cast<int>(read.size()), "it reads more of its base than there is", slot);
+    all.assign(read.begin(), read.begin() + at(slot).shared);
+  }
+  all.insert(all.end(), at(slot).own.begin(), at(slot).own.end());
+  return all;
+}
+
+std::int64_t cache::bytes() const {
+  std::int64_t sum = 0;
+  for (int slot = 0; slot < within_.slots; ++slot)
+    if (length(slot) > 0) sum += within_.usage(length(slot)) - within_.usage(at(slot).shared) + within_.usage(0);
+  return sum;
+}
+
+int cache::longest_reader(int slot) const {
+  int longest = 0;
+  for (const auto& each : slots_)
+    if (each.base == slot) longest = std::max(longest, each.shared);
+  return longest;
+}
+
+void cache::apply(const plan& step) {
+  for (const int slot : step.clears) clear(slot);
+  for (const auto& each : step.truncations) truncate(each);
+  for (const auto& each : step.adoptions) adopt(each);
+  for (const auto& each : step.copies) copy_tokens(each);
+}
+
+void cache::append(int slot, const std::vector<token>& tokens) {
+  at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
+  require(length(slot) <= within_.max_length, "it holds more than it may", slot);
+}
+
+void cache::clear(int slot) {
+  require(longest_reader(slot) == 0, "it is cleared while others read it", slot);
+  require(length(slot) > 0, "it is cleared and already empty", slot);
+  at(slot) = {};
+}
+
+void cache::truncate(const truncation& cut) {
+  require(cut.length >= 0 && cut.length < length(cut.slot), "it is cut to more than it holds", cut.slot);
+  require(cut.length >= longest_reader(cut.slot), "it is cut while others read more", cut.slot);
+  auto kept = content(cut.slot);
+  kept.resize(static_cast<std::size_t>(cut.length));
+  auto& whose = at(cut.slot);
+  if (cut.length < whose.shared) whose.shared = cut.length / within_.usage.block * within_.usage.block;
+  if (whose.shared == 0) whose.base = -1;
+  whose.own.assign(kept.begin() + whose.shared, kept.end());
+}
+
+void cache::adopt(const adoption& taken) {
+  require(length(taken.slot) == 0, "it takes a base and is not empty", taken.slot);
+  require(taken.slot != taken.of, "it is its own base", taken.slot);
+  require(at(taken.of).base < 0, "it becomes a base and has one", taken.of);
+  require(taken.length > 0 && taken.length % within_.usage.block == 0, "it shares part of a block", taken.slot);
+  require(taken.length <= length(taken.of), "others shall read what it does not hold", taken.of);
+  at(taken.slot).base = taken.of;
+  at(taken.slot).shared = taken.length;
+}
+
+void cache::copy_tokens(const copy& copied) {
+  require(copied.from != copied.to && copied.begin < copied.end, "a copy makes no sense", copied.to);
+  require(length(copied.to) == copied.begin, "a copy does not begin where it ends", copied.to);
+  require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);
+  const auto read = content(copied.from);
+  append(copied.to, {read.begin() + copied.begin, read.begin() + copied.end});
+}
+
+}  // namespace cogen::scheduler::toy

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cogen/scheduler/plan.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace cogen::scheduler::toy {
+
+/// A cache that remembers tokens instead of keys and values, and takes every plan literally: a slot reads what it
+/// shares in the other slot at the moment it is asked. Throws std::logic_error at whatever a real cache could not do.
+class cache {
+ public:
+  explicit cache(const limits& within);
+
+  /// Clears, truncations, adoptions and copies of a plan.
+  void apply(const plan& step);
+
+  void append(int slot, const std::vector<token>& tokens);
+
+  int length(int slot) const;
+  std::vector<token> content(int slot) const;
+
+  /// Bytes that all slots take, shared blocks once.
+  std::int64_t bytes() const;
+
+ private:
+  struct storage {
+    int base = -1;
+    int shared = 0;
+    std::vector<token> own;  ///< after the shared ones
+  };
+
+  storage& at(int slot);
+  const storage& at(int slot) const;
+  int longest_reader(int slot) const;
+  void clear(int slot);
+  void truncate(const truncation& cut);
+  void adopt(const adoption& taken);
+  void copy_tokens(const copy& copied);
+
+  limits within_;
+  std::vector<storage> slots_;
+};
+
+}  // namespace cogen::scheduler::toy

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "simulate/toy_cache.hpp"
+
+namespace cogen::scheduler::toy {
+
+/// A model whose next token depends on every token before it.
+struct model {
+  token vocabulary = 50;
+
+  token next(std::span<const token> before) const;
+};
+
+/// Runs plans on the toy cache at once. What rows sample is what the model says of the slot's content.
+class runner {
+ public:
+  runner(const limits& within, model model) : cache_(within), model_(model) {}
+
+  /// One result for each row.
+  std::vector<row_result> run(const plan& step);
+
+  /// What the slots of the last plan's rows hold, in order.
+  const std::vector<std::vector<token>>& contents() const { return contents_; }
+
+  const toy::cache& cache() const { return cache_; }
+
+ private:
+  toy::cache cache_;
+  model model_;
+  std::vector<std::vector<token>> contents_;
+  std::map<sequence_id, token> sampled_;  // by the last plan
+};
+
+}  // namespace cogen::scheduler::toy
