@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
-
 #include "include_rules.hpp"
+
+#include <boost/test/unit_test.hpp>
 
 using namespace cogen::structure;
 
