@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cogen/runner.hpp>
-
 #include "sampling/sampler.hpp"
+
+#include <cogen/runner.hpp>
 
 namespace cogen::detail {
 

@@ -1,5 +1,6 @@
 #include "engine/driver.hpp"
 
+#include <boost/asio/system_executor.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,6 +47,11 @@ void driver::request_stop() noexcept {
 failure driver::error() const {
   std::lock_guard lock(mutex_);
   return error_;
+}
+
+net::any_io_executor driver::default_executor() const {
+  if (error()) return net::system_executor();
+  return executor();
 }
 
 engine_stats driver::stats() const {

@@ -1,14 +1,16 @@
 #pragma once
 
-#include <atomic>
-#include <boost/asio/thread_pool.hpp>
+#include "engine/mailbox.hpp"
+#include "engine/step_in_flight.hpp"
+
 #include <cogen/engine.hpp>
+
+#include <boost/asio/thread_pool.hpp>
+
+#include <atomic>
 #include <deque>
 #include <map>
 #include <unordered_map>
-
-#include "engine/mailbox.hpp"
-#include "engine/step_in_flight.hpp"
 
 namespace cogen::detail {
 
@@ -23,6 +25,8 @@ class driver : public std::enable_shared_from_this<driver> {
   /// Has `attend()` called soon. False once the engine has ended: then it never will be.
   bool mail(std::shared_ptr<participant> from) noexcept;
   void request_stop() noexcept;
+  /// Where handlers run that have no executor of their own: on the engine's, once it has ended on the system's.
+  net::any_io_executor default_executor() const;
   async::engine_executor executor() const { return async::engine_executor(queue_); }
   clock::time_point now() const noexcept { return parts_.clock->now(); }
   const engine_parts& parts() const noexcept { return parts_; }

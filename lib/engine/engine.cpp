@@ -1,11 +1,12 @@
-#include <fmt/format.h>
-
-#include <cogen/engine.hpp>
-#include <thread>
-
 #include "engine/driver.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/stream_state.hpp"
+
+#include <cogen/engine.hpp>
+
+#include <fmt/format.h>
+
+#include <thread>
 
 namespace cogen {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "engine/participant.hpp"
+
 #include <memory>
 #include <mutex>
-
-#include "engine/participant.hpp"
 
 namespace cogen::detail {
 

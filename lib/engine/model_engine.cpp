@@ -1,10 +1,11 @@
-#include <fmt/format.h>
-#include <unistd.h>
+#include "engine/model_runner.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/model.hpp>
 
-#include "engine/model_runner.hpp"
+#include <fmt/format.h>
+
+#include <unistd.h>
 
 namespace cogen {
 namespace {

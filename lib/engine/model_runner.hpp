@@ -2,6 +2,7 @@
 
 #include <cogen/model.hpp>
 #include <cogen/runner.hpp>
+
 #include <memory>
 #include <vector>
 

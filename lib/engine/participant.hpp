@@ -4,6 +4,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/runner.hpp>
 #include <cogen/scheduler/plan.hpp>
+
 #include <memory>
 #include <mutex>
 

@@ -1,14 +1,14 @@
 #include "engine/sequence_state.hpp"
 
+#include "engine/draw_outcome.hpp"
+#include "engine/driver.hpp"
+
+#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/system/system_error.hpp>
 #include <stdexcept>
 #include <utility>
-
-#include "engine/draw_outcome.hpp"
-#include "engine/driver.hpp"
 
 namespace cogen::detail {
 
@@ -18,6 +18,8 @@ sequence_state::sequence_state(std::shared_ptr<driver> engine, int max_length)
 // What the handle asks for
 
 async::engine_executor sequence_state::executor() const { return engine_->executor(); }
+
+net::any_io_executor sequence_state::default_executor() const { return engine_->default_executor(); }
 
 void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens,
                                    logits_of which) {

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <cogen/sequence.hpp>
-#include <variant>
-#include <vector>
-
 #include "engine/participant.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
+
+#include <cogen/sequence.hpp>
+
+#include <variant>
+#include <vector>
 
 namespace cogen::detail {
 
@@ -17,6 +18,7 @@ class sequence_state final : public participant, public sequence_face {
   sequence_state(std::shared_ptr<driver> engine, int max_length);
 
   async::engine_executor executor() const override;
+  net::any_io_executor default_executor() const override;
   void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
   void cancel_forward(const forward_operation& wait) noexcept override;
   void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) override;

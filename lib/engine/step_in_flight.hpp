@@ -1,11 +1,12 @@
 #pragma once
 
-#include <atomic>
+#include "engine/participant.hpp"
+
 #include <cogen/runner.hpp>
+
+#include <atomic>
 #include <functional>
 #include <vector>
-
-#include "engine/participant.hpp"
 
 namespace cogen::detail {
 

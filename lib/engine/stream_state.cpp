@@ -1,12 +1,12 @@
 #include "engine/stream_state.hpp"
 
+#include "engine/draw_outcome.hpp"
+#include "engine/driver.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "engine/draw_outcome.hpp"
-#include "engine/driver.hpp"
 
 namespace cogen::detail {
 
@@ -16,6 +16,8 @@ stream_state::stream_state(std::shared_ptr<driver> engine, request what)
 // What the handle asks for
 
 async::engine_executor stream_state::executor() const { return engine_->executor(); }
+
+net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
 void stream_state::begin() noexcept {
   try {

@@ -1,13 +1,14 @@
 #pragma once
 
-#include <cogen/request.hpp>
-#include <cogen/token_stream.hpp>
-#include <deque>
-
 #include "engine/participant.hpp"
 #include "engine/text_cutter.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
+
+#include <cogen/request.hpp>
+#include <cogen/token_stream.hpp>
+
+#include <deque>
 
 namespace cogen::detail {
 
@@ -24,6 +25,7 @@ class stream_state final : public participant, public stream_face {
   void begin() noexcept;
 
   async::engine_executor executor() const override;
+  net::any_io_executor default_executor() const override;
   void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) override;
   void cancel_next(const next_operation& wait) noexcept override;
   void start_complete(std::shared_ptr<complete_operation> wait) override;

@@ -2,6 +2,7 @@
 
 #include <cogen/text/detokenizer.hpp>
 #include <cogen/text/stop_matcher.hpp>
+
 #include <optional>
 
 namespace cogen::detail {

@@ -27,6 +27,7 @@ class sequence_face {
 
   virtual ~sequence_face() = default;
   virtual async::engine_executor executor() const = 0;
+  virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
   virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
@@ -78,7 +79,7 @@ class sequence {
             if (auto face = weak.lock()) face->cancel_forward(*wait);
           };
           using operation = detail::sequence_face::forward_operation;
-          auto wait = operation::make(std::move(handler), shared->executor(), std::move(cancel));
+          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
           shared->start_forward(std::move(wait), std::move(fed), wanted);
         },
         completion, shared_, std::move(tokens), which);
@@ -100,7 +101,7 @@ class sequence {
             if (auto face = weak.lock()) face->cancel_decode(*wait);
           };
           using operation = detail::sequence_face::decode_operation;
-          auto wait = operation::make(std::move(handler), shared->executor(), std::move(cancel));
+          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
           shared->start_decode(std::move(wait), std::move(fed), std::move(drawn));
         },
         completion, shared_, std::move(tokens), std::move(how));

@@ -22,6 +22,7 @@ class stream_face {
 
   virtual ~stream_face() = default;
   virtual async::engine_executor executor() const = 0;
+  virtual net::any_io_executor default_executor() const = 0;
   virtual void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) = 0;
   virtual void cancel_next(const next_operation& wait) noexcept = 0;
   virtual void start_complete(std::shared_ptr<complete_operation> wait) = 0;
@@ -93,7 +94,7 @@ class token_stream {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_complete(*wait, type);
           };
-          shared->start_complete(operation::make(std::move(handler), shared->executor(), std::move(cancel)));
+          shared->start_complete(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)));
         },
         token, shared_);
   }
@@ -122,7 +123,7 @@ class token_stream {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_next(*wait);
           };
-          shared->start_next(operation::make(std::move(handler), shared->executor(), std::move(cancel)), at_most);
+          shared->start_next(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)), at_most);
         },
         token, shared_, limit);
   }

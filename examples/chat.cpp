@@ -1,0 +1,48 @@
+// A conversation in the terminal. Ctrl-D ends it.
+#include <fmt/core.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+#include <iostream>
+
+#include "model_path.hpp"
+
+namespace asio = boost::asio;
+
+//[chat
+asio::awaitable<void> converse(cogen::engine& engine) {
+  std::vector<cogen::chat_message> messages;
+  std::string line;
+  while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line)) {
+    messages.push_back({"user", line});
+    auto request = cogen::chat(messages).max_tokens(200);
+    request.sampling(cogen::sampling().temperature(0.7).top_p(0.9));
+    auto stream = engine.generate(std::move(request));
+    std::string answer;
+    while (auto piece = co_await stream.next()) {
+      fmt::print("{}", piece->text);
+      std::fflush(stdout);
+      answer += piece->text;
+    }
+    fmt::print("\n");
+    messages.push_back({"assistant", answer});
+  }
+}
+//]
+
+int main(int argc, char** argv) {
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 1});
+  asio::io_context context;
+  std::exception_ptr failed;
+  asio::co_spawn(context, converse(engine), [&](std::exception_ptr error) { failed = error; });
+  context.run();
+  try {
+    if (failed) std::rethrow_exception(failed);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,168 @@
+// Sixteen chats at once on one thread, streaming side by side, and what that took.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/program_options.hpp>
+#include <clocale>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include "model_path.hpp"
+#include "panes.hpp"
+#include "terminal.hpp"
+
+namespace asio = boost::asio;
+namespace po = boost::program_options;
+
+namespace {
+
+const std::vector<std::string> questions{
+    "What makes the sky blue?",
+    "Write a haiku about rain.",
+    "How do I boil an egg?",
+    "Who was Ada Lovelace?",
+    "Explain recursion to a child.",
+    "What do bees do in winter?",
+    "Give me three uses for a brick.",
+    "Why do cats purr?",
+    "Describe the smell of a library.",
+    "What is a prime number?",
+    "Suggest a name for a sailing boat.",
+    "How does a bicycle stay upright?",
+    "Tell me a fact about octopuses.",
+    "What is the capital of Iceland?",
+    "Why is the sea salty?",
+    "How do I thank a friend?",
+};
+
+struct settings {
+  std::string model;
+  int requests;
+  int max_tokens;
+  int slots;
+  int threads;
+  bool plain;
+};
+
+struct record {
+  cogen::usage usage;
+  std::string failure;
+};
+
+void show_loading(const cogen::load_progress& progress, bool terminal) {
+  static int shown = -1;
+  const auto total = std::max<std::uint64_t>(1, progress.total_bytes);
+  const int percent = static_cast<int>(progress.done_bytes * 100 / total);
+  if (percent == shown || (!terminal && percent % 25 != 0)) return;
+  shown = percent;
+  fmt::print("{}loading [{:<40}] {:>3} %{}", terminal ? "\r" : "",
+             std::string(static_cast<std::size_t>(percent) * 40 / 100, '#'), percent,
+             terminal && percent < 100 ? "" : "\n");
+  std::fflush(stdout);
+}
+
+asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settings& wanted, example::panes& shown,
+                          record& into) {
+  auto request = cogen::chat(questions[index % questions.size()]).max_tokens(wanted.max_tokens);
+  auto stream = engine.generate(std::move(request));
+  try {
+    while (auto piece = co_await stream.next()) shown.add(index, piece->text);
+  } catch (const boost::system::system_error&) {
+    into.failure = stream.error().message();
+  }
+  into.usage = stream.usage();
+  shown.close(index, into.failure.empty()
+                         ? fmt::format("{} tokens, ended: {}", into.usage.generated_tokens, to_string(stream.reason()))
+                         : into.failure);
+}
+
+double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+void summarise(const std::vector<record>& records, const cogen::engine_stats& stats, double seconds) {
+  int tokens = 0;
+  std::vector<double> first;
+  for (const auto& each : records) {
+    tokens += each.usage.generated_tokens;
+    first.push_back(milliseconds(each.usage.time_to_first_token));
+  }
+  std::sort(first.begin(), first.end());
+  fmt::print("\n{:<24}{}\n", "requests", records.size());
+  fmt::print("{:<24}{}\n", "tokens", tokens);
+  fmt::print("{:<24}{:.1f}\n", "tokens/s", tokens / seconds);
+  fmt::print("{:<24}{:.0f} ms median, {:.0f} ms worst\n", "time to first token", first[first.size() / 2], first.back());
+  fmt::print("{:<24}{:.1f}\n", "mean batch size",
+             static_cast<double>(stats.rows) / static_cast<double>(std::max<std::uint64_t>(1, stats.steps)));
+  fmt::print("{:<24}{:.0f} MiB\n", "peak memory", example::peak_memory_mib());
+}
+
+std::optional<settings> parse(int argc, char** argv) {
+  settings wanted{};
+  po::options_description options("Runs chat requests side by side in one batch.\n\nOptions");
+  auto add = options.add_options();
+  add("help", "show this and end");
+  add("model", po::value(&wanted.model)->default_value(example::default_model().string()),
+      "a GGUF file or a Hugging Face folder");
+  add("requests", po::value(&wanted.requests)->default_value(16), "chats at the same time");
+  add("max-tokens", po::value(&wanted.max_tokens)->default_value(96), "tokens for each answer at most");
+  add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
+  add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
+  add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.contains("help")) {
+    std::ostringstream text;
+    text << options;
+    fmt::print("{}", text.str());
+    return std::nullopt;
+  }
+  if (wanted.requests < 1 || wanted.requests > 1000)
+    throw std::invalid_argument(fmt::format("--requests is {}; it must be between 1 and 1000", wanted.requests));
+  return wanted;
+}
+
+int run(const settings& wanted) {
+  const bool terminal = !wanted.plain && example::is_terminal();
+  cogen::load_options loading;
+  loading.threads = wanted.threads;
+  loading.progress = [terminal](const cogen::load_progress& progress) {
+    show_loading(progress, terminal);
+    return true;
+  };
+  cogen::engine engine(cogen::load_model(wanted.model, loading), {.slots = wanted.slots, .threads = wanted.threads});
+
+  std::vector<std::string> titles;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(wanted.requests); ++i)
+    titles.push_back(questions[i % questions.size()]);
+  std::unique_ptr<example::panes> shown;
+  if (terminal)
+    shown = std::make_unique<example::grid>(titles);
+  else
+    shown = std::make_unique<example::lines>(titles);
+
+  std::vector<record> records(titles.size());
+  asio::io_context context;
+  for (std::size_t i = 0; i < titles.size(); ++i)
+    asio::co_spawn(context, ask(engine, i, wanted, *shown, records[i]), [](std::exception_ptr error) {
+      if (error) std::rethrow_exception(error);
+    });
+  const auto begin = std::chrono::steady_clock::now();
+  context.run();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  shown.reset();
+  summarise(records, engine.stats(), taken.count());
+  return std::any_of(records.begin(), records.end(), [](const record& each) { return !each.failure.empty(); }) ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  const auto wanted = parse(argc, argv);
+  return wanted ? run(*wanted) : 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "demo: {}\n", e.what());
+  return 1;
+}

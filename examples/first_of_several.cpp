@@ -1,0 +1,37 @@
+// Three attempts race; the first to finish wins, and the others leave the batch at once.
+#include <fmt/core.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include "model_path.hpp"
+
+namespace asio = boost::asio;
+
+//[first
+asio::awaitable<std::string> attempt(cogen::engine& engine, std::uint64_t seed) {
+  auto request = cogen::chat("Invent a name for a tea shop. Answer with the name only.");
+  request.max_tokens(60).sampling(cogen::sampling().temperature(1.0).top_p(0.95).seed(seed));
+  auto stream = engine.generate(std::move(request));
+  const auto answer = co_await stream.complete();
+  co_return answer.text;
+}
+
+asio::awaitable<void> race(cogen::engine& engine) {
+  using namespace asio::experimental::awaitable_operators;
+  const auto first = co_await (attempt(engine, 1) || attempt(engine, 2) || attempt(engine, 3));
+  fmt::print("attempt {} won: {}\n", first.index() + 1, std::visit([](const auto& text) { return text; }, first));
+}
+//]
+
+int main(int argc, char** argv) {
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
+  asio::io_context context;
+  asio::co_spawn(context, race(engine), asio::detached);
+  context.run();
+  fmt::print("{} of 16 slots free\n", engine.stats().free_slots);
+}

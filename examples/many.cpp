@@ -1,0 +1,32 @@
+// Many requests at once on one thread: each is a coroutine, all share one batch.
+#include <fmt/core.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include "model_path.hpp"
+
+namespace asio = boost::asio;
+
+//[many
+asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
+  auto request = cogen::chat("Describe the " + animal + " in one sentence.").max_tokens(40);
+  auto stream = engine.generate(std::move(request));
+  const auto answer = co_await stream.complete();
+  fmt::print("{}: {} [{} tokens]\n", animal, answer.text, answer.usage.generated_tokens);
+}
+//]
+
+int main(int argc, char** argv) {
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 8});
+  asio::io_context context;
+  for (const auto* animal : {"otter", "owl", "whale", "bee", "fox", "heron", "lynx", "newt"})
+    asio::co_spawn(context, describe(engine, animal), asio::detached);
+  context.run();
+  const auto stats = engine.stats();
+  fmt::print("{} steps, mean batch {:.1f}\n", stats.steps,
+             static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
+}

@@ -1,0 +1,75 @@
+// A TCP server: each line that a client sends is answered by a stream of text; a client that goes away stops its
+// generation.
+#include <fmt/core.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/write.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include "model_path.hpp"
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+constexpr std::size_t longest_line = 64 * 1024;
+
+//[server
+asio::awaitable<void> until_gone(tcp::socket& client) {
+  boost::system::error_code ignored;
+  co_await client.async_wait(tcp::socket::wait_read, asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+asio::awaitable<void> stream_answer(cogen::engine& engine, tcp::socket& client, std::string line) {
+  auto stream = engine.generate(cogen::chat(std::move(line)).max_tokens(128));
+  while (auto piece = co_await stream.next())
+    co_await asio::async_write(client, asio::buffer(piece->text), asio::use_awaitable);
+  co_await asio::async_write(client, asio::buffer("\n", 1), asio::use_awaitable);
+}
+
+asio::awaitable<void> serve(cogen::engine& engine, tcp::socket client) {
+  using namespace asio::experimental::awaitable_operators;
+  std::string received;
+  for (;;) {
+    const auto length = co_await asio::async_read_until(client, asio::dynamic_buffer(received, longest_line), '\n',
+                                                        asio::use_awaitable);
+    auto line = received.substr(0, length - 1);
+    received.erase(0, length);
+    // Whoever is done first ends the other: a client that hangs up (or writes on) cancels the wait for the next piece,
+    // and the stream, going out of scope, leaves the batch.
+    const auto done = co_await (stream_answer(engine, client, std::move(line)) || until_gone(client));
+    if (done.index() == 1) co_return;
+  }
+}
+//]
+
+asio::awaitable<void> accept(cogen::engine& engine, tcp::acceptor& acceptor) {
+  for (;;) {
+    auto client = co_await acceptor.async_accept(asio::use_awaitable);
+    asio::co_spawn(acceptor.get_executor(), serve(engine, std::move(client)), [](std::exception_ptr) {});
+  }
+}
+
+int main(int argc, char** argv) try {
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
+  asio::io_context context;
+  const auto port = static_cast<unsigned short>(argc > 2 ? std::stoi(argv[2]) : 7171);
+  tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), port});
+  fmt::print("listening on 127.0.0.1:{}\n", acceptor.local_endpoint().port());
+  std::fflush(stdout);
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([&](auto, int) { context.stop(); });
+  asio::co_spawn(context, accept(engine, acceptor), asio::detached);
+  context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
+}

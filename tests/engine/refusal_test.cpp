@@ -1,0 +1,150 @@
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(refusals)
+
+// The error of a stream's first next(), and that a well-behaved stream beside it is untouched.
+failure refused(request wrong, toy_setup setup = {}, engine_options options = {.by_hand = true}) {
+  net::io_context context;
+  toy_engine toy(setup, std::move(options));
+  auto good = toy.running.generate(token_ids({1, 2, 3}).max_tokens(8));
+  auto bad = toy.running.generate(std::move(wrong));
+  error_code told;
+  std::optional<completion> whole;
+  bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> piece) {
+    told = code;
+    BOOST_TEST(!piece.has_value());
+  }));
+  good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
+  toy.settle(context);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(ids_of(whole->tokens) == toy_continuation({1, 2, 3}, 8), boost::test_tools::per_element());
+  BOOST_CHECK(told == bad.error().code());
+  BOOST_CHECK(bad.reason() == finish_reason::failed);
+  BOOST_TEST(toy.running.stats().sequences == 0);
+  return bad.error();
+}
+
+void check(const failure& told, error code, std::initializer_list<std::string_view> words) {
+  BOOST_CHECK_EQUAL(told.code(), make_error_code(code));
+  for (const auto word : words)
+    BOOST_TEST(told.message().find(word) != std::string::npos, told.message() << " / " << word);
+}
+
+BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit) {
+  check(refused(token_ids({})), error::invalid_request, {"prompt", "empty", "at least one"});
+  check(refused(token_ids({5, 97})), error::invalid_request, {"97", "96"});
+  check(refused(token_ids({-1})), error::invalid_request, {"-1", "96"});
+  check(refused(token_ids({1}).max_tokens(0)), error::invalid_request, {"max_tokens", "0", "1"});
+  check(refused(token_ids({1}).max_tokens(-7)), error::invalid_request, {"max_tokens", "-7"});
+  check(refused(token_ids({1}).lookahead(-1)), error::invalid_request, {"lookahead", "-1"});
+  check(refused(token_ids({1}).stop_token(200)), error::invalid_request, {"stop token", "200", "96"});
+  check(refused(token_ids({1}).stop("")), error::invalid_request, {"stop"});
+  check(refused(token_ids({1}).sampling(sampling().temperature(-1))), error::invalid_request, {"temperature", "-1"});
+  check(refused(token_ids(std::vector<token>(64, 1))), error::does_not_fit, {"64"});
+  check(refused(token_ids(std::vector<token>(1000, 1))), error::does_not_fit, {"1000", "64"});
+  check(refused(continuation("text")), error::invalid_request, {"tokenizer"});
+}
+
+BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {
+  check(refused(token_ids({1}), {}, {.max_sequences = 1, .by_hand = true}), error::queue_full, {"1"});
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_fills_up_ends_with_length) {
+  net::io_context context;
+  toy_engine toy({.max_length = 10});
+  auto stream = toy.running.generate(token_ids({1, 2, 3}));
+  std::optional<completion> whole;
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
+  toy.settle(context);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(ids_of(whole->tokens) == toy_continuation({1, 2, 3}, 7), boost::test_tools::per_element());
+  BOOST_CHECK(whole->reason == finish_reason::length);
+}
+
+BOOST_AUTO_TEST_CASE(logits_that_are_nan_end_one_request) {
+  net::io_context context;
+  toy_engine toy;
+  toy.control->poisoned[50] = true;
+  auto bad = toy.running.generate(token_ids({50, 1}).max_tokens(5));
+  auto good = toy.running.generate(token_ids({2, 1}).max_tokens(5));
+  error_code told;
+  std::optional<completion> whole;
+  bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told = code; }));
+  good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
+  toy.settle(context);
+  BOOST_CHECK_EQUAL(told, make_error_code(error::bad_logits));
+  BOOST_TEST(!bad.error().message().empty());
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(whole->tokens.size() == 5u);
+  BOOST_TEST(toy.running.stats().free_slots == 4);
+}
+
+BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
+  net::io_context context;
+  toy_engine toy;
+  int calls = 0;
+  auto throwing = sampling().processor([&calls](std::span<const token> history, std::span<float>) {
+    ++calls;
+    if (history.size() == 4) throw std::runtime_error("no rhyme found");
+  });
+  auto bad = toy.running.generate(token_ids({5, 1}).sampling(throwing));
+  auto good = toy.running.generate(token_ids({2, 1}).max_tokens(5));
+  std::vector<token> before;
+  std::optional<completion> whole;
+  error_code told;
+  std::function<void()> read = [&] {
+    bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> next) {
+      if (next) {
+        before.push_back(next->tokens.front().id);
+        return read();
+      }
+      told = code;
+    }));
+  };
+  read();
+  good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
+  toy.settle(context);
+  BOOST_TEST(before == toy_continuation({5, 1}, 2), boost::test_tools::per_element());
+  BOOST_CHECK_EQUAL(told, make_error_code(error::callback_threw));
+  BOOST_TEST(bad.error().message().find("no rhyme found") != std::string::npos);
+  BOOST_TEST(calls == 3);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(whole->tokens.size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_fails_is_told_to_every_waiter_at_once) {
+  net::io_context context;
+  std::string logged;
+  toy_engine toy({}, {.by_hand = true, .log = [&](std::string_view line) { logged = line; }});
+  std::vector<token_stream> streams;
+  std::vector<error_code> told(6);
+  for (int i = 0; i < 6; ++i) streams.push_back(toy.running.generate(token_ids({i})));
+  for (std::size_t i = 0; i < 6; ++i)
+    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion) { told[i] = code; }));
+  for (int i = 0; i < 3; ++i) toy.running.run_step();
+  toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+  toy.running.run_step();
+  context.poll();
+  for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));
+  BOOST_CHECK_EQUAL(toy.running.error().code(), make_error_code(error::device_failed));
+  BOOST_TEST(toy.running.error().message().find("the bus is on fire") != std::string::npos);
+  BOOST_TEST(logged.find("the bus is on fire") != std::string::npos);
+
+  auto late = toy.running.generate(token_ids({1}));
+  error_code refused;
+  late.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { refused = code; }));
+  context.restart();
+  context.poll();
+  BOOST_CHECK_EQUAL(refused, make_error_code(error::device_failed));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test

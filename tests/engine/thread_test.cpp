@@ -1,0 +1,122 @@
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <random>
+#include <thread>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(threads)
+
+// One thread's life: opens, reads, cancels, stops, forks and drops, as its own random numbers say.
+void live(engine& running, int seed, std::atomic<int>& wrong) {
+  std::minstd_rand random(static_cast<unsigned>(seed + 1));
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<token> prompt{static_cast<token>(random() % 90), static_cast<token>(seed % 90)};
+    auto stream = running.generate(token_ids(prompt).max_tokens(12).lookahead(static_cast<int>(random() % 5)));
+    switch (random() % 5) {
+      case 0:
+        if (ids_of(stream.async_complete(net::use_future).get().tokens) != toy_continuation(prompt, 12)) ++wrong;
+        break;
+      case 1:
+        stream.async_next(net::use_future).get();
+        stream.stop();
+        stream.async_complete(net::use_future).get();
+        break;
+      case 2: {
+        net::io_context context;
+        net::cancellation_signal signal;
+        for (int waits = 0; waits < 3; ++waits)
+          stream.async_next(net::bind_cancellation_slot(
+              signal.slot(), net::bind_executor(context, [](error_code, std::optional<piece>) {})));
+        context.poll();
+        signal.emit(net::cancellation_type::total);
+        context.restart();
+        context.run();
+        break;
+      }
+      case 3: {
+        auto sequence = running.open();
+        const auto scores = sequence.async_forward(prompt, logits_of::last, net::use_future).get();
+        auto child = sequence.fork();
+        auto pending = child.async_decode({}, {}, net::use_future);
+        if (sequence.async_decode({}, {}, net::use_future).get().id != toy_next(prompt)) ++wrong;
+        if (random() % 2 == 0 && pending.get().id != toy_next(prompt)) ++wrong;
+        break;
+      }
+      default:
+        break;  // dropped unread
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
+  toy_engine toy({.slots = 6}, {});
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 100; ++i) threads.emplace_back([&, i] { live(toy.running, i, wrong); });
+  for (auto& each : threads) each.join();
+  BOOST_TEST(wrong.load() == 0);
+  auto last = toy.running.generate(token_ids({1}).max_tokens(2));
+  last.async_complete(net::use_future).get();
+  while (toy.running.stats().sequences > 0) std::this_thread::yield();
+  BOOST_TEST(toy.running.stats().free_slots == 6);
+}
+
+BOOST_AUTO_TEST_CASE(the_engine_is_destroyed_while_threads_use_its_handles) {
+  for (int round = 0; round < 20; ++round) {
+    auto toy = std::make_unique<toy_engine>(toy_setup{.slots = 3}, engine_options());
+    std::vector<std::thread> threads;
+    std::atomic<int> ready = 0;
+    for (int i = 0; i < 6; ++i) {
+      auto stream = std::make_shared<token_stream>(toy->running.generate(token_ids({i}).max_tokens(50)));
+      threads.emplace_back([stream, &ready] {
+        net::io_context context;
+        bool going = true;
+        ++ready;
+        while (going) {
+          stream->async_next(
+              net::bind_executor(context, [&](error_code, std::optional<piece> next) { going = next.has_value(); }));
+          context.restart();
+          context.run();
+        }
+      });
+    }
+    while (ready.load() < 6) std::this_thread::yield();
+    toy.reset();
+    for (auto& each : threads) each.join();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
+  toy_engine toy({.slots = 4}, {});
+  net::thread_pool pool(4);
+  std::vector<std::future<std::vector<token>>> results;
+  for (token first = 0; first < 40; ++first)
+    results.push_back(net::co_spawn(
+        pool,
+        [&toy, first]() -> net::awaitable<std::vector<token>> {
+          auto stream = toy.running.generate(token_ids({first}).max_tokens(15).lookahead(first % 4));
+          std::vector<token> read;
+          while (auto next = co_await stream.next())
+            for (const auto& each : next->tokens) read.push_back(each.id);
+          co_return read;
+        },
+        net::use_future));
+  for (token first = 0; first < 40; ++first)
+    BOOST_TEST(results[static_cast<std::size_t>(first)].get() == toy_continuation({first}, 15),
+               boost::test_tools::per_element());
+  pool.join();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <cogen/engine.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen::test {
+
+constexpr int toy_vocabulary = 97;
+
+/// What the toy model says after `tokens`: one token far ahead of the others, which depends on all of them.
+inline token toy_next(std::span<const token> tokens) {
+  std::uint64_t state = 1469598103934665603u;
+  for (const token each : tokens) state = (state ^ static_cast<std::uint64_t>(each + 1)) * 1099511628211u;
+  return static_cast<token>((state >> 20) % toy_vocabulary);
+}
+
+inline std::vector<float> toy_scores(std::span<const token> tokens) {
+  std::vector<float> scores(toy_vocabulary);
+  for (int i = 0; i < toy_vocabulary; ++i) scores[static_cast<std::size_t>(i)] = static_cast<float>(i % 7) * 0.25f;
+  scores[static_cast<std::size_t>(toy_next(tokens))] = 9;
+  return scores;
+}
+
+/// The greedy continuation of `prompt`, computed with nobody else around.
+inline std::vector<token> toy_continuation(std::vector<token> prompt, int count) {
+  std::vector<token> generated;
+  for (int i = 0; i < count; ++i) {
+    generated.push_back(toy_next(prompt));
+    prompt.push_back(generated.back());
+  }
+  return generated;
+}
+
+/// What tests look at and meddle with while an engine owns the runner.
+struct toy_control {
+  std::function<void(const scheduler::plan&)> before;  // may throw: the device fails
+  std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
+  bool hold = false;                                   // steps end only when `release()` is called
+  std::vector<step_run*> held;
+  std::vector<std::vector<token>> slots;
+  std::vector<int> batches;  // rows of each step
+  int tokens = 0;            // run in all
+
+  void release() {
+    for (auto* each : std::exchange(held, {})) each->done();
+  }
+};
+
+/// Carries plans out literally: a slot is the list of its tokens.
+class toy_runner final : public runner {
+ public:
+  toy_runner(std::shared_ptr<toy_control> control, int slots) : control_(std::move(control)) {
+    control_->slots.resize(static_cast<std::size_t>(slots));
+  }
+
+  int vocabulary() const override { return toy_vocabulary; }
+
+  void launch(step_run& step) override {
+    const auto& plan = step.plan();
+    if (control_->before) control_->before(plan);
+    for (const int each : plan.clears) slot(each).clear();
+    for (const auto& each : plan.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
+    for (const auto& each : plan.adoptions)
+      slot(each.slot) = {slot(each.of).begin(), slot(each.of).begin() + each.length};
+    for (const auto& each : plan.copies) {
+      slot(each.to).resize(static_cast<std::size_t>(each.begin));
+      slot(each.to).insert(slot(each.to).end(), slot(each.from).begin() + each.begin,
+                           slot(each.from).begin() + each.end);
+    }
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i));
+    if (!plan.rows.empty()) control_->batches.push_back(static_cast<int>(plan.rows.size()));
+    if (control_->hold)
+      control_->held.push_back(&step);
+    else
+      step.done();
+  }
+
+ private:
+  std::vector<token>& slot(int index) { return control_->slots.at(static_cast<std::size_t>(index)); }
+
+  void run(step_run& step, int index) {
+    const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
+    auto& held = slot(row.slot);
+    std::vector<float> all;
+    for (const token each : row.tokens) {
+      held.push_back(each);
+      ++control_->tokens;
+      const auto scores = scores_of(held);
+      if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
+    }
+    auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
+    auto last = scores_of(held);
+    if (row.wanted == scheduler::output::sample) outcome = step.drawer_of(index).draw(last);
+    if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
+    if (row.wanted == scheduler::output::all_logits) outcome.scores = logits(all, toy_vocabulary);
+  }
+
+  std::vector<float> scores_of(const std::vector<token>& held) const {
+    auto scores = toy_scores(held);
+    for (const token each : held)
+      if (control_->poisoned.contains(each)) scores.assign(scores.size(), std::numeric_limits<float>::quiet_NaN());
+    return scores;
+  }
+
+  std::shared_ptr<toy_control> control_;
+};
+
+/// Time that passes when it is told to.
+class manual_clock final : public clock {
+ public:
+  time_point now() const noexcept override { return time_point(duration(ticks_.load())); }
+  void advance(duration by) { ticks_ += by.count(); }
+
+ private:
+  std::atomic<duration::rep> ticks_ = 0;
+};
+
+struct toy_setup {
+  int slots = 4;
+  int max_length = 64;
+  int step_tokens = 8;
+  std::vector<token> end_tokens;
+};
+
+/// An engine over the toy model, driven by hand unless the options say otherwise.
+struct toy_engine {
+  explicit toy_engine(toy_setup setup = {}, engine_options options = {.by_hand = true})
+      : running(parts(setup), std::move(options)) {}
+
+  engine_parts parts(const toy_setup& setup) {
+    engine_parts made;
+    made.runner = std::make_unique<toy_runner>(control, setup.slots);
+    made.limits.slots = setup.slots;
+    made.limits.max_length = setup.max_length;
+    made.limits.step_tokens = setup.step_tokens;
+    made.end_tokens = setup.end_tokens;
+    made.clock = time;
+    return made;
+  }
+
+  /// Rounds until there is nothing left to do; `context`'s handlers in between.
+  void settle(net::io_context& context) {
+    int idle = 0;
+    while (idle < 3) {
+      const bool stepped = running.run_step();
+      context.restart();
+      idle = context.poll() > 0 || stepped ? 0 : idle + 1;
+    }
+  }
+
+  std::shared_ptr<toy_control> control = std::make_shared<toy_control>();
+  std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>();
+  engine running;
+};
+
+inline std::vector<token> ids_of(const std::vector<token_choice>& choices) {
+  std::vector<token> ids;
+  for (const auto& each : choices) ids.push_back(each.id);
+  return ids;
+}
+
+}  // namespace cogen::test
