@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "readers.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  read_as_gguf({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <string>
+
+#include "allocation_watch.hpp"
+#include "readers.hpp"
+#include "safetensors_draft.hpp"
+#include "tiny_model.hpp"
+
+namespace {
+
+// What a reader may ask for at once while it reads a file of a few kilobytes: its buffers, and a few times the file.
+constexpr std::size_t largest_allowed = 1 << 19;
+
+std::string small_safetensors() {
+  const auto header = R"({"__metadata__":{"format":"pt"},)" + tensor_entry("a", "F32", "2,2", 0, 16) + "," +
+                      tensor_entry("b", "F16", "3", 16, 22) + "}  ";
+  return safetensors_bytes(header, std::string(22, '\1'));
+}
+
+std::string small_config() {
+  return R"({"model_type":"llama","vocab_size":4,"hidden_size":8,"intermediate_size":3,"num_hidden_layers":1,)"
+         R"("num_attention_heads":2,"eos_token_id":[1,2],"rope_theta":1e4,"rope_scaling":{"rope_type":"yarn","factor":2.0}})";
+}
+
+using reader = void (*)(std::string_view);
+
+void read_every_prefix(const std::string& bytes, reader read) {
+  const allocation_watch watch;
+  for (std::size_t size = 0; size < bytes.size(); ++size) read(std::string_view(bytes).substr(0, size));
+  BOOST_TEST(watch.largest() <= largest_allowed);
+}
+
+void read_with_every_byte_changed(std::string bytes, std::size_t end, reader read) {
+  const allocation_watch watch;
+  for (std::size_t i = 0; i < std::min(end, bytes.size()); ++i) {
+    const char kept = bytes[i];
+    for (const int changed : {0x00, 0xFF, 0x7F, 0x80, kept + 1, kept - 1, kept ^ 0x20}) {
+      bytes[i] = static_cast<char>(changed);
+      read(bytes);
+    }
+    bytes[i] = kept;
+  }
+  BOOST_TEST(watch.largest() <= largest_allowed);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(hostile_files)
+
+BOOST_AUTO_TEST_CASE(every_prefix_is_refused_or_read_in_little_memory) {
+  read_every_prefix(tiny_llama().bytes(), read_as_gguf);
+  read_every_prefix(small_safetensors(), read_as_safetensors);
+  read_every_prefix(small_config(), read_as_config);
+}
+
+BOOST_AUTO_TEST_CASE(every_changed_byte_is_refused_or_read_in_little_memory) {
+  const auto model = tiny_llama();
+  read_with_every_byte_changed(model.bytes(), model.bytes().size() - model.data.size(), read_as_gguf);
+  read_with_every_byte_changed(small_safetensors(), small_safetensors().size(), read_as_safetensors);
+  read_with_every_byte_changed(small_config(), small_config().size(), read_as_config);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

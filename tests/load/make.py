@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Writes the reference files in data/ and the first seeds of corpus/, with the packages that define the formats.
+
+Development only: needs numpy, torch, gguf, safetensors and transformers. Run it as
+  python make.py [MODEL.gguf]
+where MODEL is the default model; with it, checksums of its tensors are written too.
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
+from gguf.quants import dequantize
+from safetensors.numpy import save_file
+from transformers import LlamaConfig
+
+HERE = pathlib.Path(__file__).parent
+DATA = HERE / "data"
+CORPUS = HERE / "corpus"
+BLOCKS = {"q4_0": (18, 1), "q4_1": (20, 2), "q5_0": (22, 1), "q5_1": (24, 2), "q8_0": (34, 1)}  # bytes, f16 fields
+
+
+def random_blocks(rng, size, halves, count):
+    blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    scales = rng.normal(0, 1, (count, halves)).astype(np.float16)
+    scales[0], scales[1], scales[2], scales[3] = 6e-8, -6e-5, 65504, 0  # a subnormal, near one, the largest, zero
+    blocks[:, : 2 * halves] = scales.view(np.uint8)
+    return blocks
+
+
+def dequantised(rng):
+    tensors = {}
+    for name, (size, halves) in BLOCKS.items():
+        blocks = random_blocks(rng, size, halves, 24)
+        tensors[name + ".blocks"] = blocks
+        tensors[name + ".values"] = dequantize(blocks, GGMLQuantizationType[name.upper()]).astype(np.float32)
+    return tensors
+
+
+def halves(rng):
+    bits = rng.integers(0, 2**32, 3000, dtype=np.uint32)
+    near = np.concatenate([np.arange(-3, 4) + x for x in (
+        0x38800000, 0x33000000, 0x33800000, 0x477FF000, 0x477FE000, 0x7F800000, 0x7F7FFFFF, 0x3F801000, 0x3F803000,
+        0x3F808000, 0x3F818000, 0x00800000, 0x7FFF8000)]).astype(np.int64).astype(np.uint32)
+    bits = np.concatenate([bits, near, near | 0x80000000, [0, 0x80000000]]).astype(np.uint32)
+    values = bits.view(np.float32)
+    values = values[~np.isnan(values)]
+    with np.errstate(over="ignore"):
+        f16 = values.astype(np.float16).view(np.uint16)
+    bf16 = torch.from_numpy(values.copy()).to(torch.bfloat16).view(torch.uint16).numpy()
+    return {"half.f32": values, "half.f16": f16, "half.bf16": bf16}
+
+
+def write_gguf(path):
+    writer = GGUFWriter(path, "llama")
+    writer.add_block_count(1)
+    writer.add_context_length(64)
+    writer.add_embedding_length(32)
+    writer.add_feed_forward_length(64)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(5000.0)
+    writer.add_vocab_size(3)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(["a", "b", "\u0120c"])
+    writer.add_token_types([1, 1, 3])
+    writer.add_token_merges(["a b"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(True)
+    writer.add_chat_template("{{ messages[0].content }}")
+    writer.add_array("test.reals", [0.5, -1.25])
+    writer.add_array("test.flags", [True, False, True])
+    writer.add_int64("test.large", -(2**40))
+    rng = np.random.default_rng(5)
+    writer.add_tensor("token_embd.weight", rng.normal(0, 1, (3, 32)).astype(np.float16))
+    writer.add_tensor("output_norm.weight", np.arange(32, dtype=np.float32))
+    blocks = random_blocks(rng, 34, 1, 32)
+    writer.add_tensor("blk.0.attn_q.weight", blocks.reshape(32, 34), raw_dtype=GGMLQuantizationType.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_configs():
+    shape = dict(vocab_size=128, hidden_size=48, intermediate_size=96, num_hidden_layers=3, num_attention_heads=6,
+                 num_key_value_heads=2, head_dim=10, max_position_embeddings=256, rms_norm_eps=1e-5)
+    ropes = {
+        "default": {"rope_type": "default", "rope_theta": 5000.0},
+        "linear": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 4.0},
+        "llama3": {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                   "high_freq_factor": 4.0, "original_max_position_embeddings": 64},
+        "yarn": {"rope_type": "yarn", "rope_theta": 5000.0, "factor": 4.0, "original_max_position_embeddings": 64,
+                 "beta_fast": 24.0, "beta_slow": 2.0},
+    }
+    for name, rope in ropes.items():
+        config = LlamaConfig(rope_parameters=rope, attention_bias=name == "linear", tie_word_embeddings=name == "yarn",
+                             bos_token_id=1, eos_token_id=[2, 5], pad_token_id=None, **shape)
+        text = json.loads(config.to_json_string(use_diff=True))
+        text.pop("transformers_version", None)
+        (DATA / f"config_{name}.json").write_text(json.dumps(text, indent=1, sort_keys=True) + "\n")
+
+
+def unpermuted(weights, heads):
+    half = weights.shape[0] // heads // 2
+    return weights.reshape(heads, half, 2, *weights.shape[1:]).swapaxes(2, 1).reshape(weights.shape)
+
+
+def checksums(path):
+    """Of each tensor, as Transformers would have it: the sum of w[r, c] * ((7 r + 3 c) % 11 - 5)."""
+    sums = {}
+    for tensor in GGUFReader(path).tensors:
+        values = dequantize(tensor.data, tensor.tensor_type).astype(np.float64)
+        if ".attn_q." in tensor.name or ".attn_k." in tensor.name:
+            values = unpermuted(values, 9 if ".attn_q." in tensor.name else 3)
+        rows = np.arange(values.shape[0])
+        columns = np.arange(values.shape[1]) if values.ndim == 2 else np.zeros(1, dtype=np.int64)
+        values = values.reshape(len(rows), len(columns))
+        sums[tensor.name] = np.array((values * ((7 * rows[:, None] + 3 * columns[None, :]) % 11 - 5)).sum())
+    return sums
+
+
+def write_seeds():
+    for reader, file in (("gguf", "package.gguf"), ("safetensors", "package.safetensors"), ("config", "config_llama3.json"),
+                         ("config", "config_yarn.json")):
+        folder = CORPUS / reader
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes((DATA / file).read_bytes())
+
+
+def main():
+    DATA.mkdir(exist_ok=True)
+    rng = np.random.default_rng(3)
+    save_file({**dequantised(rng), **halves(rng)}, DATA / "numbers.safetensors")
+    save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
+               "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
+    write_gguf(DATA / "package.gguf")
+    write_configs()
+    write_seeds()
+    if len(sys.argv) > 1:
+        save_file(checksums(sys.argv[1]), DATA / "default_model.safetensors")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+#include "readers.hpp"
+
+#include <algorithm>
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/load/gguf.hpp>
+#include <cogen/load/safetensors.hpp>
+#include <vector>
+
+#include "memory_file.hpp"
+
+using namespace cogen::load;
+
+namespace {
+
+template <class Action>
+void swallowing_refusals(Action action) {
+  try {
+    action();
+  } catch (const load_error&) {
+  }
+}
+
+void read_everything(const tensor_file& file) {
+  for (const auto& tensor : file.tensors()) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes));
+    file.read(tensor, 0, bytes);
+  }
+}
+
+void read_as_floats(const checkpoint& files, const std::string& name) {
+  const auto w = files.find(name);
+  if (!w) return;
+  std::vector<float> values(static_cast<std::size_t>(w->rows() * w->columns()));
+  w->read_rows_as_float(0, w->rows(), values);
+  const auto middle = w->rows() / 2;
+  w->read_rows_as_float(middle, w->rows(),
+                        std::span(values).first(static_cast<std::size_t>((w->rows() - middle) * w->columns())));
+}
+
+}  // namespace
+
+void read_as_gguf(std::string_view bytes) {
+  static memory_file file;
+  file.assign(bytes);
+  swallowing_refusals([] { read_everything(gguf_file(file.path())); });
+  swallowing_refusals([] {
+    const checkpoint files(file.path());
+    swallowing_refusals([&] { files.config(); });
+    swallowing_refusals([&] { files.tokenizer(); });
+    for (const auto& name : files.weight_names()) swallowing_refusals([&] { read_as_floats(files, name); });
+  });
+}
+
+void read_as_safetensors(std::string_view bytes) {
+  static memory_file file;
+  file.assign(bytes);
+  swallowing_refusals([] { read_everything(safetensors_file(file.path())); });
+}
+
+void read_as_config(std::string_view bytes) {
+  swallowing_refusals([&] {
+    const auto fields = config_fields::from_json(bytes, "config.json");
+    auto config = read_model_config(fields);
+    read_generation_config(fields, config);
+  });
+}

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string_view>
+
+/// Each reads a file of these bytes and everything in it. What a reader refuses with load_error is swallowed; anything
+/// else comes through.
+void read_as_gguf(std::string_view bytes);
+void read_as_safetensors(std::string_view bytes);
+void read_as_config(std::string_view bytes);
