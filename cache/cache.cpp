@@ -13,12 +13,13 @@ std::string name_of(int slot) { return "cache: slot " + std::to_string(slot); }
 
 std::string count_of(std::int64_t tokens) { return std::to_string(tokens) + " tokens"; }
 
-void check_options(std::size_t layers, const options& options) {
-  if (layers == 0) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
+void check_arguments(std::span<const layer_shape> shapes, const options& options) {
+  if (shapes.empty()) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
   if (options.max_length < 0)
     throw std::invalid_argument("cache: max_length is " + std::to_string(options.max_length) + ", below 0");
   if (options.kind == cache_kind::static_ && options.max_length == 0)
     throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
+  for (const layer_shape& shape : shapes) check(shape);
 }
 
 std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers) {
@@ -39,7 +40,7 @@ int least_length(const std::vector<layer*>& storages) {
 }  // namespace
 
 cache::cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own) {
-  check_options(shapes.size(), options);
+  check_arguments(shapes, options);
   table_ = std::make_unique<slot_table>(options.slots);
   layers_ = make_layers(shapes, options, *table_, own);
   storages_ = one_for_each_storage(layers_);

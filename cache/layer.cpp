@@ -10,18 +10,6 @@
 namespace cogen::cache {
 namespace {
 
-constexpr std::int64_t widest_token = std::int64_t{1} << 24;
-
-layer_shape checked(const layer_shape& shape) {
-  const std::string dimensions = std::to_string(shape.kv_heads) + " key heads of " + std::to_string(shape.head_dim);
-  if (shape.kv_heads < 1 || shape.head_dim < 1)
-    throw std::invalid_argument("cache: a layer has " + dimensions + ", both have to be at least 1");
-  if (std::int64_t{shape.kv_heads} * shape.head_dim > widest_token)
-    throw std::invalid_argument("cache: a layer has " + dimensions + ", together they may be " +
-                                std::to_string(widest_token));
-  return shape;
-}
-
 std::int64_t token_bytes(const layer_shape& shape, scalar type) {
   return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
 }
@@ -53,7 +41,9 @@ at::ScalarType tensor_type(scalar type) {
 }
 
 layer::layer(const layer_shape& shape, scalar type, const slot_table& slots)
-    : shape_(checked(shape)), type_(type), slots_(slots) {}
+    : shape_(shape), type_(type), slots_(slots) {
+  check(shape);
+}
 
 int layer::max_length() const noexcept { return std::numeric_limits<int>::max(); }
 

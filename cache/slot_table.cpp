@@ -24,6 +24,7 @@ std::size_t slot_table::index(int slot) const {
 }
 
 int slot_table::pinned(int slot) const {
+  index(slot);
   int longest = 0;
   for (const slot_base& base : bases_)
     if (base.slot == slot) longest = std::max(longest, base.length);

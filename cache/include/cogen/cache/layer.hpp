@@ -114,7 +114,7 @@ class layer {
   virtual std::int64_t committed_bytes() const;
 
  protected:
-  /// `slots` outlives the layer. Throws std::invalid_argument unless kv_heads and head_dim are at least 1.
+  /// `slots` outlives the layer. Throws like `check(shape)`.
   layer(const layer_shape& shape, scalar type, const slot_table& slots);
 
   /// Throws std::length_error where a slot would hold more than max_length() tokens after the step.

@@ -16,4 +16,7 @@ struct layer_shape {
   int head_dim = 0;
 };
 
+/// Throws std::invalid_argument unless kv_heads and head_dim are at least 1, and together at most 2^24.
+void check(const layer_shape& shape);
+
 }  // namespace cogen::cache

@@ -1,0 +1,328 @@
+// What every cache kind has to keep, run for each line of kinds.cpp.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "kinds.hpp"
+#include "twin.hpp"
+
+namespace cogen::cache::test {
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr int longest = 200;  // neither a multiple of a block nor of a page's worth of tokens
+
+/// Different for every element, exact in every number format.
+at::Tensor counted(int tokens, const layer_shape& shape) {
+  const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
+  for (std::int64_t i = 0; i < made.numel(); ++i) made.data_ptr<float>()[i] = static_cast<float>(i % 251) / 4;
+  return made;
+}
+
+void append_in_chunks(cache& cache, int slot, const std::vector<int>& chunks) {
+  const int all = std::accumulate(chunks.begin(), chunks.end(), 0);
+  int done = 0;
+  for (const int count : chunks) {
+    const step step({{.slot = slot, .count = count}});
+    cache.reserve(step);
+    for (int i = 0; i < cache.layers(); ++i) {
+      const at::Tensor k = counted(all, cache.layer(i).shape());
+      cache.layer(i).append(step, k.narrow(0, done, count), (-k).narrow(0, done, count));
+    }
+    cache.advance(step);
+    done += count;
+  }
+}
+
+void check_slots_equal(const cache& cache, int a, int b) {
+  BOOST_TEST_REQUIRE(cache.length(a) == cache.length(b));
+  for (int i = 0; i < cache.layers(); ++i) {
+    const keys_values first = cache.layer(i).materialise(a, cache.length(a));
+    const keys_values second = cache.layer(i).materialise(b, cache.length(b));
+    BOOST_TEST(at::equal(first.k, second.k));
+    BOOST_TEST(at::equal(first.v, second.v));
+  }
+}
+
+const std::vector<std::vector<int>>& chunkings() {
+  static const std::vector<std::vector<int>> all{{64, 64, 64, 8},   {63, 1, 1, 63, 2, 70}, {1, 128, 71},
+                                                 {100, 100},        {65, 65, 65, 5},       std::vector<int>(longest, 1),
+                                                 {7, 57, 64, 1, 71}};
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(conformance)
+
+BOOST_DATA_TEST_CASE(append_in_any_chunking_equals_append_at_once, data::make(kinds()), kind) {
+  for (const auto& chunks : chunkings()) {
+    cache cache = kind.make(mixed_shapes(), 2, longest);
+    append_in_chunks(cache, 0, {longest});
+    append_in_chunks(cache, 1, chunks);
+    check_slots_equal(cache, 0, 1);
+    BOOST_TEST(at::equal(cache.layer(0).materialise(0, longest).k.to(at::kFloat),
+                         counted(longest, cache.layer(0).shape()).transpose(0, 1)));
+  }
+}
+
+BOOST_DATA_TEST_CASE(slots_of_different_lengths_share_a_step, data::make(kinds()), kind) {
+  twin twin(kind, 4, longest);
+  twin.append({{.slot = 2, .count = 70}, {.slot = 0, .count = 1}});
+  twin.check();
+  twin.append({{.slot = 0, .count = 130}, {.slot = 3, .count = 64}, {.slot = 2, .count = 1}});
+  twin.check();
+  twin.append({{.slot = 3, .count = 1}, {.slot = 2, .count = 1}, {.slot = 0, .count = 1}});
+  twin.check();
+  BOOST_TEST(twin.length(1) == 0);
+}
+
+BOOST_DATA_TEST_CASE(new_tokens_are_read_before_they_count, data::make(kinds()), kind) {
+  cache cache = kind.make(mixed_shapes(), 1, longest);
+  append_in_chunks(cache, 0, {70});
+  const step step({{.slot = 0, .count = 66}});
+  cache.reserve(step);
+  const at::Tensor k = counted(66, cache.layer(0).shape());
+  cache.layer(0).append(step, k, -k);
+  BOOST_TEST(cache.length(0) == 70);
+  BOOST_TEST(at::equal(cache.layer(0).materialise(0, 136).k.narrow(1, 70, 66).to(at::kFloat), k.transpose(0, 1)));
+}
+
+BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()), kind) {
+  twin twin(kind, 2, longest);
+  twin.append({{.slot = 0, .count = 60}});
+  cache& cache = twin.tested();
+  const step step({{.slot = 0, .count = 100}, {.slot = 1, .count = 3}});
+  cache.reserve(step);
+  for (int i = 0; i < cache.layers(); ++i) {
+    const at::Tensor k = counted(103, cache.layer(i).shape());
+    cache.layer(i).append(step, k, k);
+  }
+  twin.check();
+  twin.append({{.slot = 0, .count = 5}});
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(truncate_to_every_length_it_can_return_to, data::make(kinds()), kind) {
+  for (int length = 0; length <= longest; ++length) {
+    twin twin(kind, 2, longest);
+    twin.append({{.slot = 0, .count = 33}, {.slot = 1, .count = longest}});
+    if (!twin.tested().can_truncate(1, length)) {
+      BOOST_CHECK_THROW(twin.tested().truncate(1, length), std::logic_error);
+      twin.check();
+      continue;
+    }
+    twin.truncate(1, length);
+    twin.check();
+    if (length == longest) continue;
+    twin.append({{.slot = 1, .count = std::min(66, longest - length)}, {.slot = 0, .count = 1}});
+    twin.check();
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_slot_is_copied_from_any_token_to_any_other, data::make(kinds()), kind) {
+  for (const int begin : {0, 1, 63, 64, 65, 128, 150})
+    for (const int end : {begin, begin + 1, begin + 50, longest}) {
+      twin twin(kind, 3, longest);
+      twin.append({{.slot = 0, .count = longest}, {.slot = 1, .count = 150}, {.slot = 2, .count = 5}});
+      twin.copy(0, 1, begin, end);
+      twin.check();
+      if (end < longest) twin.append({{.slot = 1, .count = 1}, {.slot = 2, .count = 1}});
+      twin.check();
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_tail_follows_its_base, data::make(kinds()), kind) {
+  twin twin(kind, 3, longest);
+  twin.append({{.slot = 0, .count = 150}});
+  twin.adopt(1, 0, 128);
+  twin.check();
+  twin.append({{.slot = 1, .count = 40}, {.slot = 0, .count = 20}});
+  twin.check();
+  twin.copy(1, 2, 0, 168);
+  twin.check();
+  twin.clear(1);
+  twin.clear(0);
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(cutting_within_a_base_leaves_the_base_as_it_is, data::make(kinds()), kind) {
+  for (const int length : {0, 1, 63, 64, 100, 127, 128, 129, 140}) {
+    twin twin(kind, 2, longest);
+    twin.append({{.slot = 0, .count = 170}});
+    twin.adopt(1, 0, 128);
+    twin.append({{.slot = 1, .count = 12}});
+    twin.truncate(1, length);
+    twin.check();
+    twin.append({{.slot = 1, .count = 60}});
+    twin.check();
+    twin.truncate(0, length / 64 * 64);
+    twin.check();
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_slot_is_exported_and_imported_bit_by_bit, data::make(kinds()), kind) {
+  for (const int length : {1, 63, 64, 65, longest - 1}) {
+    twin twin(kind, 3, longest);
+    twin.append({{.slot = 0, .count = length}});
+    twin.move(0, 2);
+    twin.check();
+    twin.clear(0);
+    twin.append({{.slot = 2, .count = 1}});
+    twin.check();
+  }
+}
+
+BOOST_DATA_TEST_CASE(an_export_holds_the_base_too, data::make(kinds()), kind) {
+  twin twin(kind, 3, longest);
+  twin.append({{.slot = 0, .count = 128}});
+  twin.adopt(1, 0, 64);
+  twin.append({{.slot = 1, .count = 70}});
+  twin.move(1, 2);
+  twin.clear(1);
+  twin.clear(0);
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(an_empty_slot_is_exported_as_nothing, data::make(kinds()), kind) {
+  twin twin(kind, 2, longest);
+  twin.move(0, 1);
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(mask_sizes_follow_the_slot, data::make(kinds()), kind) {
+  twin twin(kind, 2, longest);
+  twin.append({{.slot = 1, .count = 90}});
+  for (int i = 0; i < twin.tested().layers(); ++i) {
+    const auto& layer = twin.tested().layer(i);
+    BOOST_TEST(layer.mask_sizes(0, 7).kv_length == 7);
+    BOOST_TEST(layer.mask_sizes(1, 7).kv_length == 97);
+    BOOST_TEST(layer.mask_sizes(1, 7).kv_offset == 0);
+  }
+}
+
+BOOST_DATA_TEST_CASE(values_are_rounded_to_nearest_even, data::make(kinds()), kind) {
+  const layer_shape shape{.kv_heads = 1, .head_dim = 4};
+  cache cache = kind.make({&shape, 1}, 1, 64);
+  const step step({{.slot = 0, .count = 1}});
+  cache.reserve(step);
+  const float tie = kind.type == scalar::bf16 ? 0x1p-8F : 0x1p-11F;  // half of the last place at 1
+  const at::Tensor k = at::tensor({1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie}).view({1, 1, 4});
+  cache.layer(0).append(step, k, k);
+  const std::vector<float> rounded{1, 1 + 4 * tie, 1 + 2 * tie, -1};
+  const std::vector<float> exact{1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie};
+  const at::Tensor kept = cache.layer(0).materialise(0, 1).v.to(at::kFloat).contiguous();
+  const std::vector<float>& wanted = kind.type == scalar::f32 ? exact : rounded;
+  BOOST_TEST(std::equal(wanted.begin(), wanted.end(), kept.data_ptr<float>()));
+}
+
+BOOST_DATA_TEST_CASE(a_full_slot_refuses_one_more_and_nothing_changes, data::make(kinds()), kind) {
+  twin twin(kind, 3, longest);
+  twin.append({{.slot = 0, .count = 10}, {.slot = 2, .count = longest}});
+  const std::int64_t before = twin.tested().committed_bytes();
+  const step step({{.slot = 0, .count = 180}, {.slot = 1, .count = 1}, {.slot = 2, .count = 1}});
+  const auto says_what_and_where = [](const std::length_error& error) {
+    return std::strcmp(error.what(), "cache: slot 2 would hold 201 tokens, the limit is 200") == 0;
+  };
+  BOOST_CHECK_EXCEPTION(twin.tested().reserve(step), std::length_error, says_what_and_where);
+  for (int i = 0; i < twin.tested().layers(); ++i)
+    BOOST_CHECK_EXCEPTION(twin.tested().layer(i).reserve(step), std::length_error, says_what_and_where);
+  BOOST_TEST(twin.tested().committed_bytes() == before);
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(new_tensors_of_another_shape_are_refused, data::make(kinds()), kind) {
+  cache cache = kind.make(mixed_shapes(), 1, longest);
+  const step step({{.slot = 0, .count = 3}});
+  cache.reserve(step);
+  const at::Tensor good = counted(3, cache.layer(0).shape());
+  const at::Tensor bad = counted(4, cache.layer(0).shape());
+  BOOST_CHECK_THROW(cache.layer(0).append(step, bad, good), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.layer(0).append(step, good, bad), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.layer(0).append(step, good.transpose(0, 1), good), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.layer(0).append(step, good, good.to(at::kLong)), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.layer(0).append(step, at::Tensor(), good), std::invalid_argument);
+}
+
+BOOST_DATA_TEST_CASE(memory_follows_use, data::make(kinds()), kind) {
+  twin twin(kind, 3, longest);
+  cache& cache = twin.tested();
+  BOOST_TEST(cache.committed_bytes() == 0);
+  twin.append({{.slot = 0, .count = 65}, {.slot = 1, .count = 64}});
+  BOOST_TEST(cache.committed_bytes() == cache.footprint(65) + cache.footprint(64));
+  twin.truncate(0, 64);
+  BOOST_TEST(cache.committed_bytes() == 2 * cache.footprint(64));
+  twin.clear(0);
+  BOOST_TEST(cache.committed_bytes() == cache.footprint(64));
+  twin.clear(1);
+  BOOST_TEST(cache.committed_bytes() == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_place()), kind) {
+  twin twin(kind, 2, longest);
+  twin.append({{.slot = 0, .count = 120}});
+  twin.tested().adopt(1, 0, 64);
+  const step step({{.slot = 1, .count = 70}});
+  cache& cache = twin.tested();
+  cache.reserve(step);
+  const auto& layer = cache.layer(2);
+  const kv_view view = *layer.view(1, 134);
+  BOOST_TEST_REQUIRE(view.ranges == 2);
+  const std::size_t row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
+  for (int head = 0; head < view.kv_heads; ++head)
+    for (int position = 64; position < 134; ++position) {
+      std::byte* key = view.range[1].data + position / 64 * view.block_stride + head * view.head_stride +
+                       position % 64 * static_cast<int>(row);
+      std::memset(key, position, row);
+      std::memset(key + view.value_offset, position + 1, row);
+    }
+  cache.advance(step);
+  const keys_values all = layer.materialise(1, 134);
+  for (int position = 64; position < 134; ++position) {
+    const auto everywhere = [&](const at::Tensor& tensor, int value) {
+      const auto bytes = bytes_in(tensor.narrow(1, position, 1));
+      return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return byte == std::byte(value); });
+    };
+    BOOST_TEST(everywhere(all.k, position));
+    BOOST_TEST(everywhere(all.v, position + 1));
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_view_ends_where_room_ends, data::make(kinds_in_place()), kind) {
+  cache cache = kind.make(mixed_shapes(), 2, longest);
+  append_in_chunks(cache, 0, {10});
+  BOOST_TEST(cache.layer(0).view(0, 0)->ranges == 0);
+  BOOST_TEST(cache.layer(0).view(0, 64)->ranges == 1);
+  BOOST_CHECK_THROW(cache.layer(0).view(0, 65), std::out_of_range);
+  BOOST_CHECK_THROW(cache.layer(0).view(0, -1), std::out_of_range);
+  BOOST_CHECK_THROW(cache.layer(0).view(1, 1), std::out_of_range);
+  BOOST_CHECK_THROW(cache.layer(0).view(2, 0), std::out_of_range);
+  append_in_chunks(cache, 1, {longest});
+  BOOST_CHECK_THROW(cache.layer(0).view(1, longest + 1), std::out_of_range);
+}
+
+BOOST_DATA_TEST_CASE(addresses_never_move, data::make(kinds_in_place()), kind) {
+  twin twin(kind, 3, longest);
+  twin.append({{.slot = 1, .count = 1}});
+  const std::byte* first = twin.tested().layer(1).view(1, 1)->range[0].data;
+  twin.append({{.slot = 0, .count = longest}, {.slot = 1, .count = 150}, {.slot = 2, .count = 70}});
+  twin.clear(2);
+  twin.truncate(1, 3);
+  twin.append({{.slot = 1, .count = longest - 3}});
+  BOOST_TEST(twin.tested().layer(1).view(1, longest)->range[0].data == first);
+  twin.clear(1);
+  twin.append({{.slot = 1, .count = 2}});
+  BOOST_TEST(twin.tested().layer(1).view(1, 2)->range[0].data == first);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::cache::test

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cogen/cache/cache.hpp>
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cogen::cache::test {
+
+/// One cache kind in one number format, as the conformance suite sees it.
+struct kind {
+  std::string name;
+  scalar type;
+  bool in_place;  ///< views are handed out, and memory is the cache's own
+  std::function<cache(std::span<const layer_shape> shapes, int slots, int max_length)> make;
+};
+
+std::ostream& operator<<(std::ostream& out, const kind& kind);
+
+/// Every kind in every number format: a further one joins the suite by a line in kinds.cpp.
+const std::vector<kind>& kinds();
+
+/// Those that hand out views.
+std::vector<kind> kinds_in_place();
+
+/// Layers of different shapes, as in a model whose layers differ.
+std::span<const layer_shape> mixed_shapes();
+
+}  // namespace cogen::cache::test
