@@ -1,10 +1,10 @@
 #include "layers/attention.hpp"
 
-#include <cmath>
-
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "layers/generic_attention.hpp"
+
+#include <cmath>
 
 namespace cogen::layers {
 

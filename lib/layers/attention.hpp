@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "kernels/rope.hpp"
 #include "layers/pass.hpp"
 #include "layers/projection.hpp"
+
+#include <cstdint>
+#include <string>
 
 namespace cogen::layers {
 

@@ -1,9 +1,9 @@
 #include "layers/embedding.hpp"
 
-#include <array>
-
 #include "kernels/embed.hpp"
 #include "kernels/linear.hpp"
+
+#include <array>
 
 namespace cogen::layers {
 

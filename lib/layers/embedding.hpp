@@ -1,13 +1,14 @@
 #pragma once
 
+#include "layers/pass.hpp"
+#include "layers/weight_reader.hpp"
+
 #include <cogen/token.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-
-#include "layers/pass.hpp"
-#include "layers/weight_reader.hpp"
 
 namespace cogen::layers {
 

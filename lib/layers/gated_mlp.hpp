@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "layers/pass.hpp"
 #include "layers/projection.hpp"
+
+#include <cstdint>
+#include <string>
 
 namespace cogen::layers {
 

@@ -1,10 +1,11 @@
 #include "layers/generic_attention.hpp"
 
+#include <cogen/cache/mask.hpp>
+
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cogen/cache/mask.hpp>
 #include <limits>
 #include <span>
 #include <vector>

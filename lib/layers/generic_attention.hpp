@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cogen/cache/layer.hpp>
-
 #include "kernels/rope.hpp"
 #include "layers/pass.hpp"
+
+#include <cogen/cache/layer.hpp>
 
 namespace cogen::layers {
 

@@ -1,8 +1,8 @@
 #include "layers/norm.hpp"
 
-#include <array>
-
 #include "kernels/rms_norm.hpp"
+
+#include <array>
 
 namespace cogen::layers {
 

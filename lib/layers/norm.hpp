@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "layers/pass.hpp"
 #include "layers/weight_reader.hpp"
+
+#include <string>
+#include <vector>
 
 namespace cogen::layers {
 

@@ -1,13 +1,14 @@
 #pragma once
 
-#include <cogen/cache/cache.hpp>
-#include <cogen/cache/step.hpp>
-#include <cstdint>
-#include <span>
-
 #include "kernels/execution.hpp"
 #include "kernels/token_rows.hpp"
 #include "layers/activations.hpp"
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/step.hpp>
+
+#include <cstdint>
+#include <span>
 
 namespace cogen::layers {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "layers/pass.hpp"
+#include "layers/weight_reader.hpp"
+
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "layers/pass.hpp"
-#include "layers/weight_reader.hpp"
 
 namespace cogen::layers {
 

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "kernels/rope.hpp"
+
 #include <cogen/load/model_config.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
-
-#include "kernels/rope.hpp"
 
 namespace cogen::layers {
 

@@ -53,7 +53,7 @@ std::shared_ptr<const kernels::packed_matrix> weight_reader::matrix(std::span<co
                                                                     std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   for (const auto& part : parts) sources.push_back(source(part, inputs));
-  auto packed = std::make_shared<const kernels::packed_matrix>(sources, inputs, workers_);
+  auto packed = std::make_shared<const kernels::packed_matrix>(sources, inputs, workers_, &memory_);
   for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
   return packed;
 }

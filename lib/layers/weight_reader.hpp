@@ -1,7 +1,12 @@
 #pragma once
 
-#include <array>
+#include "kernels/packed_matrix.hpp"
+#include "kernels/weight_arena.hpp"
+#include "kernels/worker_pool.hpp"
+
 #include <cogen/load/checkpoint.hpp>
+
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -10,8 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "kernels/packed_matrix.hpp"
 
 namespace cogen::layers {
 
@@ -52,6 +55,7 @@ class weight_reader {
 
   const load::checkpoint& files_;
   kernels::worker_pool& workers_;
+  kernels::weight_arena memory_;  // of all matrices; lives on in them
   progress report_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;

@@ -1,5 +1,7 @@
 #include "models/families.hpp"
 
+#include "models/llama.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +9,6 @@
 #include <array>
 #include <ranges>
 #include <stdexcept>
-
-#include "models/llama.hpp"
 
 namespace cogen::models {
 

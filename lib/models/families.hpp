@@ -1,13 +1,14 @@
 #pragma once
 
+#include "layers/weight_reader.hpp"
+#include "models/network.hpp"
+
 #include <cogen/load/model_config.hpp>
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "layers/weight_reader.hpp"
-#include "models/network.hpp"
 
 namespace cogen::models {
 

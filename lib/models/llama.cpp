@@ -1,16 +1,16 @@
 #include "models/llama.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <vector>
-
 #include "layers/attention.hpp"
 #include "layers/embedding.hpp"
 #include "layers/gated_mlp.hpp"
 #include "layers/norm.hpp"
 #include "layers/rope.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace cogen::models {
 

@@ -1,12 +1,12 @@
-#include <fmt/format.h>
-
-#include <cogen/load/checkpoint.hpp>
-#include <cogen/model.hpp>
-
 #include "kernels/worker_pool.hpp"
 #include "layers/weight_reader.hpp"
 #include "models/families.hpp"
 #include "models/model_text.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/model.hpp>
+
+#include <fmt/format.h>
 
 namespace cogen {
 

@@ -1,15 +1,15 @@
-#include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include "kernels/instruction_set.hpp"
+#include "models/network.hpp"
+#include "models/workspace.hpp"
 
 #include <cogen/model.hpp>
+
+#include <fmt/format.h>
+
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <vector>
-
-#include "kernels/instruction_set.hpp"
-#include "models/network.hpp"
-#include "models/workspace.hpp"
 
 namespace cogen {
 

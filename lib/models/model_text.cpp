@@ -2,6 +2,7 @@
 
 #include <cogen/load/load_error.hpp>
 #include <cogen/text/tokenizer_spec.hpp>
+
 #include <filesystem>
 #include <set>
 #include <string>

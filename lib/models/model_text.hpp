@@ -3,6 +3,7 @@
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
+
 #include <memory>
 
 namespace cogen::models {

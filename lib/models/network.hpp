@@ -1,13 +1,14 @@
 #pragma once
 
+#include "layers/pass.hpp"
+
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/token.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "layers/pass.hpp"
 
 namespace cogen::models {
 

@@ -1,8 +1,9 @@
 #include "models/workspace.hpp"
 
+#include <cogen/model.hpp>
+
 #include <ATen/ops/empty.h>
 
-#include <cogen/model.hpp>
 #include <stdexcept>
 #include <utility>
 

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "kernels/token_rows.hpp"
+#include "kernels/worker_pool.hpp"
+#include "layers/activations.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>
-
-#include "kernels/token_rows.hpp"
-#include "kernels/worker_pool.hpp"
-#include "layers/activations.hpp"
 
 namespace cogen::models {
 

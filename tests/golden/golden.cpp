@@ -1,0 +1,100 @@
+#include "golden.hpp"
+
+#include <cogen/load/safetensors.hpp>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+
+namespace cogen::golden {
+
+namespace {
+
+template <class Number>
+std::vector<Number> read(const load::tensor_file& file, const load::tensor_info& tensor) {
+  std::vector<Number> values(static_cast<std::size_t>(load::element_count(tensor)));
+  file.read(tensor, 0, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+const load::tensor_info& tensor_named(const load::tensor_file& file, const std::string& name, load::element_type type) {
+  const auto* tensor = file.find(name);
+  if (tensor == nullptr || tensor->type != type) {
+    throw std::runtime_error(
+        fmt::format("{}: no tensor {} of type {}", file.path().string(), name, load::to_string(type)));
+  }
+  return *tensor;
+}
+
+std::vector<token> read_ids(const load::tensor_file& file, const std::string& name) {
+  return read<token>(file, tensor_named(file, name, load::element_type::i32));
+}
+
+std::vector<reference_row> read_rows(const load::tensor_file& file, const std::string& name) {
+  const auto& tensor = tensor_named(file, name, load::element_type::f32);
+  const auto values = read<float>(file, tensor);
+  const auto vocabulary = static_cast<std::size_t>(tensor.shape.at(1));
+  std::vector<token> ids(vocabulary);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<reference_row> rows;
+  for (std::size_t begin = 0; begin < values.size(); begin += vocabulary) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(begin);
+    rows.push_back({.ids = ids, .logits = {first, first + static_cast<std::ptrdiff_t>(vocabulary)}});
+  }
+  return rows;
+}
+
+boost::json::value read_json(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw std::runtime_error(fmt::format("{}: cannot be opened", file.string()));
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  return boost::json::parse(text);
+}
+
+reference_prompt continuation_from(const boost::json::value& json) {
+  reference_prompt prompt{.ids = boost::json::value_to<std::vector<token>>(json.at("ids")),
+                          .continuation = boost::json::value_to<std::vector<token>>(json.at("gen_ids"))};
+  const auto ids = boost::json::value_to<std::vector<std::vector<token>>>(json.at("top_ids"));
+  const auto logits = boost::json::value_to<std::vector<std::vector<float>>>(json.at("top_logits"));
+  for (std::size_t step = 0; step < prompt.continuation.size(); ++step) {
+    prompt.rows.push_back({.ids = ids.at(step), .logits = logits.at(step)});
+  }
+  return prompt;
+}
+
+}  // namespace
+
+float reference_row::margin() const {
+  auto best = logits;
+  std::ranges::partial_sort(best, best.begin() + 2, std::greater<>());
+  return best.at(0) - best.at(1);
+}
+
+golden read_folder(const std::filesystem::path& folder) {
+  const load::safetensors_file file(folder / "golden.safetensors");
+  golden result{.name = folder.filename().string(), .model = folder};
+  for (int i = 0; file.find(fmt::format("p{}.ids", i)) != nullptr; ++i) {
+    result.prompts.push_back({.ids = read_ids(file, fmt::format("p{}.ids", i)),
+                              .prompt_rows = read_rows(file, fmt::format("p{}.prompt_logits", i)),
+                              .continuation = read_ids(file, fmt::format("p{}.gen_ids", i)),
+                              .rows = read_rows(file, fmt::format("p{}.gen_logits", i))});
+  }
+  if (result.prompts.empty()) throw std::runtime_error(fmt::format("{}: no tensor p0.ids", file.path().string()));
+  return result;
+}
+
+golden read_continuations(const std::filesystem::path& file, const std::filesystem::path& model) {
+  golden result{.name = file.stem().string(), .model = model};
+  const auto json = read_json(file);
+  for (const auto& prompt : json.at("prompts").as_array()) result.prompts.push_back(continuation_from(prompt));
+  return result;
+}
+
+}  // namespace cogen::golden

@@ -1,0 +1,126 @@
+#include "runs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace cogen::golden {
+
+namespace {
+
+int length_of(const reference_prompt& prompt) {
+  return static_cast<int>(prompt.ids.size() + prompt.continuation.size());
+}
+
+/// One prompt on its way: the prompt's tokens, then all of the continuation's but the last.
+class feed {
+ public:
+  feed(const reference_prompt& prompt, int slot) : prompt_(prompt), slot_(slot) {}
+
+  bool ended() const { return transcript_.steps.size() == prompt_.continuation.size(); }
+  int fed() const { return fed_; }
+  int slot() const { return slot_; }
+
+  std::vector<token> next(int chunk) {
+    if (in_prompt()) {
+      const auto left = prompt_tokens() - fed_;
+      const auto begin = prompt_.ids.begin() + fed_;
+      return {begin, begin + (chunk > 0 ? std::min(chunk, left) : left)};
+    }
+    return {prompt_.continuation[static_cast<std::size_t>(fed_ - prompt_tokens())]};
+  }
+
+  bool wants(int index) const {
+    return !in_prompt() || !prompt_.prompt_rows.empty() || fed_ + index + 1 == prompt_tokens();
+  }
+
+  void take(int index, std::vector<float> logits) {
+    const int position = fed_ + index;
+    if (position + 1 >= prompt_tokens()) transcript_.steps.push_back(logits);
+    if (position < prompt_tokens()) transcript_.prompt.push_back(std::move(logits));
+  }
+
+  void advance(int count) { fed_ += count; }
+  transcript result() && { return std::move(transcript_); }
+
+ private:
+  bool in_prompt() const { return fed_ < prompt_tokens(); }
+  int prompt_tokens() const { return static_cast<int>(prompt_.ids.size()); }
+
+  const reference_prompt& prompt_;
+  int slot_;
+  int fed_ = 0;
+  transcript transcript_;
+};
+
+/// One forward of all feeds that have not ended.
+void step(const model& model, std::span<feed> feeds, int chunk, cache::cache& cache, workspace& workspace) {
+  std::vector<cache::step_row> rows;
+  std::vector<token> tokens;
+  std::vector<int> outputs;
+  std::vector<std::pair<feed*, int>> owners;
+  for (auto& one : feeds) {
+    if (one.ended()) continue;
+    const auto next = one.next(chunk);
+    for (int index = 0; index < static_cast<int>(next.size()); ++index) {
+      if (!one.wants(index)) continue;
+      outputs.push_back(static_cast<int>(tokens.size()) + index);
+      owners.emplace_back(&one, index);
+    }
+    rows.push_back({.slot = one.slot(), .count = static_cast<int>(next.size())});
+    tokens.insert(tokens.end(), next.begin(), next.end());
+  }
+  const auto logits =
+      model.forward({.step = cache::step(rows), .tokens = tokens, .outputs = outputs}, cache, workspace);
+  const auto* values = logits.const_data_ptr<float>();
+  for (const auto& [one, index] : owners) {
+    one->take(index, {values, values + logits.size(1)});
+    values += logits.size(1);
+  }
+  for (const auto& row : rows) std::ranges::find(feeds, row.slot, &feed::slot)->advance(row.count);
+}
+
+void spill_and_restore(cache::cache& cache) {
+  const int length = cache.length(0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(length)));
+  cache.export_slot(0, bytes);
+  cache.clear(0);
+  cache.import_slot(0, length, bytes);
+}
+
+}  // namespace
+
+transcript runner::alone(const reference_prompt& prompt, int chunk) {
+  auto cache = model_.make_cache({.type = kv_, .slots = 1, .max_length = length_of(prompt)});
+  feed one(prompt, 0);
+  while (!one.ended()) step(model_, {&one, 1}, chunk, cache, workspace_);
+  return std::move(one).result();
+}
+
+transcript runner::spilled(const reference_prompt& prompt) {
+  auto cache = model_.make_cache({.type = kv_, .slots = 1, .max_length = length_of(prompt)});
+  feed one(prompt, 0);
+  const int half = length_of(prompt) / 2;
+  while (!one.ended()) {
+    const bool before = one.fed() < half;
+    step(model_, {&one, 1}, 0, cache, workspace_);
+    if (before && one.fed() >= half) spill_and_restore(cache);
+  }
+  return std::move(one).result();
+}
+
+std::vector<transcript> runner::together(const std::vector<reference_prompt>& prompts) {
+  int longest = 0;
+  for (const auto& prompt : prompts) longest = std::max(longest, length_of(prompt));
+  auto cache = model_.make_cache({.type = kv_, .slots = static_cast<int>(prompts.size()), .max_length = longest});
+  std::vector<feed> feeds;
+  for (const auto& prompt : prompts) feeds.emplace_back(prompt, static_cast<int>(feeds.size()));
+  for (std::size_t begun = 1; !std::ranges::all_of(feeds, &feed::ended); ++begun) {
+    step(model_, std::span(feeds).first(std::min(begun, feeds.size())), 7, cache, workspace_);
+  }
+  std::vector<transcript> transcripts;
+  for (auto& one : feeds) transcripts.push_back(std::move(one).result());
+  return transcripts;
+}
+
+}  // namespace cogen::golden

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "golden.hpp"
+
+#include <cogen/model.hpp>
+#include <cogen/token.hpp>
+
+#include <vector>
+
+namespace cogen::golden {
+
+/// Logits as they came out: after each token of the prompt (or the last one only, where nothing more is recorded), and
+/// those that each token of the continuation is chosen from. Rows of [vocabulary].
+struct transcript {
+  std::vector<std::vector<float>> prompt;
+  std::vector<std::vector<float>> steps;
+
+  friend bool operator==(const transcript&, const transcript&) = default;
+};
+
+/// Runs prompts and feeds the reference's continuations, so that one wrong token does not hide what comes after it.
+class runner {
+ public:
+  runner(const model& model, cache::scalar kv) : model_(model), kv_(kv) {}
+
+  /// One prompt in a cache of its own, the prompt `chunk` tokens at a time (0: at once).
+  transcript alone(const reference_prompt& prompt, int chunk = 0);
+
+  /// The same, its cache exported, cleared and imported again half-way.
+  transcript spilled(const reference_prompt& prompt);
+
+  /// All prompts in one continuous batch: each begins a step later than the one before, in chunks of 7, while those
+  /// before it go on.
+  std::vector<transcript> together(const std::vector<reference_prompt>& prompts);
+
+ private:
+  const model& model_;
+  cache::scalar kv_;
+  workspace workspace_;
+};
+
+}  // namespace cogen::golden

@@ -1,0 +1,60 @@
+#include "verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cogen::golden {
+
+namespace {
+
+void compare(verdict& so_far, const std::vector<float>& logits, const reference_row& reference) {
+  for (std::size_t i = 0; i < reference.ids.size(); ++i) {
+    const float difference = std::abs(logits[static_cast<std::size_t>(reference.ids[i])] - reference.logits[i]);
+    if (!(difference <= so_far.worst)) so_far.worst = difference;
+    if (std::isnan(difference)) so_far.bad_number = true;
+  }
+}
+
+void compare_choice(verdict& so_far, const std::vector<float>& logits, token chosen, float margin, float tolerance) {
+  const auto best = static_cast<token>(std::ranges::max_element(logits) - logits.begin());
+  ++so_far.tokens;
+  if (best == chosen) ++so_far.same_tokens;
+  if (best != chosen && margin > 2 * tolerance) ++so_far.wrong_tokens;
+}
+
+void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance) {
+  for (std::size_t i = 0; i < reference.prompt_rows.size(); ++i) {
+    compare(so_far, came.prompt.at(i), reference.prompt_rows[i]);
+  }
+  for (std::size_t i = 0; i < reference.rows.size(); ++i) {
+    compare(so_far, came.steps.at(i), reference.rows[i]);
+    compare_choice(so_far, came.steps[i], reference.continuation[i], reference.rows[i].margin(), tolerance);
+  }
+}
+
+}  // namespace
+
+verdict judge(runner& run, const golden& reference, float tolerance) {
+  verdict result;
+  std::vector<transcript> alone;
+  for (const auto& prompt : reference.prompts) {
+    alone.push_back(run.alone(prompt));
+    compare(result, alone.back(), prompt, tolerance);
+  }
+  const auto expect_same = [&](const transcript& came, std::size_t index, const std::string& way) {
+    if (came != alone[index]) result.changed.push_back(fmt::format("prompt {} {}", index, way));
+  };
+  for (std::size_t index = 0; index < alone.size(); ++index) {
+    const auto& prompt = reference.prompts[index];
+    for (const int chunk : {1, 3, 7})
+      expect_same(run.alone(prompt, chunk), index, fmt::format("in chunks of {}", chunk));
+    expect_same(run.spilled(prompt), index, "spilled and restored");
+  }
+  const auto together = run.together(reference.prompts);
+  for (std::size_t index = 0; index < alone.size(); ++index) expect_same(together[index], index, "in a batch");
+  return result;
+}
+
+}  // namespace cogen::golden
