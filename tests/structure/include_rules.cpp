@@ -21,7 +21,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"view", {}},
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
-    {"layers", {"kernels", "view", "cache", "basics", "libtorch"}},
+    {"layers", {"kernels", "load", "view", "cache", "basics", "libtorch"}},
     {"models", {"layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"text", {"basics", "boost", "pcre2", "utf8proc"}},
     {"load", {"basics", "boost"}},
