@@ -1,9 +1,9 @@
 #include "text/added_tokens.hpp"
 
-#include <algorithm>
-
 #include "text/character_class.hpp"
 #include "text/utf8.hpp"
+
+#include <algorithm>
 
 namespace cogen::text {
 namespace {

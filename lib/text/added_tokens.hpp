@@ -1,14 +1,14 @@
 #pragma once
 
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/byte_trie.hpp"
+#include "text/range.hpp"
+
 #include <bitset>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "cogen/text/tokenizer_spec.hpp"
-#include "text/byte_trie.hpp"
-#include "text/range.hpp"
 
 namespace cogen::text {
 

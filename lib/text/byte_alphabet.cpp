@@ -1,8 +1,8 @@
 #include "text/byte_alphabet.hpp"
 
-#include <array>
-
 #include "text/utf8.hpp"
+
+#include <array>
 
 namespace cogen::text {
 namespace {

@@ -1,9 +1,9 @@
 #include "text/byte_pair_encoder.hpp"
 
+#include "text/utf8.hpp"
+
 #include <cstdio>
 #include <stdexcept>
-
-#include "text/utf8.hpp"
 
 namespace cogen::text {
 namespace {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <array>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include "cogen/text/tokenizer_spec.hpp"
 #include "text/merge_table.hpp"
 #include "text/symbol_chain.hpp"
 #include "text/vocabulary.hpp"
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 namespace cogen::text {
 

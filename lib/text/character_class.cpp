@@ -1,8 +1,8 @@
 #include "text/character_class.hpp"
 
-#include <utf8proc.h>
-
 #include "text/utf8.hpp"
+
+#include <utf8proc.h>
 
 namespace cogen::text {
 namespace {

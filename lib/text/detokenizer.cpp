@@ -1,8 +1,8 @@
 #include "cogen/text/detokenizer.hpp"
 
-#include <utility>
-
 #include "text/utf8.hpp"
+
+#include <utility>
 
 namespace cogen::text {
 

@@ -1,9 +1,9 @@
 // Makes a tokenizer of what a GGUF file says about it.
-#include <array>
-#include <stdexcept>
-
 #include "cogen/text/tokenizer_spec.hpp"
 #include "text/pre_tokenizer.hpp"
+
+#include <array>
+#include <stdexcept>
 
 namespace cogen::text {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
+
 #include <stdexcept>
 
 namespace cogen::text {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "cogen/token.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "cogen/token.hpp"
 
 namespace cogen::text {
 

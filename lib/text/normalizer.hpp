@@ -1,12 +1,12 @@
 #pragma once
 
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/pattern.hpp"
+
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include "cogen/text/tokenizer_spec.hpp"
-#include "text/pattern.hpp"
 
 namespace cogen::text {
 

@@ -1,14 +1,14 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/pattern.hpp"
 
+#include "text/utf8.hpp"
+
 #include <pcre2.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-
-#include "text/utf8.hpp"
 
 namespace cogen::text {
 namespace {

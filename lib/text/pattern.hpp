@@ -1,11 +1,11 @@
 #pragma once
 
+#include "text/range.hpp"
+
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "text/range.hpp"
 
 namespace cogen::text {
 

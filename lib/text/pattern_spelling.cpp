@@ -1,9 +1,9 @@
 // Rewrites patterns from Oniguruma's Ruby syntax, which tokenizer files use, to PCRE2's.
+#include "text/pattern.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>
-
-#include "text/pattern.hpp"
 
 namespace cogen::text {
 namespace {

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "cogen/text/tokenizer_spec.hpp"
+#include "text/pattern.hpp"
+#include "text/range.hpp"
+
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include "cogen/text/tokenizer_spec.hpp"
-#include "text/pattern.hpp"
-#include "text/range.hpp"
 
 namespace cogen::text {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstddef>
-
 #include "cogen/text/tokenizer_spec.hpp"
+
+#include <cstddef>
 
 namespace cogen::text {
 

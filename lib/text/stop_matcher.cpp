@@ -1,12 +1,12 @@
 #include "cogen/text/stop_matcher.hpp"
 
+#include "text/byte_trie.hpp"
+#include "text/utf8.hpp"
+
 #include <deque>
 #include <stdexcept>
 #include <utility>
 #include <vector>
-
-#include "text/byte_trie.hpp"
-#include "text/utf8.hpp"
 
 namespace cogen::text {
 namespace {

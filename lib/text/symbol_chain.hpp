@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cogen/token.hpp"
+#include "text/merge_table.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "cogen/token.hpp"
-#include "text/merge_table.hpp"
 
 namespace cogen::text {
 

@@ -1,9 +1,9 @@
 #include "text/token_bytes.hpp"
 
+#include "text/byte_alphabet.hpp"
+
 #include <charconv>
 #include <optional>
-
-#include "text/byte_alphabet.hpp"
 
 namespace cogen::text {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "cogen/text/tokenizer_spec.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "cogen/text/tokenizer_spec.hpp"
 
 namespace cogen::text {
 

@@ -1,9 +1,5 @@
 #include "cogen/text/tokenizer.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <stdexcept>
-
 #include "text/added_tokens.hpp"
 #include "text/byte_pair_encoder.hpp"
 #include "text/normalizer.hpp"
@@ -12,6 +8,10 @@
 #include "text/token_bytes.hpp"
 #include "text/trusted_text.hpp"
 #include "text/utf8.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
 
 namespace cogen::text {
 namespace {

@@ -1,11 +1,12 @@
 // Reads the tokenizer.json and tokenizer_config.json of Hugging Face.
-#include <boost/json/monotonic_resource.hpp>
-#include <stdexcept>
-
 #include "cogen/text/tokenizer_spec.hpp"
 #include "text/json_field.hpp"
 #include "text/spec_check.hpp"
 #include "text/tokenizer_steps_json.hpp"
+
+#include <boost/json/monotonic_resource.hpp>
+
+#include <stdexcept>
 
 namespace cogen::text {
 namespace {

@@ -1,10 +1,10 @@
 #include "text/tokenizer_steps_json.hpp"
 
+#include "text/spec_check.hpp"
+
 #include <array>
 #include <string_view>
 #include <utility>
-
-#include "text/spec_check.hpp"
 
 namespace cogen::text {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <vector>
-
 #include "cogen/text/tokenizer_spec.hpp"
 #include "text/json_field.hpp"
+
+#include <vector>
 
 namespace cogen::text {
 

@@ -1,8 +1,8 @@
 #include "text/trusted_text.hpp"
 
-#include <algorithm>
-
 #include "text/utf8.hpp"
+
+#include <algorithm>
 
 namespace cogen::text {
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "cogen/text/text_segment.hpp"
+#include "text/range.hpp"
+
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cogen/text/text_segment.hpp"
-#include "text/range.hpp"
 
 namespace cogen::text {
 

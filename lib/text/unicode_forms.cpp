@@ -1,12 +1,12 @@
 #include "text/unicode_forms.hpp"
 
+#include "text/utf8.hpp"
+
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <vector>
-
-#include "text/utf8.hpp"
 
 namespace cogen::text {
 namespace {

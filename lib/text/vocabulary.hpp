@@ -1,13 +1,13 @@
 #pragma once
 
+#include "cogen/token.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "cogen/token.hpp"
 
 namespace cogen::text {
 

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "text/jinja/expression.hpp"
+#include "text/jinja/expressions.hpp"
+#include "text/jinja/lexeme_stream.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cogen::text::jinja {
+
+/// Parses expressions with the precedence that Jinja gives them. Throws template_error at what it does not know.
+class expression_parser {
+ public:
+  explicit expression_parser(lexeme_stream& from) : from_(from) {}
+
+  /// One expression; `with_condition` says whether "a if b else c" may be one.
+  expression_ptr parse(bool with_condition = true);
+
+  /// One expression, or several with commas between them as a tuple.
+  expression_ptr parse_tuple(bool with_condition = true);
+
+  /// Names that were called as functions, and where, for a check when all macros are known.
+  const std::vector<std::pair<std::string, std::size_t>>& called_names() const noexcept { return called_names_; }
+
+  /// One level of nesting while it lives.
+  class nesting {
+   public:
+    explicit nesting(expression_parser& parser);
+    nesting(const nesting&) = delete;
+    ~nesting() { --parser_->depth_; }
+
+   private:
+    expression_parser* parser_;
+  };
+
+ private:
+  expression_ptr parse_conditional();
+  expression_ptr parse_or();
+  expression_ptr parse_and();
+  expression_ptr parse_not();
+  expression_ptr parse_comparison();
+  expression_ptr parse_sum();
+  expression_ptr parse_concatenation();
+  expression_ptr parse_product();
+  expression_ptr parse_power();
+  expression_ptr parse_unary(bool with_filters = true);
+  expression_ptr parse_primary();
+  expression_ptr parse_name();
+  expression_ptr parse_string();
+  expression_ptr parse_number();
+  expression_ptr parse_parentheses();
+  expression_ptr parse_list();
+  expression_ptr parse_dictionary();
+  expression_ptr parse_postfix(expression_ptr object);
+  expression_ptr parse_member(expression_ptr object);
+  expression_ptr parse_subscript(expression_ptr object);
+  expression_ptr parse_slice(expression_ptr object, expression_ptr begin, std::size_t line);
+  expression_ptr parse_call(expression_ptr callee);
+  expression_ptr parse_filters(expression_ptr input);
+  expression_ptr parse_filter(expression_ptr input);
+  expression_ptr parse_test(expression_ptr input);
+  argument_list parse_arguments();
+  std::optional<comparison> take_comparison();
+  bool is_tuple_end() const;
+  expression_ptr checked(expression_ptr part) const;
+
+  template <typename Node, typename... Args>
+  expression_ptr make(std::size_t line, Args&&... args) const {
+    return checked(std::make_unique<Node>(line, std::forward<Args>(args)...));
+  }
+
+  lexeme_stream& from_;
+  std::size_t depth_ = 0;
+  std::vector<std::pair<std::string, std::size_t>> called_names_;
+};
+
+}  // namespace cogen::text::jinja

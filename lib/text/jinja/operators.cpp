@@ -1,0 +1,276 @@
+#include "text/jinja/operators.hpp"
+
+#include "text/jinja/conversions.hpp"
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace cogen::text::jinja {
+namespace {
+
+const char* symbol(arithmetic operation) {
+  switch (operation) {
+    case arithmetic::add:
+      return "+";
+    case arithmetic::subtract:
+      return "-";
+    case arithmetic::multiply:
+      return "*";
+    case arithmetic::divide:
+      return "/";
+    case arithmetic::floor_divide:
+      return "//";
+    case arithmetic::modulo:
+      return "%";
+    default:
+      return "**";
+  }
+}
+
+[[noreturn]] void refuse(renderer& run, arithmetic operation, const value& left, const value& right) {
+  run.fail("'" + std::string(symbol(operation)) + "' does not combine " + kind_of(left) + " and " + kind_of(right));
+}
+
+std::int64_t whole(renderer& run, bool overflowed, std::int64_t result) {
+  if (overflowed) run.fail("an integer exceeds 64 bits");
+  return result;
+}
+
+std::int64_t floor_quotient(std::int64_t left, std::int64_t right) {
+  auto quotient = left / right;
+  return left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient;
+}
+
+void require_divisor(renderer& run, double divisor) {
+  if (divisor == 0) run.fail("division by zero");
+}
+
+value power_of(renderer& run, std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) return std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  std::int64_t result = 1;
+  bool overflowed = false;
+  for (; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) overflowed |= __builtin_mul_overflow(result, base, &result);
+    if (exponent > 1) overflowed |= __builtin_mul_overflow(base, base, &base);
+    if (overflowed) break;
+  }
+  return whole(run, overflowed, result);
+}
+
+value calculate_whole(renderer& run, arithmetic operation, std::int64_t left, std::int64_t right) {
+  std::int64_t result = 0;
+  switch (operation) {
+    case arithmetic::add:
+      return whole(run, __builtin_add_overflow(left, right, &result), result);
+    case arithmetic::subtract:
+      return whole(run, __builtin_sub_overflow(left, right, &result), result);
+    case arithmetic::multiply:
+      return whole(run, __builtin_mul_overflow(left, right, &result), result);
+    case arithmetic::power:
+      return power_of(run, left, right);
+    default:
+      break;
+  }
+  require_divisor(run, static_cast<double>(right));
+  if (operation == arithmetic::divide) return static_cast<double>(left) / static_cast<double>(right);
+  if (right == -1 && left == std::numeric_limits<std::int64_t>::min()) run.fail("an integer exceeds 64 bits");
+  auto quotient = floor_quotient(left, right);
+  return operation == arithmetic::floor_divide ? quotient : left - quotient * right;
+}
+
+value calculate_real(renderer& run, arithmetic operation, double left, double right) {
+  switch (operation) {
+    case arithmetic::add:
+      return left + right;
+    case arithmetic::subtract:
+      return left - right;
+    case arithmetic::multiply:
+      return left * right;
+    case arithmetic::power:
+      return std::pow(left, right);
+    default:
+      break;
+  }
+  require_divisor(run, right);
+  if (operation == arithmetic::divide) return left / right;
+  if (operation == arithmetic::floor_divide) return std::floor(left / right);
+  auto rest = std::fmod(left, right);
+  return rest != 0 && (rest < 0) != (right < 0) ? rest + right : rest;
+}
+
+value joined(renderer& run, const traced_text& left, const traced_text& right) {
+  auto result = left;
+  result.append(right);
+  return run.make_text(std::move(result));
+}
+
+value joined(renderer& run, const list& left, const list& right) {
+  auto items = left.items;
+  items.insert(items.end(), right.items.begin(), right.items.end());
+  return run.make_list(std::move(items), left.is_tuple);
+}
+
+value repeated(renderer& run, const traced_text& text, std::int64_t count) {
+  traced_text result;
+  for (std::int64_t i = 0; i < count && !text.empty(); ++i) {
+    run.charge(text.size());
+    result.append(text);
+  }
+  return result;
+}
+
+value repeated(renderer& run, const list& what, std::int64_t count) {
+  std::vector<value> items;
+  for (std::int64_t i = 0; i < count && !what.items.empty(); ++i) {
+    run.charge(what.items.size() * sizeof(value));
+    items.insert(items.end(), what.items.begin(), what.items.end());
+  }
+  return run.make_list(std::move(items), what.is_tuple);
+}
+
+int sign(auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; }
+
+int order_lists(renderer& run, const list& left, const list& right) {
+  auto shared = std::min(left.items.size(), right.items.size());
+  for (std::size_t i = 0; i < shared; ++i) {
+    if (!are_equal(left.items[i], right.items[i])) return order(run, left.items[i], right.items[i]);
+  }
+  return sign(left.items.size(), right.items.size());
+}
+
+bool contains(renderer& run, const value& container, const value& what) {
+  if (auto* text = container.text()) {
+    auto* part = what.text();
+    if (!part) run.fail("only a text can be in a text, not " + kind_of(what));
+    run.charge(text->size() / 16);
+    return text->bytes().find(part->bytes()) != std::string::npos;
+  }
+  if (auto* members = container.members()) return members->find(what) != nullptr;
+  auto items = items_of(run, container);
+  run.charge(items->items.size());
+  return std::any_of(items->items.begin(), items->items.end(), [&](const auto& item) { return are_equal(item, what); });
+}
+
+std::int64_t bound(renderer& run, const value& given, std::int64_t otherwise) {
+  if (given.is_undefined() || given.is_none()) return otherwise;
+  if (auto number = given.integer()) return *number;
+  run.fail("a slice is bounded by integers, not by " + kind_of(given));
+}
+
+struct slice_bounds {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t step;
+};
+
+std::int64_t clamped(std::int64_t at, std::int64_t size, std::int64_t lowest, std::int64_t highest) {
+  return std::clamp(at < 0 ? at + size : at, lowest, highest);
+}
+
+slice_bounds bounds_of(renderer& run, std::int64_t size, const value& begin, const value& end, const value& step) {
+  auto stride = bound(run, step, 1);
+  if (stride == 0) run.fail("a slice cannot step by 0");
+  if (stride > 0) {
+    return {clamped(bound(run, begin, 0), size, 0, size), clamped(bound(run, end, size), size, 0, size), stride};
+  }
+  bool is_open = end.is_undefined() || end.is_none();
+  return {clamped(bound(run, begin, size - 1), size, -1, size - 1),
+          is_open ? -1 : clamped(bound(run, end, -1), size, -1, size - 1), stride};
+}
+
+std::vector<value> sliced(const std::vector<value>& items, slice_bounds bounds) {
+  std::vector<value> result;
+  auto [at, end, step] = bounds;
+  while (step > 0 ? at < end : at > end) {
+    result.push_back(items[static_cast<std::size_t>(at)]);
+    if (__builtin_add_overflow(at, step, &at)) break;
+  }
+  return result;
+}
+
+std::size_t offset_of(std::string_view text, std::int64_t character) {
+  std::size_t at = 0;
+  for (; character > 0; --character) at += first_character(text.substr(at)).length;
+  return at;
+}
+
+value slice_of_text(renderer& run, const traced_text& text, const value& begin, const value& end, const value& step) {
+  run.charge(text.size() / 16);
+  auto bounds = bounds_of(run, static_cast<std::int64_t>(character_count(text.bytes())), begin, end, step);
+  if (bounds.step == 1) {
+    auto last = std::max(bounds.begin, bounds.end);
+    return run.make_text(text.part(offset_of(text.bytes(), bounds.begin), offset_of(text.bytes(), last)));
+  }
+  traced_text result;
+  for (const auto& character : sliced(characters_of(run, text), bounds)) result.append(*character.text());
+  return run.make_text(std::move(result));
+}
+
+}  // namespace
+
+value calculate(renderer& run, arithmetic operation, const value& left, const value& right) {
+  if (auto a = left.integer(), b = right.integer(); a && b) return calculate_whole(run, operation, *a, *b);
+  if (auto a = left.number(), b = right.number(); a && b) return calculate_real(run, operation, *a, *b);
+  if (operation == arithmetic::add) {
+    if (auto *a = left.text(), *b = right.text(); a && b) return joined(run, *a, *b);
+    if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return joined(run, *a, *b);
+  }
+  if (operation == arithmetic::multiply) {
+    const auto& [what, count] = left.integer() ? std::pair(right, left.integer()) : std::pair(left, right.integer());
+    if (count && what.text()) return repeated(run, *what.text(), *count);
+    if (count && what.items()) return repeated(run, *what.items(), *count);
+  }
+  refuse(run, operation, left, right);
+}
+
+value negated(renderer& run, const value& number) {
+  if (auto integer = number.integer()) {
+    std::int64_t result = 0;
+    return whole(run, __builtin_sub_overflow(std::int64_t{0}, *integer, &result), result);
+  }
+  if (auto real = number.number()) return -*real;
+  run.fail("'-' does not apply to " + kind_of(number));
+}
+
+int order(renderer& run, const value& left, const value& right) {
+  if (auto a = left.integer(), b = right.integer(); a && b) return sign(*a, *b);
+  if (auto a = left.number(), b = right.number(); a && b) return sign(*a, *b);
+  if (auto *a = left.text(), *b = right.text(); a && b) return a->bytes().compare(b->bytes());
+  if (auto *a = left.items(), *b = right.items(); a && b) return order_lists(run, *a, *b);
+  run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
+}
+
+bool compare(renderer& run, comparison operation, const value& left, const value& right) {
+  switch (operation) {
+    case comparison::equal:
+      return are_equal(left, right);
+    case comparison::unequal:
+      return !are_equal(left, right);
+    case comparison::less:
+      return order(run, left, right) < 0;
+    case comparison::less_or_equal:
+      return order(run, left, right) <= 0;
+    case comparison::greater:
+      return order(run, left, right) > 0;
+    case comparison::greater_or_equal:
+      return order(run, left, right) >= 0;
+    case comparison::in:
+      return contains(run, right, left);
+    default:
+      return !contains(run, right, left);
+  }
+}
+
+value slice_of(renderer& run, const value& object, const value& begin, const value& end, const value& step) {
+  if (object.is_undefined()) run.fail(kind_of(object) + ", cannot be sliced");
+  if (auto* text = object.text()) return slice_of_text(run, *text, begin, end, step);
+  if (auto* items = object.items()) {
+    auto bounds = bounds_of(run, static_cast<std::int64_t>(items->items.size()), begin, end, step);
+    return run.make_list(sliced(items->items, bounds), items->is_tuple);
+  }
+  run.fail(kind_of(object) + " cannot be sliced");
+}
+
+}  // namespace cogen::text::jinja

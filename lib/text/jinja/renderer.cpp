@@ -1,0 +1,57 @@
+#include "text/jinja/renderer.hpp"
+
+namespace cogen::text::jinja {
+namespace {
+
+constexpr std::size_t deepest_container = 100;
+
+}  // namespace
+
+renderer::level renderer::enter(std::size_t line) {
+  line_ = line;
+  if (++steps_ > limits_.max_steps) fail("exceeds the limit of " + std::to_string(limits_.max_steps) + " steps");
+  if (depth_ >= limits_.max_depth) fail("exceeds the depth limit of " + std::to_string(limits_.max_depth));
+  ++depth_;
+  return level(*this);
+}
+
+void renderer::write(const traced_text& text) {
+  charge(text.size());
+  output_->append(text);
+}
+
+void renderer::write(std::string_view text) {
+  charge(text.size());
+  output_->append(text, true);
+}
+
+void renderer::charge(std::size_t bytes) {
+  if (bytes > limits_.max_bytes - bytes_) fail("exceeds the limit of " + std::to_string(limits_.max_bytes) + " bytes");
+  bytes_ += bytes;
+}
+
+name_space* renderer::make_namespace() {
+  charge(sizeof(name_space));
+  return &namespaces_.emplace_back();
+}
+
+value renderer::make_list(std::vector<value> items, bool is_tuple) {
+  charge(sizeof(list) + items.size() * sizeof(value));
+  return checked(jinja::make_list(std::move(items), is_tuple));
+}
+
+value renderer::make_text(std::string bytes, bool trusted) { return make_text(traced_text(std::move(bytes), trusted)); }
+
+value renderer::make_text(traced_text text) {
+  charge(sizeof(traced_text) + text.size());
+  return text;
+}
+
+value renderer::checked(value container) {
+  if (depth_of(container) > deepest_container) {
+    fail("nests containers deeper than the limit of " + std::to_string(deepest_container));
+  }
+  return container;
+}
+
+}  // namespace cogen::text::jinja

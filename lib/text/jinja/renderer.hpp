@@ -1,0 +1,99 @@
+#pragma once
+
+#include "cogen/text/chat_template.hpp"
+#include "text/jinja/scope.hpp"
+#include "text/jinja/traced_text.hpp"
+#include "text/jinja/value.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::text::jinja {
+
+/// One rendering: the variables, the text so far, and what of the limits is left.
+class renderer {
+ public:
+  renderer(const template_limits& limits, std::chrono::system_clock::time_point now)
+      : limits_(limits), now_(now), variables_(std::make_shared<scope>(nullptr)) {}
+
+  /// One step at this line, one level deeper while the result lives. Throws template_error at a limit.
+  class level {
+   public:
+    level(const level&) = delete;
+    ~level() { --run_->depth_; }
+
+   private:
+    friend class renderer;
+    explicit level(renderer& run) : run_(&run) {}
+    renderer* run_;
+  };
+  level enter(std::size_t line);
+  level enter_here() { return enter(line_); }
+
+  /// Another block of variables while it lives, inside the present one or the given one.
+  class block {
+   public:
+    explicit block(renderer& run) : block(run, run.variables_) {}
+    block(renderer& run, std::shared_ptr<scope> outer) : run_(&run), before_(std::move(run.variables_)) {
+      run.variables_ = std::make_shared<scope>(std::move(outer));
+    }
+    block(const block&) = delete;
+    ~block() { run_->variables_ = std::move(before_); }
+
+   private:
+    renderer* run_;
+    std::shared_ptr<scope> before_;
+  };
+
+  /// Collects what is written while it lives.
+  class capture {
+   public:
+    explicit capture(renderer& run) : run_(&run), before_(run.output_) { run.output_ = &written_; }
+    capture(const capture&) = delete;
+    ~capture() { run_->output_ = before_; }
+    traced_text take() { return std::move(written_); }
+
+   private:
+    renderer* run_;
+    traced_text* before_;
+    traced_text written_;
+  };
+
+  const std::shared_ptr<scope>& variables() const noexcept { return variables_; }
+  std::chrono::system_clock::time_point now() const noexcept { return now_; }
+
+  void write(const traced_text& text);
+  void write(std::string_view text);
+
+  /// Accounts for memory that is about to be used. Throws template_error at the limit.
+  void charge(std::size_t bytes);
+
+  name_space* make_namespace();
+  value make_list(std::vector<value> items, bool is_tuple = false);
+  value make_text(std::string bytes, bool trusted);
+  value make_text(traced_text text);
+
+  /// Containers must stay within the nesting that can be walked. Returns its argument.
+  value checked(value container);
+
+  [[noreturn]] void fail(const std::string& what) const { throw template_error(what, line_); }
+
+ private:
+  template_limits limits_;
+  std::chrono::system_clock::time_point now_;
+  std::size_t line_ = 0;
+  std::size_t steps_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t depth_ = 0;
+  std::deque<name_space> namespaces_;
+  std::shared_ptr<scope> variables_;
+  traced_text ignored_;
+  traced_text* output_ = &ignored_;
+};
+
+}  // namespace cogen::text::jinja

@@ -1,0 +1,173 @@
+#include "text/jinja/text_operations.hpp"
+
+#include "text/jinja/python_space.hpp"
+#include "text/utf8.hpp"
+
+#include <algorithm>
+
+namespace cogen::text::jinja {
+namespace {
+
+bool contains(std::string_view characters, std::string_view character) {
+  return characters.find(character) != std::string_view::npos;
+}
+
+std::size_t begin_after(std::string_view text, std::string_view characters) {
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    auto length = first_character(text.substr(begin)).length;
+    if (!contains(characters, text.substr(begin, length))) break;
+    begin += length;
+  }
+  return begin;
+}
+
+std::size_t end_before(std::string_view text, std::string_view characters) {
+  auto end = text.size();
+  while (end > 0) {
+    auto begin = character_before(text, end);
+    if (!contains(characters, text.substr(begin, end - begin))) break;
+    end = begin;
+  }
+  return end;
+}
+
+struct bounds {
+  std::size_t begin;
+  std::size_t end;
+};
+
+std::vector<bounds> words(std::string_view text, std::int64_t limit) {
+  std::vector<bounds> found;
+  auto at = begin_after_space(text);
+  while (at < text.size() && limit-- != 0) {
+    auto end = at;
+    while (end < text.size()) {
+      auto character = first_character(text.substr(end));
+      if (is_python_space(character.code_point)) break;
+      end += character.length;
+    }
+    found.push_back({at, end});
+    at = end + begin_after_space(text.substr(end));
+  }
+  if (at < text.size()) found.push_back({at, end_before_space(text)});
+  return found;
+}
+
+std::vector<bounds> words_from_right(std::string_view text, std::int64_t limit) {
+  std::vector<bounds> found;
+  auto end = end_before_space(text);
+  while (end > 0 && limit-- != 0) {
+    auto begin = end;
+    while (begin > 0) {
+      auto before = character_before(text, begin);
+      if (is_python_space(first_character(text.substr(before)).code_point)) break;
+      begin = before;
+    }
+    found.push_back({begin, end});
+    end = end_before_space(text.substr(0, begin));
+  }
+  auto rest = begin_after_space(text.substr(0, end));
+  if (rest < end) found.push_back({rest, end});
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+std::vector<bounds> separated(std::string_view text, std::string_view separator, std::int64_t limit) {
+  std::vector<bounds> found;
+  std::size_t begin = 0;
+  for (auto at = text.find(separator); at != std::string_view::npos && limit-- != 0; at = text.find(separator, begin)) {
+    found.push_back({begin, at});
+    begin = at + separator.size();
+  }
+  found.push_back({begin, text.size()});
+  return found;
+}
+
+std::vector<bounds> separated_from_right(std::string_view text, std::string_view separator, std::int64_t limit) {
+  std::vector<bounds> found;
+  auto end = text.size();
+  while (limit-- != 0) {
+    auto at = text.substr(0, end).rfind(separator);
+    if (at == std::string_view::npos) break;
+    found.push_back({at + separator.size(), end});
+    end = at;
+  }
+  found.push_back({0, end});
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+bool ends_line(char32_t c) {
+  return c == '\n' || c == '\r' || c == '\v' || c == '\f' || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
+         c == 0x2029;
+}
+
+}  // namespace
+
+traced_text stripped(const traced_text& text, std::optional<std::string_view> characters, sides where) {
+  std::string_view bytes = text.bytes();
+  std::size_t begin = 0;
+  auto end = bytes.size();
+  if (where.left) begin = characters ? begin_after(bytes, *characters) : begin_after_space(bytes);
+  auto rest = bytes.substr(begin);
+  if (where.right) end = begin + (characters ? end_before(rest, *characters) : end_before_space(rest));
+  return text.part(begin, end);
+}
+
+std::vector<value> split(renderer& run, const traced_text& text, std::optional<std::string_view> separator,
+                         std::int64_t limit, bool from_right) {
+  if (separator && separator->empty()) run.fail("a text cannot be split at an empty text");
+  std::vector<bounds> found;
+  if (separator) {
+    found =
+        from_right ? separated_from_right(text.bytes(), *separator, limit) : separated(text.bytes(), *separator, limit);
+  } else {
+    found = from_right ? words_from_right(text.bytes(), limit) : words(text.bytes(), limit);
+  }
+  std::vector<value> parts;
+  for (auto [begin, end] : found) parts.push_back(run.make_text(text.part(begin, end)));
+  return parts;
+}
+
+value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& by,
+               std::int64_t limit) {
+  traced_text result;
+  std::size_t begin = 0;
+  std::size_t at = 0;
+  for (; limit != 0 && at <= text.size(); --limit) {
+    at = text.bytes().find(old.bytes(), at);
+    if (at == std::string::npos) break;
+    result.append(text.part(begin, at));
+    run.charge(by.size() + sizeof(value));
+    result.append(by);
+    begin = at + old.size();
+    if (!old.empty()) {
+      at = begin;
+    } else {
+      at += at < text.size() ? first_character(std::string_view(text.bytes()).substr(at)).length : 1;
+    }
+  }
+  result.append(text.part(std::min(begin, text.size()), text.size()));
+  return run.make_text(std::move(result));
+}
+
+std::vector<value> lines_of(renderer& run, const traced_text& text, bool keep_ends) {
+  std::vector<value> lines;
+  std::string_view bytes = text.bytes();
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < bytes.size();) {
+    auto character = first_character(bytes.substr(at));
+    auto next = at + character.length;
+    if (ends_line(character.code_point)) {
+      if (bytes.substr(at).starts_with("\r\n")) ++next;
+      lines.push_back(run.make_text(text.part(begin, keep_ends ? next : at)));
+      begin = next;
+    }
+    at = next;
+  }
+  if (begin < bytes.size()) lines.push_back(run.make_text(text.part(begin, bytes.size())));
+  return lines;
+}
+
+}  // namespace cogen::text::jinja

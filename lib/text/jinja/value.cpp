@@ -1,0 +1,148 @@
+#include "text/jinja/value.hpp"
+
+#include <algorithm>
+
+namespace cogen::text::jinja {
+namespace {
+
+template <typename T>
+const T* shared(const auto& variant) {
+  auto* found = std::get_if<std::shared_ptr<const T>>(&variant);
+  return found ? found->get() : nullptr;
+}
+
+/// Equal for keys that Python holds to be equal; nothing for values that cannot be keys.
+std::optional<std::string> key_of(const value& key) {
+  if (auto* text = key.text()) return "\"" + text->bytes();
+  if (auto integer = key.integer()) return std::to_string(*integer);
+  if (auto number = key.number()) {
+    auto whole = static_cast<std::int64_t>(*number >= -1e15 && *number <= 1e15 ? *number : 0.5);
+    return static_cast<double>(whole) == *number ? std::to_string(whole) : std::to_string(*number);
+  }
+  return key.is_none() ? std::optional<std::string>("none") : std::nullopt;
+}
+
+bool are_equal_lists(const list& left, const list& right) {
+  return left.is_tuple == right.is_tuple &&
+         std::equal(left.items.begin(), left.items.end(), right.items.begin(), right.items.end(), are_equal);
+}
+
+bool are_equal_dictionaries(const dictionary& left, const dictionary& right) {
+  return left.size() == right.size() && std::all_of(left.items().begin(), left.items().end(), [&](const auto& item) {
+           auto* other = right.find(item.first);
+           return other && are_equal(item.second, *other);
+         });
+}
+
+}  // namespace
+
+const value* dictionary::find(const value& key) const {
+  auto spelled = key_of(key);
+  auto found = spelled ? places_.find(*spelled) : places_.end();
+  return found == places_.end() ? nullptr : &items_[found->second].second;
+}
+
+const value* dictionary::find(std::string_view key) const {
+  auto found = places_.find("\"" + std::string(key));
+  return found == places_.end() ? nullptr : &items_[found->second].second;
+}
+
+void dictionary::insert(value key, value what) {
+  depth_ = std::max(depth_, depth_of(what) + 1);
+  auto [place, is_new] = places_.try_emplace(key_of(key).value_or(""), items_.size());
+  if (is_new) {
+    items_.emplace_back(std::move(key), std::move(what));
+  } else {
+    items_[place->second].second = std::move(what);
+  }
+}
+
+const traced_text* value::text() const noexcept { return shared<traced_text>(what_); }
+const list* value::items() const noexcept { return shared<list>(what_); }
+const dictionary* value::members() const noexcept { return shared<dictionary>(what_); }
+const loop_state* value::loop() const noexcept { return shared<loop_state>(what_); }
+const macro* value::function() const noexcept { return shared<macro>(what_); }
+
+name_space* value::space() const noexcept {
+  auto* found = std::get_if<name_space*>(&what_);
+  return found ? *found : nullptr;
+}
+
+std::optional<std::int64_t> value::integer() const noexcept {
+  if (auto* truth = std::get_if<bool>(&what_)) return *truth;
+  auto* number = std::get_if<std::int64_t>(&what_);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+std::optional<double> value::number() const noexcept {
+  if (auto whole = integer()) return static_cast<double>(*whole);
+  auto* number = std::get_if<double>(&what_);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+shared_list value::shared_items() const {
+  auto* found = std::get_if<shared_list>(&what_);
+  return found ? *found : nullptr;
+}
+
+bool is_true(const value& what) noexcept {
+  if (what.is_undefined() || what.is_none()) return false;
+  if (auto number = what.number()) return *number != 0;
+  if (auto* text = what.text()) return !text->empty();
+  if (auto* list = what.items()) return !list->items.empty();
+  if (auto* members = what.members()) return members->size() > 0;
+  return true;
+}
+
+std::size_t depth_of(const value& what) noexcept {
+  if (auto* list = what.items()) return list->depth;
+  if (auto* members = what.members()) return members->depth();
+  return 0;
+}
+
+std::string kind_of(const value& what) {
+  if (auto* missing = std::get_if<undefined>(&what.variant())) {
+    return missing->name ? "'" + *missing->name + "', which is undefined" : "an undefined value";
+  }
+  if (what.is_none()) return "none";
+  if (what.is<bool>()) return "a truth value";
+  if (what.integer()) return "an integer";
+  if (what.number()) return "a number";
+  if (what.text()) return "a text";
+  if (auto* list = what.items()) return list->is_tuple ? "a tuple" : "a list";
+  if (what.members()) return "a dictionary";
+  if (what.space()) return "a namespace";
+  if (what.loop()) return "the variable 'loop'";
+  return what.function() ? "a macro" : "a method";
+}
+
+bool are_equal(const value& left, const value& right) {
+  if (auto a = left.integer(), b = right.integer(); a && b) return *a == *b;
+  if (auto a = left.number(), b = right.number(); a && b) return *a == *b;
+  if (auto *a = left.text(), *b = right.text(); a && b) return a->bytes() == b->bytes();
+  if (auto *a = left.items(), *b = right.items(); a && b) return are_equal_lists(*a, *b);
+  if (auto *a = left.members(), *b = right.members(); a && b) return are_equal_dictionaries(*a, *b);
+  if (left.space() || right.space()) return left.space() == right.space();
+  if (left.function() || right.function()) return left.function() == right.function();
+  return (left.is_none() && right.is_none()) || (left.is_undefined() && right.is_undefined());
+}
+
+bool is_trusted(const value& what) {
+  if (auto* text = what.text()) return text->is_trusted();
+  if (auto* list = what.items()) return std::all_of(list->items.begin(), list->items.end(), is_trusted);
+  if (auto* members = what.members()) {
+    return std::all_of(members->items().begin(), members->items().end(),
+                       [](const auto& item) { return is_trusted(item.first) && is_trusted(item.second); });
+  }
+  return true;
+}
+
+list make_list(std::vector<value> items, bool is_tuple) {
+  std::size_t depth = 0;
+  for (const auto& item : items) depth = std::max(depth, depth_of(item));
+  return {std::move(items), is_tuple, depth + 1};
+}
+
+value trusted_text(std::string bytes) { return traced_text(std::move(bytes), true); }
+
+}  // namespace cogen::text::jinja

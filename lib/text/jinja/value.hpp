@@ -1,0 +1,147 @@
+#pragma once
+
+#include "text/jinja/traced_text.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cogen::text::jinja {
+
+class value;
+class macro_statement;
+class scope;
+
+/// What a missing name or member evaluates to. Prints as nothing; most other uses are errors.
+struct undefined {
+  const std::string* name = nullptr;  ///< in the template, which lives as long as it is rendered
+};
+
+struct none {};
+
+/// Lists, tuples and dictionaries never change once made, so they hold no cycles.
+struct list {
+  std::vector<value> items;
+  bool is_tuple = false;
+  std::size_t depth = 1;
+};
+
+class dictionary {
+ public:
+  using item = std::pair<value, value>;
+
+  const std::vector<item>& items() const noexcept { return items_; }
+  std::size_t size() const noexcept;
+  std::size_t depth() const noexcept { return depth_; }
+  const value* find(const value& key) const;
+  const value* find(std::string_view key) const;
+
+  /// A key given again takes the later value. The key must be a text, a number, a truth value or none.
+  void insert(value key, value what);
+
+ private:
+  std::vector<item> items_;
+  std::map<std::string, std::size_t, std::less<>> places_;
+  std::size_t depth_ = 1;
+};
+
+/// What `namespace()` makes: the only thing that a template can change. Owned by the rendering, not by values.
+struct name_space {
+  std::map<std::string, value, std::less<>> members;
+};
+
+/// The variable `loop`.
+struct loop_state {
+  std::shared_ptr<const list> items;
+  std::size_t index = 0;
+  std::size_t depth = 1;
+};
+
+/// A macro together with the scope it was defined in.
+struct macro {
+  const macro_statement* statement;
+  std::weak_ptr<scope> defined_in;
+};
+
+/// A method that is named, but not called.
+struct unbound_method {
+  const std::string* name;
+};
+
+using shared_text = std::shared_ptr<const traced_text>;
+using shared_list = std::shared_ptr<const list>;
+using shared_dictionary = std::shared_ptr<const dictionary>;
+
+/// A value of the template language, with the meaning it has in Python. Cheap to copy.
+class value {
+ public:
+  value() = default;
+  value(undefined missing) : what_(missing) {}
+  value(none nothing) : what_(nothing) {}
+  value(bool truth) : what_(truth) {}
+  value(std::int64_t number) : what_(number) {}
+  value(double number) : what_(number) {}
+  value(traced_text text) : what_(std::make_shared<const traced_text>(std::move(text))) {}
+  value(list items) : what_(std::make_shared<const list>(std::move(items))) {}
+  value(dictionary items) : what_(std::make_shared<const dictionary>(std::move(items))) {}
+  value(name_space* members) : what_(members) {}
+  value(std::shared_ptr<const loop_state> loop) : what_(std::move(loop)) {}
+  value(std::shared_ptr<const macro> function) : what_(std::move(function)) {}
+  value(unbound_method method) : what_(method) {}
+  value(shared_list items) : what_(std::move(items)) {}
+  value(const char*) = delete;
+
+  template <typename T>
+  bool is() const noexcept {
+    return std::holds_alternative<T>(what_);
+  }
+  bool is_undefined() const noexcept { return is<undefined>(); }
+  bool is_none() const noexcept { return is<none>(); }
+
+  /// Nothing where the value is of another kind. Truth values count as the integers 0 and 1.
+  const traced_text* text() const noexcept;
+  const list* items() const noexcept;
+  const dictionary* members() const noexcept;
+  name_space* space() const noexcept;
+  const loop_state* loop() const noexcept;
+  const macro* function() const noexcept;
+  std::optional<std::int64_t> integer() const noexcept;
+  /// Any number, as a floating-point one.
+  std::optional<double> number() const noexcept;
+
+  shared_list shared_items() const;
+
+  const auto& variant() const noexcept { return what_; }
+
+ private:
+  std::variant<undefined, none, bool, std::int64_t, double, shared_text, shared_list, shared_dictionary, name_space*,
+               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, unbound_method>
+      what_;
+};
+
+inline std::size_t dictionary::size() const noexcept { return items_.size(); }
+
+bool is_true(const value& what) noexcept;
+
+/// How deep containers nest: 0 for anything else.
+std::size_t depth_of(const value& what) noexcept;
+
+/// The name of the kind for messages, such as "a text".
+std::string kind_of(const value& what);
+
+bool are_equal(const value& left, const value& right);
+
+/// Whether no text inside came from outside of the template.
+bool is_trusted(const value& what);
+
+list make_list(std::vector<value> items, bool is_tuple = false);
+value trusted_text(std::string bytes);
+
+}  // namespace cogen::text::jinja
