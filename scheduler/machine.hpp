@@ -1,10 +1,10 @@
 #pragma once
 
-#include <deque>
-#include <unordered_map>
-
 #include "queues.hpp"
 #include "slot_table.hpp"
+
+#include <deque>
+#include <unordered_map>
 
 namespace cogen::scheduler {
 

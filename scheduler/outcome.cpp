@@ -1,8 +1,8 @@
 #include "outcome.hpp"
 
-#include <algorithm>
-
 #include "seating.hpp"
+
+#include <algorithm>
 
 namespace cogen::scheduler {
 namespace {
@@ -48,7 +48,7 @@ class outcome {
 
   void end() {
     whose_.end();
-    all_.queued.remove(whose_);
+    rest(all_, whose_);
     if (whose_.options.release_at_end) forget(all_, whose_);
   }
 

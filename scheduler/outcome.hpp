@@ -1,9 +1,9 @@
 #pragma once
 
+#include "machine.hpp"
+
 #include <span>
 #include <vector>
-
-#include "machine.hpp"
 
 namespace cogen::scheduler {
 

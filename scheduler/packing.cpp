@@ -1,8 +1,8 @@
 #include "packing.hpp"
 
-#include <algorithm>
-
 #include "seating.hpp"
+
+#include <algorithm>
 
 namespace cogen::scheduler {
 namespace {

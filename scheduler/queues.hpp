@@ -1,9 +1,9 @@
 #pragma once
 
+#include "sequence.hpp"
+
 #include <list>
 #include <set>
-
-#include "sequence.hpp"
 
 namespace cogen::scheduler {
 

@@ -1,15 +1,16 @@
-#include <algorithm>
-#include <cogen/scheduler/scheduler.hpp>
-#include <stdexcept>
-#include <string>
-#include <utility>
-
 #include "limits.hpp"
 #include "machine.hpp"
 #include "outcome.hpp"
 #include "packing.hpp"
 #include "seating.hpp"
 #include "verify.hpp"
+
+#include <cogen/scheduler/scheduler.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace cogen::scheduler {
 namespace {
@@ -124,6 +125,7 @@ void scheduler::truncate(sequence_id id, int length) {
     throw std::invalid_argument(name(id) + " of " + std::to_string(whose.length()) + " tokens cannot be cut to " +
                                 std::to_string(length));
   whose.keep(length);
+  rest(*machine_, whose);
 }
 
 void scheduler::cancel(sequence_id id) {
@@ -151,7 +153,7 @@ void scheduler::abandon(sequence_id id) {
   if (!whose || !whose->running) return;
   whose->undo();
   whose->end();
-  machine_->queued.remove(*whose);
+  rest(*machine_, *whose);
 }
 
 // Steps

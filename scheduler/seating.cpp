@@ -52,6 +52,11 @@ void unseat(machine& all, sequence& whose) {
   whose.cached = 0;
 }
 
+void rest(machine& all, sequence& whose) {
+  all.queued.remove(whose);
+  if (whose.cached == 0) unseat(all, whose);
+}
+
 seat prepare(machine& all, sequence& whose, plan& into) {
   const slot& seated = all.slots[whose.slot];
   if (seated.pinned() > whose.cached) return move(all, whose);

@@ -13,6 +13,9 @@ void seat_beside(machine& all, sequence& child, const sequence& parent);
 /// The sequence loses its slot and what was cached in it.
 void unseat(machine& all, sequence& whose);
 
+/// An idle sequence keeps its slot only for what is cached there.
+void rest(machine& all, sequence& whose);
+
 enum class seat : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow
   later,  ///< not in this plan, which still reads what the slot must forget

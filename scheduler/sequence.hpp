@@ -2,6 +2,7 @@
 
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/scheduler.hpp>
+
 #include <list>
 #include <vector>
 

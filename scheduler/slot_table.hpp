@@ -1,10 +1,11 @@
 #pragma once
 
+#include "memory_account.hpp"
+
 #include <cogen/scheduler/plan.hpp>
+
 #include <optional>
 #include <vector>
-
-#include "memory_account.hpp"
 
 namespace cogen::scheduler {
 

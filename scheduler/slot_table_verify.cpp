@@ -1,8 +1,8 @@
+#include "slot_table.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-
-#include "slot_table.hpp"
 
 namespace cogen::scheduler {
 namespace {

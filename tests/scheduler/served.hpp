@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "simulate/toy_model.hpp"
+#include "simulation/toy_model.hpp"
 
 namespace cogen::scheduler {
 

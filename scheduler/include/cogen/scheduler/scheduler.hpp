@@ -50,9 +50,9 @@ struct machine;
 /// Pure: no tensor, thread, clock or I/O; not thread-safe. Every member is legal at any time, also while plans are
 /// unabsorbed. Slot lengths change through plans only. A member that throws what is named here has changed nothing.
 ///
-/// A sequence holds its slot from its first row until it is gone, also while it is idle or out of credits. Slots and
-/// memory are given to those that wait in the policy's order; the first of them is never overtaken by one that fits
-/// sooner.
+/// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
+/// something cached. Slots and memory are given to those that wait in the policy's order; the first of them is never
+/// overtaken by one that fits sooner.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/scheduler/plan.hpp>
+
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,7 @@ class cache {
   void append(int slot, const std::vector<token>& tokens);
 
   int length(int slot) const;
+  int shared(int slot) const { return at(slot).shared; }
   std::vector<token> content(int slot) const;
 
   /// Bytes that all slots take, shared blocks once.

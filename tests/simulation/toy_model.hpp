@@ -1,10 +1,10 @@
 #pragma once
 
+#include "simulation/toy_cache.hpp"
+
 #include <map>
 #include <span>
 #include <vector>
-
-#include "simulate/toy_cache.hpp"
 
 namespace cogen::scheduler::toy {
 

@@ -1,4 +1,4 @@
-#include "simulate/toy_cache.hpp"
+#include "simulation/toy_cache.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "simulate/toy_model.hpp"
+#include "simulation/toy_model.hpp"
 
 #include <utility>
 

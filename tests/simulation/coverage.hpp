@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cogen/scheduler/types.hpp>
+
+#include <array>
+#include <cstdint>
+#include <ostream>
+
+namespace cogen::scheduler::simulate {
+
+/// What a sequence can be at when something happens to it.
+enum class state {
+  fresh,
+  idle,
+  idle_in_flight,
+  waiting,
+  prefilling,
+  prefilling_in_flight,
+  decoding,
+  decoding_in_flight,
+  paused,
+  paused_in_flight,
+  gone,
+  count
+};
+
+/// What is done to it.
+enum class verb { start, grant, abandon, cancel, fork, truncate, count };
+
+/// What else must have happened at least once.
+enum class feature {
+  token,
+  end_token,
+  length,
+  samples_over,
+  chunk,
+  logits,
+  last_logits,
+  failed_prefill,
+  failed_decode,
+  wasted,
+  gone_in_flight,
+  no_room,
+  chained,
+  cleared,
+  truncated,
+  adopted,
+  copied,
+  moved,
+  lost_its_slot,
+  base_shrunk,
+  refused,
+  empty_plan,
+  plan_without_rows,
+  count
+};
+
+state state_of(phase where, bool in_flight, bool has_tokens);
+const char* name(state of);
+const char* name(verb of);
+const char* name(feature of);
+
+/// How often each pair and each feature was visited.
+class coverage {
+ public:
+  void visit(state at, verb what) { ++pairs_[static_cast<std::size_t>(at)][static_cast<std::size_t>(what)]; }
+  void visit(feature what) { ++features_[static_cast<std::size_t>(what)]; }
+  void add(const coverage& other);
+
+  /// Prints the table; true when everything was visited.
+  bool report(std::ostream& out) const;
+
+ private:
+  template <class Enum>
+  using counts = std::array<std::uint64_t, static_cast<std::size_t>(Enum::count)>;
+
+  std::array<counts<verb>, static_cast<std::size_t>(state::count)> pairs_{};
+  counts<feature> features_{};
+};
+
+}  // namespace cogen::scheduler::simulate

@@ -1,0 +1,140 @@
+#include "simulation/history.hpp"
+
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+namespace cogen::scheduler::simulate {
+namespace {
+
+constexpr int unlimited = std::numeric_limits<int>::max();
+
+/// A client of nobody's sanity: does anything at any time.
+class player {
+ public:
+  player(world& stage, const settings& of, random& chance) : stage_(stage), settings_(of), chance_(chance) {
+    for (auto& weight : weights_) weight = chance.between(1, 10);
+    steps_ = chance.between(20, 200);
+    if (of.branching) branch();
+  }
+
+  void act() {
+    if (chance_.between(1, 100 + steps_) > 100) return step();
+    if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
+    const auto id = anyone();
+    switch (drawn_verb()) {
+      case verb::start:
+        return stage_.start(id, settings_.branching ? short_run(0) : some_run());
+      case verb::grant:
+        return stage_.grant(id, chance_.between(0, 6));
+      case verb::abandon:
+        return stage_.abandon(id);
+      case verb::cancel:
+        return stage_.cancel(id);
+      case verb::fork:
+        return fork(id);
+      default:
+        return stage_.truncate(id, some_length(id));
+    }
+  }
+
+ private:
+  void branch() {
+    const int weights[] = {12, 2, 1, chance_.between(1, 4), chance_.between(3, 9), chance_.between(2, 6)};
+    std::copy(std::begin(weights), std::end(weights), weights_);
+    steps_ = chance_.between(100, 300);
+  }
+
+  void step() {
+    if (chance_.chance(50))
+      stage_.launch();
+    else
+      stage_.absorb();
+  }
+
+  verb drawn_verb() {
+    int sum = 0;
+    for (const int weight : weights_) sum += weight;
+    int drawn = chance_.between(1, sum);
+    int chosen = 0;
+    while ((drawn -= weights_[chosen]) > 0) ++chosen;
+    return static_cast<verb>(chosen);
+  }
+
+  sequence_id anyone() {
+    const auto& from = chance_.chance(5) ? stage_.gone() : stage_.live();
+    if (from.empty()) return sequence_id{0};
+    return from[static_cast<std::size_t>(chance_.between(0, static_cast<int>(from.size()) - 1))];
+  }
+
+  void submit() {
+    sequence_options options;
+    if (settings_.branching && chance_.chance(80)) return stage_.submit(options, short_run(1));
+    for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
+    if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_length);
+    if (chance_.chance(50)) options.max_length = chance_.between(1, settings_.within.max_length);
+    options.release_at_end = chance_.chance(40);
+    if (chance_.chance(20)) return stage_.submit(options);
+    auto first = some_run();
+    if (first.tokens.empty()) first.tokens.push_back(some_token());
+    stage_.submit(options, first);
+  }
+
+  void fork(sequence_id id) {
+    const bool full = static_cast<int>(stage_.live().size()) >= 2 * settings_.most_live;
+    const auto* whose = stage_.find(id);
+    if (whose && !whose->running && (full || !settings_.forks)) return;
+    stage_.fork(id);
+  }
+
+  token some_token() { return static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)); }
+
+  run some_run() {
+    run result;
+    const int longest = chance_.chance(30) ? 2 * settings_.within.max_length / 3 : 6;
+    for (int i = chance_.between(0, longest); i > 0; --i) result.tokens.push_back(some_token());
+    const int kind = chance_.between(1, 10);
+    result.wanted = kind == 1 ? output::last_logits : kind <= 3 ? output::all_logits : output::sample;
+    result.credits = chance_.chance(30) ? 1000 : chance_.between(0, 8);
+    result.samples = chance_.chance(60) ? unlimited : chance_.between(1, 6);
+    return result;
+  }
+
+  /// Ends soon, and by itself.
+  run short_run(int least) {
+    run result;
+    for (int i = chance_.between(least, chance_.chance(30) ? 12 : 3); i > 0; --i) result.tokens.push_back(some_token());
+    if (chance_.chance(40)) result.wanted = chance_.chance(50) ? output::last_logits : output::all_logits;
+    result.samples = chance_.between(1, 6);
+    result.credits = chance_.chance(80) ? result.samples : chance_.between(0, 6);
+    return result;
+  }
+
+  int some_length(sequence_id id) {
+    const auto* whose = stage_.find(id);
+    const int length = whose ? static_cast<int>(whose->tokens.size()) : 0;
+    return chance_.between(chance_.chance(5) ? -1 : 0, length + (chance_.chance(5) ? 1 : 0));
+  }
+
+  world& stage_;
+  const settings& settings_;
+  random& chance_;
+  int weights_[static_cast<int>(verb::count)];
+  int steps_;
+};
+
+}  // namespace
+
+void play(std::uint64_t seed, coverage& seen, const std::function<void(const std::string&)>& log) {
+  random chance(seed);
+  const auto drawn = draw(chance);
+  if (log) log(describe(drawn));
+  world stage(drawn, chance, seen, log);
+  player client(stage, drawn, chance);
+  for (int i = 0; i < drawn.actions; ++i) client.act();
+  stage.drain();
+}
+
+}  // namespace cogen::scheduler::simulate

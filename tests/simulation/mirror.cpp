@@ -1,0 +1,117 @@
+#include "simulation/mirror.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cogen::scheduler::simulate {
+
+void mirror::begin(const run& next, std::uint64_t run_number) {
+  running = true;
+  number = run_number;
+  wanted = next.wanted;
+  credits = next.credits;
+  samples = next.samples;
+  length_before_ = static_cast<int>(tokens.size());
+  sampled_before_ = sampled;
+  tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
+  length_fed_ = static_cast<int>(tokens.size());
+  reached = std::min(reached, length_fed_ - 1);
+  samples_none_ = wanted == output::sample && room() == 0;
+}
+
+std::int64_t mirror::room() const {
+  const auto held = static_cast<std::int64_t>(tokens.size() + ahead.size());
+  const auto taken = sampled + static_cast<std::int64_t>(ahead.size());
+  return std::min(capacity - held, options.max_new_tokens - taken);
+}
+
+void mirror::abandon() {
+  tokens.resize(static_cast<std::size_t>(length_before_));
+  sampled = sampled_before_;
+  rest();
+}
+
+void mirror::truncate(int length) {
+  tokens.resize(static_cast<std::size_t>(length));
+  rest();
+}
+
+void mirror::rest() {
+  running = false;
+  ahead.clear();
+  reached = std::min(reached, static_cast<int>(tokens.size()));
+  seated &= reached > 0;
+}
+
+std::vector<token> mirror::with_ahead() const {
+  auto all = tokens;
+  all.insert(all.end(), ahead.begin(), ahead.end());
+  return all;
+}
+
+output mirror::wanted_at(int end) const {
+  const bool last = end == static_cast<int>(tokens.size() + ahead.size());
+  if (wanted == output::all_logits) return wanted;
+  return last && !samples_none_ ? wanted : output::nothing;
+}
+
+bool mirror::may_run() const {
+  if (!running) return false;
+  return wanted != output::sample || samples_none_ || (credits > 0 && samples > 0 && room() > 0);
+}
+
+void mirror::planned_sample(token taken) {
+  --credits;
+  --samples;
+  ahead.push_back(taken);
+}
+
+std::vector<event> mirror::absorb(const row& done, int end, const row_result& result, const toy::model& model,
+                                  coverage& seen) {
+  if (result.failed) return fail(end - done.count, seen);
+  const bool last = end == static_cast<int>(tokens.size()) || done.wanted == output::sample;
+  if (done.wanted == output::sample) {
+    if (result.sampled != model.next(tokens)) throw std::logic_error("it sampled what it would not have sampled alone");
+    return take_token(result.sampled, seen);
+  }
+  if (done.wanted != output::nothing) {
+    seen.visit(last ? feature::last_logits : feature::logits);
+    if (last) rest();
+    return {{.what = event::kind::logits, .sequence = done.sequence, .last = last}};
+  }
+  seen.visit(last ? feature::no_room : feature::chunk);
+  if (!last) return {};
+  rest();
+  return {{.what = event::kind::finished, .sequence = done.sequence, .reason = finish::length}};
+}
+
+std::vector<event> mirror::take_token(token taken, coverage& seen) {
+  std::vector<event> told{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
+  const auto& ends = options.end_tokens;
+  const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
+  seen.visit(end ? feature::end_token : feature::token);
+  if (!end) {
+    ahead.erase(ahead.begin());
+    tokens.push_back(taken);
+    ++sampled;
+  }
+  const bool full = static_cast<int>(tokens.size()) == capacity || sampled == options.max_new_tokens;
+  const bool over = samples == 0 && ahead.empty();
+  if (end || full || over) rest();
+  if (!end && full) seen.visit(feature::length);
+  if (!end && !full && over) seen.visit(feature::samples_over);
+  if (end || full)
+    told.push_back({.what = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});
+  return told;
+}
+
+std::vector<event> mirror::fail(int begin, coverage& seen) {
+  const bool nothing_sampled = static_cast<int>(tokens.size()) == length_fed_;
+  seen.visit(nothing_sampled ? feature::failed_prefill : feature::failed_decode);
+  if (nothing_sampled) tokens.resize(static_cast<std::size_t>(length_before_));
+  reached = std::min(reached, begin);
+  rest();
+  return {{.what = event::kind::finished, .sequence = {}, .reason = finish::failed}};
+}
+
+}  // namespace cogen::scheduler::simulate

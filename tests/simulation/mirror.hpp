@@ -1,0 +1,66 @@
+#pragma once
+
+#include "simulation/coverage.hpp"
+#include "simulation/toy_model.hpp"
+
+#include <cogen/scheduler/scheduler.hpp>
+
+#include <vector>
+
+namespace cogen::scheduler::simulate {
+
+/// What a sequence ought to be, by the contract alone: no slots, no plans, no cache.
+class mirror {
+ public:
+  mirror(const sequence_options& options, int capacity) : options(options), capacity(capacity) {}
+
+  void begin(const run& next, std::uint64_t number);
+  void abandon();
+  void truncate(int length);
+
+  /// All of its tokens, those sampled by rows in flight at the end.
+  std::vector<token> with_ahead() const;
+
+  /// What a row that ends at `end` tokens must want.
+  output wanted_at(int end) const;
+
+  /// Whether a row of the run may be planned now.
+  bool may_run() const;
+
+  /// A row was planned that wants a sample; the cache's side knows already which.
+  void planned_sample(token sampled);
+
+  /// What the owner must be told when a row that ended at `end` has come to `result`.
+  std::vector<event> absorb(const row& done, int end, const row_result& result, const toy::model& model,
+                            coverage& seen);
+
+  sequence_options options;
+  int capacity;
+  std::vector<token> tokens;
+  int sampled = 0;
+  bool running = false;
+  std::uint64_t number = 0;  ///< of the run
+  output wanted = output::sample;
+  std::int64_t credits = 0;
+  std::int64_t samples = 0;
+  std::vector<token> ahead;  ///< sampled by rows in flight
+
+  int rows_in_flight = 0;
+  int unserved = 0;     ///< plans since its last row while it had a slot and something to run
+  int slot = -1;        ///< of its last row
+  bool seated = false;  ///< it was seen with a slot; exact only where nobody forks
+  int reached = 0;      ///< of its tokens, those that have run
+
+ private:
+  std::int64_t room() const;
+  std::vector<event> take_token(token taken, coverage& seen);
+  std::vector<event> fail(int begin, coverage& seen);
+  void rest();
+
+  bool samples_none_ = false;
+  int length_before_ = 0;
+  int sampled_before_ = 0;
+  int length_fed_ = 0;
+};
+
+}  // namespace cogen::scheduler::simulate

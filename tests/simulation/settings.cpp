@@ -1,0 +1,65 @@
+#include "simulation/settings.hpp"
+
+namespace cogen::scheduler::simulate {
+namespace {
+
+class by_id final : public order {
+ public:
+  bool before(const candidate& a, const candidate& b) const override { return rank(a) < rank(b); }
+
+ private:
+  static std::uint64_t rank(const candidate& each) { return static_cast<std::uint64_t>(each.sequence) % 3; }
+};
+
+/// Room enough that forks find slots, and blocks small enough that they share some.
+void make_branching(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  within.slots = from.between(2, 6);
+  within.max_length = from.between(16, 60);
+  within.step_tokens = from.between(3, 40);
+  within.usage.block = 1 << from.between(0, 2);
+  if (from.chance(70)) within.memory_bytes = limits().memory_bytes;
+  drawn.most_live = from.between(1, within.slots);
+  drawn.failing /= 4;
+}
+
+}  // namespace
+
+settings draw(random& from) {
+  settings result;
+  auto& within = result.within;
+  within.slots = from.between(1, 6);
+  within.max_length = from.between(4, 60);
+  within.step_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
+  within.depth = from.between(1, 2);
+  within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
+  if (from.chance(50)) within.memory_bytes = within.usage(within.max_length) * from.between(2, 2 * within.slots) / 2;
+  result.model.vocabulary = from.between(3, 40);
+  result.actions = from.between(20, 150);
+  result.most_live = from.between(1, 10);
+  result.failing = from.chance(50) ? 0 : from.between(1, 10);
+  result.forks = from.chance(75);
+  result.priorities = from.chance(25);
+  result.branching = result.forks && from.chance(60);
+  if (result.branching) make_branching(result, from);
+  return result;
+}
+
+std::unique_ptr<order> make_order(const settings& of) {
+  if (of.priorities) return std::make_unique<by_id>();
+  return first_come();
+}
+
+std::string describe(const settings& of) {
+  const auto& within = of.within;
+  const bool limited = within.memory_bytes != limits().memory_bytes;
+  return "slots " + std::to_string(within.slots) + ", max_length " + std::to_string(within.max_length) +
+         ", step_tokens " + std::to_string(within.step_tokens) + ", depth " + std::to_string(within.depth) +
+         ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
+         std::to_string(within.usage.block) + ", memory " +
+         (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
+         std::to_string(of.model.vocabulary) + ", failing " + std::to_string(of.failing) + " %, " +
+         (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "");
+}
+
+}  // namespace cogen::scheduler::simulate

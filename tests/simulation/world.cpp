@@ -1,0 +1,274 @@
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cogen::scheduler::simulate {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
+
+/// The verb must throw this and change nothing.
+template <class Error, class Verb>
+void refused(coverage& seen, Verb&& verb) {
+  try {
+    verb();
+  } catch (const Error&) {
+    return seen.visit(feature::refused);
+  }
+  throw std::logic_error("it was taken although it makes no sense now");
+}
+
+const char* text(output wanted) {
+  switch (wanted) {
+    case output::nothing:
+      return "nothing";
+    case output::last_logits:
+      return "last logits";
+    case output::all_logits:
+      return "all logits";
+    case output::sample:
+      return "a sample";
+  }
+  return "";
+}
+
+}  // namespace
+
+world::world(const settings& of, random& chance, coverage& seen, log log)
+    : settings_(of),
+      chance_(chance),
+      seen_(seen),
+      log_(std::move(log)),
+      machine_(of.within, make_order(of)),
+      runner_(of.within, of.model),
+      failing_(of.failing) {}
+
+void world::say(const std::string& what) const {
+  if (log_) log_(what);
+}
+
+const mirror* world::find(sequence_id id) const {
+  const auto found = live_.find(id);
+  return found == live_.end() ? nullptr : &found->second;
+}
+
+std::vector<sequence_id> world::live() const {
+  std::vector<sequence_id> ids;
+  for (const auto& [id, each] : live_) ids.push_back(id);
+  return ids;
+}
+
+void world::visit(sequence_id id, verb what) {
+  const auto* whose = find(id);
+  if (!whose) return seen_.visit(state::gone, what);
+  seen_.visit(state_of(machine_.phase_of(id), whose->rows_in_flight > 0, !whose->tokens.empty()), what);
+}
+
+// Verbs
+
+int world::capacity_of(const sequence_options& options, const run* first) const {
+  const int allowed = options.max_length == 0 ? settings_.within.max_length : options.max_length;
+  if (!options.release_at_end || !first) return allowed;
+  const auto sampled = first->wanted == output::sample ? options.max_new_tokens : 0;
+  const auto needed = static_cast<std::int64_t>(first->tokens.size()) + sampled;
+  return static_cast<int>(std::min<std::int64_t>(allowed, std::max<std::int64_t>(1, needed)));
+}
+
+void world::taken_in(sequence_id id, mirror added) {
+  require(!find(id) && std::find(gone_.begin(), gone_.end(), id) == gone_.end(), "an id was used again");
+  live_.emplace(id, std::move(added));
+  check_sequences();
+}
+
+void world::submit(const sequence_options& options, const run& first) {
+  mirror added(options, capacity_of(options, &first));
+  say("submit a sequence of " + std::to_string(added.capacity) + " with a run of " +
+      std::to_string(first.tokens.size()) + " tokens for " + text(first.wanted) + ", credits " +
+      std::to_string(first.credits) + (options.release_at_end ? ", released at its end" : ""));
+  const bool fits = static_cast<int>(first.tokens.size()) <= added.capacity &&
+                    settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
+  if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options, first); });
+  added.begin(first, ++runs_);
+  taken_in(machine_.submit(options, first), std::move(added));
+}
+
+void world::submit(const sequence_options& options) {
+  mirror added(options, capacity_of(options, nullptr));
+  say("submit an empty sequence of " + std::to_string(added.capacity));
+  const bool fits = settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
+  if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options); });
+  taken_in(machine_.submit(options), std::move(added));
+}
+
+void world::start(sequence_id id, const run& next) {
+  visit(id, verb::start);
+  say("start " + text(id) + " with " + std::to_string(next.tokens.size()) + " tokens for " + text(next.wanted) +
+      ", credits " + std::to_string(next.credits) + ", samples " + std::to_string(next.samples));
+  const auto start = [&] { machine_.start(id, next); };
+  auto* whose = const_cast<mirror*>(find(id));
+  if (!whose) return refused<std::out_of_range>(seen_, start);
+  if (whose->running) return refused<std::logic_error>(seen_, start);
+  const auto length = whose->tokens.size() + next.tokens.size();
+  if (length == 0) return refused<std::invalid_argument>(seen_, start);
+  if (static_cast<int>(length) > whose->capacity) return refused<std::length_error>(seen_, start);
+  start();
+  whose->begin(next, ++runs_);
+  check_sequences();
+}
+
+void world::grant(sequence_id id, int credits) {
+  visit(id, verb::grant);
+  say("grant " + text(id) + " " + std::to_string(credits));
+  machine_.grant(id, credits);
+  if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->credits += credits;
+  check_sequences();
+}
+
+void world::abandon(sequence_id id) {
+  visit(id, verb::abandon);
+  say("abandon " + text(id));
+  machine_.abandon(id);
+  if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->abandon();
+  check_sequences();
+}
+
+void world::cancel(sequence_id id) {
+  visit(id, verb::cancel);
+  say("cancel " + text(id));
+  machine_.cancel(id);
+  if (find(id)) forget(id);
+  check_sequences();
+}
+
+void world::forget(sequence_id id) {
+  live_.erase(id);
+  gone_.push_back(id);
+}
+
+void world::fork(sequence_id id) {
+  visit(id, verb::fork);
+  say("fork " + text(id));
+  const auto fork = [&] { return machine_.fork(id); };
+  const auto* parent = find(id);
+  if (!parent) return refused<std::out_of_range>(seen_, fork);
+  if (parent->running) return refused<std::logic_error>(seen_, fork);
+  const auto waited = waiting();
+  const int free = machine_.free_slots();
+  mirror child(parent->options, parent->capacity);
+  child.tokens = parent->tokens;
+  child.sampled = parent->sampled;
+  taken_in(fork(), std::move(child));
+  check_nobody_overtook(waited);
+  const auto admitted = static_cast<int>(waited.size() - waiting().size());
+  if (machine_.waiting() > 0) require(free - machine_.free_slots() == admitted, "a fork overtook those that wait");
+}
+
+void world::truncate(sequence_id id, int length) {
+  visit(id, verb::truncate);
+  say("truncate " + text(id) + " to " + std::to_string(length));
+  const auto truncate = [&] { machine_.truncate(id, length); };
+  auto* whose = const_cast<mirror*>(find(id));
+  if (!whose) return refused<std::out_of_range>(seen_, truncate);
+  if (whose->running) return refused<std::logic_error>(seen_, truncate);
+  if (length < 0 || length > static_cast<int>(whose->tokens.size()))
+    return refused<std::invalid_argument>(seen_, truncate);
+  truncate();
+  whose->truncate(length);
+  check_sequences();
+}
+
+// Steps
+
+bool world::launch() {
+  if (in_flight() == settings_.within.depth) {
+    refused<std::logic_error>(seen_, [&] { machine_.next(); });
+    return false;
+  }
+  const auto waited = waiting();
+  flown made{machine_.next(), {}, {}};
+  describe_plan(made.step);
+  machine_.verify();
+  check_nobody_overtook(waited);
+  if (made.step.empty()) {
+    seen_.visit(feature::empty_plan);
+    require(made.step.number == 0, "an empty plan has a number");
+    if (in_flight_.empty()) check_waiting(true);
+    check_service(made.step);
+    return false;
+  }
+  require(made.step.number == ++plans_, "a plan has the wrong number");
+  count_features(made.step);
+  made.results = runner_.run(made.step);
+  for (auto& each : made.results) each.failed = chance_.chance(failing_);
+  check_rows(made);
+  note_seats();
+  check_memory();
+  check_waiting(false);
+  check_service(made.step);
+  in_flight_.push_back(std::move(made));
+  return true;
+}
+
+void world::absorb() {
+  if (in_flight_.empty()) return;
+  const auto done = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  say("absorb plan " + std::to_string(done.step.number));
+  std::vector<event> expected;
+  for (std::size_t i = 0; i < done.step.rows.size(); ++i) {
+    const auto& row = done.step.rows[i];
+    const auto found = live_.find(row.sequence);
+    if (found == live_.end()) {
+      seen_.visit(feature::gone_in_flight);
+      continue;
+    }
+    mirror& whose = found->second;
+    --whose.rows_in_flight;
+    if (!whose.running || whose.number != done.rows[i].run) {
+      seen_.visit(feature::wasted);
+      continue;
+    }
+    for (auto told : whose.absorb(row, done.rows[i].end, done.results[i], settings_.model, seen_)) {
+      told.sequence = row.sequence;
+      told.row = static_cast<int>(i);
+      expected.push_back(told);
+    }
+    if (!whose.running && whose.options.release_at_end) forget(row.sequence);
+  }
+  const auto told = machine_.absorb(done.step, done.results);
+  const auto same = [](const event& a, const event& b) {
+    return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
+           a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);
+  };
+  require(
+      std::equal(told.begin(), told.end(), expected.begin(), expected.end(), same),
+      "the events are not those expected: " + std::to_string(told.size()) + " of " + std::to_string(expected.size()));
+  check_sequences();
+}
+
+void world::drain() {
+  say("bring everything to an end");
+  failing_ = 0;
+  const auto steps = 100 + 4 * static_cast<int>(live_.size()) * settings_.within.max_length;
+  for (int step = 0; !live_.empty(); ++step) {
+    require(step < steps, "it does not come to an end");
+    for (const auto id : live()) {
+      if (!find(id)->running)
+        cancel(id);
+      else if (find(id)->wanted == output::sample)
+        grant(id, 1);
+    }
+    launch();
+    if (in_flight() == settings_.within.depth || chance_.chance(50)) absorb();
+  }
+  while (!in_flight_.empty()) absorb();
+  while (launch()) absorb();
+  check_empty();
+}
+
+}  // namespace cogen::scheduler::simulate

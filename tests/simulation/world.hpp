@@ -1,0 +1,99 @@
+#pragma once
+
+#include "simulation/coverage.hpp"
+#include "simulation/mirror.hpp"
+#include "simulation/settings.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cogen::scheduler::simulate {
+
+/// The real scheduler on a toy cache, beside what ought to happen. Every verb checks what it brings about, and throws
+/// std::logic_error where that is not what the contract says.
+class world {
+ public:
+  using log = std::function<void(const std::string&)>;
+
+  world(const settings& of, random& chance, coverage& seen, log log);
+
+  // Verbs. Those on a sequence may be called in any state, also for one that is gone.
+  void submit(const sequence_options& options, const run& first);
+  void submit(const sequence_options& options);
+  void start(sequence_id id, const run& next);
+  void grant(sequence_id id, int credits);
+  void abandon(sequence_id id);
+  void cancel(sequence_id id);
+  void fork(sequence_id id);
+  void truncate(sequence_id id, int length);
+
+  /// Plans and runs a step; rows fail by chance. False when there was nothing to do, or too much is in flight.
+  bool launch();
+
+  /// Absorbs the oldest plan in flight, if there is one.
+  void absorb();
+
+  /// Brings everything to an end: rows fail no more, credits are granted, idle sequences cancelled.
+  void drain();
+
+  std::vector<sequence_id> live() const;
+  const std::vector<sequence_id>& gone() const { return gone_; }
+  const mirror* find(sequence_id id) const;
+  int in_flight() const { return static_cast<int>(in_flight_.size()); }
+
+ private:
+  struct row_flown {
+    std::uint64_t run;
+    int end;
+  };
+  struct flown {
+    plan step;
+    std::vector<row_flown> rows;
+    std::vector<row_result> results;
+  };
+
+  void say(const std::string& what) const;
+  void visit(sequence_id id, verb what);
+  int capacity_of(const sequence_options& options, const run* first) const;
+  void taken_in(sequence_id id, mirror added);
+  void forget(sequence_id id);
+  void describe_plan(const plan& step) const;
+  void check_rows(flown& made);
+  row_flown check_row(const row& planned, const std::vector<token>& content, const row_result& result);
+  void check_service(const plan& made);
+  void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served);
+  void check_patience(const plan& made, int tokens, sequence_id id, mirror& whose);
+  void check_waiting(bool nothing_planned);
+  void check_nobody_overtook(const std::set<sequence_id>& waited);
+  void note_seats();
+  void check_memory();
+  void check_account_without_forks() const;
+  void check_sequences();
+  void check_empty();
+  void count_features(const plan& step);
+  std::set<sequence_id> waiting() const;
+  bool before(sequence_id a, sequence_id b) const;
+  sequence_id foremost(const std::set<sequence_id>& of) const;
+
+  const settings settings_;
+  random& chance_;
+  coverage& seen_;
+  const log log_;
+  scheduler machine_;
+  toy::runner runner_;
+  std::map<sequence_id, mirror> live_;
+  std::vector<sequence_id> gone_;
+  std::deque<flown> in_flight_;
+  std::uint64_t runs_ = 0;
+  std::uint64_t plans_ = 0;
+  int failing_;
+  sequence_id first_prefilling_{0};
+  int first_unserved_ = 0;
+  int head_fits_ = 0;  ///< plans in a row after which the first that waits would have fitted
+};
+
+}  // namespace cogen::scheduler::simulate

@@ -1,0 +1,221 @@
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace cogen::scheduler::simulate {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
+
+}  // namespace
+
+// Rows
+
+void world::check_rows(flown& made) {
+  std::set<sequence_id> sequences;
+  std::set<int> slots;
+  int tokens = 0;
+  for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
+    const auto& row = made.step.rows[i];
+    require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
+    require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one plan");
+    made.rows.push_back(check_row(row, runner_.contents()[i], made.results[i]));
+    tokens += row.count;
+  }
+  require(tokens <= settings_.within.step_tokens, "a plan has more tokens than it may");
+}
+
+world::row_flown world::check_row(const row& planned, const std::vector<token>& content, const row_result& result) {
+  const auto who = text(planned.sequence);
+  const auto found = live_.find(planned.sequence);
+  require(found != live_.end(), who + " has a row and is not there");
+  mirror& whose = found->second;
+  require(whose.may_run(), who + " has a row and nothing to run, or no credits");
+
+  const auto known = whose.with_ahead();
+  const int end = static_cast<int>(content.size());
+  require(content.size() <= known.size() && std::equal(content.begin(), content.end(), known.begin()),
+          who + ": the slot holds other tokens than the sequence");
+  const bool ahead = content.size() > whose.tokens.size();
+  require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
+  require(planned.count == (ahead ? 1 : static_cast<int>(planned.tokens.size())), who + ": a row miscounts its tokens");
+  require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
+  require(planned.wanted == whose.wanted_at(end), who + ": a row wants something else than the run");
+
+  if (planned.wanted == output::sample) whose.planned_sample(result.sampled);
+  if (whose.slot >= 0 && whose.slot != planned.slot) seen_.visit(feature::moved);
+  whose.slot = planned.slot;
+  whose.seated = true;
+  whose.reached = end;
+  ++whose.rows_in_flight;
+  return {whose.number, end};
+}
+
+// Service
+
+bool world::before(sequence_id a, sequence_id b) const {
+  const auto rank = [&](sequence_id id) { return settings_.priorities ? static_cast<std::uint64_t>(id) % 3 : 0; };
+  if (rank(a) != rank(b)) return rank(a) < rank(b);
+  return live_.at(a).number < live_.at(b).number;
+}
+
+sequence_id world::foremost(const std::set<sequence_id>& of) const {
+  return *std::min_element(of.begin(), of.end(), [&](sequence_id a, sequence_id b) { return before(a, b); });
+}
+
+std::set<sequence_id> world::waiting() const {
+  std::set<sequence_id> result;
+  for (const auto& [id, each] : live_)
+    if (machine_.phase_of(id) == phase::waiting) result.insert(id);
+  return result;
+}
+
+void world::check_nobody_overtook(const std::set<sequence_id>& waited) {
+  for (const auto still : waited) {
+    if (machine_.phase_of(still) != phase::waiting) continue;
+    for (const auto other : waited)
+      require(machine_.phase_of(other) == phase::waiting || before(other, still),
+              text(other) + " has overtaken " + text(still) + ", which waits");
+  }
+}
+
+void world::check_waiting(bool nothing_planned) {
+  const auto all = waiting();
+  require(static_cast<int>(all.size()) == machine_.waiting(), "those that wait are miscounted");
+  if (all.empty()) {
+    head_fits_ = 0;
+    return;
+  }
+  const auto bytes = settings_.within.usage(live_.at(foremost(all)).capacity);
+  const bool fits = machine_.free_slots() > 0 && bytes <= settings_.within.memory_bytes - machine_.memory_in_use();
+  head_fits_ = fits ? head_fits_ + 1 : 0;
+  require(head_fits_ < (nothing_planned ? 1 : 2), text(foremost(all)) + " waits although it fits");
+}
+
+void world::check_service(const plan& made) {
+  const int tokens =
+      std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) { return sum + each.count; });
+  std::set<sequence_id> served, prefilling;
+  for (const auto& each : made.rows) served.insert(each.sequence);
+  for (auto& [id, each] : live_) {
+    const auto where = machine_.phase_of(id);
+    const bool could = where == phase::prefilling || where == phase::decoding;
+    each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
+    if (where == phase::waiting && each.slot >= 0) {
+      seen_.visit(feature::lost_its_slot);
+      each.slot = -1;
+    }
+    if (where == phase::prefilling) prefilling.insert(id);
+    check_patience(made, tokens, id, each);
+  }
+  check_prefill(prefilling, served);
+}
+
+/// Whoever comes first of those that are prefilled has a row soon.
+void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served) {
+  const auto first = prefilling.empty() ? sequence_id{0} : foremost(prefilling);
+  const bool same = first == first_prefilling_ && !served.contains(first);
+  first_prefilling_ = first;
+  first_unserved_ = same && first != sequence_id{0} ? first_unserved_ + 1 : 0;
+  require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
+}
+
+void world::check_patience(const plan& made, int tokens, sequence_id id, mirror& whose) {
+  if (whose.unserved == 0) return;
+  const auto& within = settings_.within;
+  require(!made.empty(), text(id) + " could run, and nothing is planned");
+  require(tokens == within.step_tokens || whose.unserved <= 1, text(id) + " could run, and there is room in the plan");
+  if (machine_.phase_of(id) != phase::decoding) return;
+  const int rows = std::max(1, within.step_tokens - std::max(1, within.step_tokens / 8));
+  const int turns = (within.slots + rows - 1) / rows * (within.step_tokens == 1 ? 2 : 1);
+  require(whose.unserved <= turns + 2, text(id) + " decodes and does not get its turn");
+}
+
+// Memory and slots
+
+void world::check_memory() {
+  require(machine_.memory_in_use() <= settings_.within.memory_bytes, "more memory is set aside than there is");
+  require(runner_.cache().bytes() <= machine_.memory_in_use(), "the cache takes more memory than is set aside");
+  if (!settings_.forks && in_flight_.empty()) check_account_without_forks();
+}
+
+void world::note_seats() {
+  for (auto& [id, each] : live_) {
+    const auto where = machine_.phase_of(id);
+    each.seated |= where == phase::prefilling || where == phase::decoding;
+  }
+}
+
+/// Only right where no plan before this one is in flight: a slot is held until its plans are absorbed.
+void world::check_account_without_forks() const {
+  int held = 0;
+  std::int64_t bytes = 0;
+  for (const auto& [id, each] : live_) {
+    if (!each.seated) continue;
+    ++held;
+    bytes += settings_.within.usage(each.capacity);
+  }
+  require(machine_.free_slots() == settings_.within.slots - held, "slots are lost, or given twice");
+  require(machine_.memory_in_use() == bytes, "the memory account is wrong");
+}
+
+void world::check_sequences() {
+  machine_.verify();
+  note_seats();
+  require(machine_.live() == static_cast<int>(live_.size()), "sequences are lost, or kept");
+  for (const auto& [id, each] : live_) {
+    require(std::ranges::equal(machine_.tokens(id), each.tokens), text(id) + " holds other tokens than it should");
+    require(machine_.idle(id) != each.running, text(id) + " is idle, or is not, against the contract");
+    if (each.running && !each.may_run()) require(machine_.phase_of(id) == phase::paused, text(id) + " does not pause");
+  }
+}
+
+void world::check_empty() {
+  require(machine_.live() == 0 && machine_.waiting() == 0, "somebody is left");
+  require(machine_.free_slots() == settings_.within.slots, "not all slots are free in the end");
+  require(machine_.memory_in_use() == 0, "memory is set aside for nobody");
+  require(runner_.cache().bytes() == 0, "the cache still holds something");
+}
+
+// What happened
+
+void world::count_features(const plan& step) {
+  const auto visit_all = [&](feature what, std::size_t times) {
+    for (; times > 0; --times) seen_.visit(what);
+  };
+  visit_all(feature::cleared, step.clears.size());
+  visit_all(feature::truncated, step.truncations.size());
+  visit_all(feature::adopted, step.adoptions.size());
+  visit_all(feature::copied, step.copies.size());
+  if (step.rows.empty()) seen_.visit(feature::plan_without_rows);
+  for (const auto& each : step.rows)
+    if (each.chained) seen_.visit(feature::chained);
+  for (const auto& each : step.truncations)
+    if (each.length < runner_.cache().shared(each.slot)) seen_.visit(feature::base_shrunk);
+}
+
+void world::describe_plan(const plan& step) const {
+  if (!log_) return;
+  std::string line = step.empty() ? "nothing to do" : "plan " + std::to_string(step.number) + ":";
+  for (const int slot : step.clears) line += " clear " + std::to_string(slot) + ";";
+  for (const auto& each : step.truncations)
+    line += " cut " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
+  for (const auto& each : step.adoptions)
+    line += " " + std::to_string(each.slot) + " reads " + std::to_string(each.length) + " of " +
+            std::to_string(each.of) + ";";
+  for (const auto& each : step.copies)
+    line += " copy " + std::to_string(each.begin) + ".." + std::to_string(each.end) + " from " +
+            std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
+  for (const auto& each : step.rows)
+    line += " [" + text(each.sequence) + " slot " + std::to_string(each.slot) + " x" + std::to_string(each.count) +
+            (each.chained ? " chained" : "") + (each.wanted == output::sample ? " sample" : "") + "]";
+  say(line);
+}
+
+}  // namespace cogen::scheduler::simulate
