@@ -1,11 +1,12 @@
 // A slot that reads its first tokens in another one.
-#include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
-#include <stdexcept>
-
 #include "kinds.hpp"
 #include "says.hpp"
 #include "twin.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
 
 namespace cogen::cache::test {
 namespace {

@@ -1,14 +1,15 @@
 // What a cache refuses, and what it says then.
+#include "kinds.hpp"
+#include "says.hpp"
+#include "twin.hpp"
+
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
 #include <limits>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
-
-#include "kinds.hpp"
-#include "says.hpp"
-#include "twin.hpp"
 
 namespace cogen::cache::test {
 namespace {

@@ -1,17 +1,17 @@
 // What every cache kind has to keep, run for each line of kinds.cpp.
+#include "kinds.hpp"
+#include "twin.hpp"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
-
-#include <algorithm>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
-
-#include "kinds.hpp"
-#include "twin.hpp"
 
 namespace cogen::cache::test {
 namespace {

@@ -1,10 +1,10 @@
 #include "kinds.hpp"
 
+#include "concat_layer.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
-
-#include "concat_layer.hpp"
 
 namespace cogen::cache::test {
 namespace {

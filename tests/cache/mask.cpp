@@ -1,10 +1,12 @@
-#include <boost/test/unit_test.hpp>
+#include "says.hpp"
+
 #include <cogen/cache/mask.hpp>
+
+#include <boost/test/unit_test.hpp>
+
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "says.hpp"
 
 namespace cogen::cache::test {
 namespace {

@@ -1,18 +1,18 @@
 // What the operating system says about the memory of a cache.
+#include "kinds.hpp"
+#include "twin.hpp"
+
 #include <ATen/ops/ones.h>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
-#include <cstdint>
 #include <system_error>
+#include <unistd.h>
 #include <vector>
-
-#include "kinds.hpp"
-#include "twin.hpp"
 
 namespace cogen::cache::test {
 namespace {

@@ -1,14 +1,14 @@
 // Layers that a user brings: alone and beside the built-in kinds.
-#include <ATen/ops/ones.h>
-
-#include <boost/test/unit_test.hpp>
-#include <memory>
-#include <new>
-#include <vector>
-
 #include "concat_layer.hpp"
 #include "kinds.hpp"
 #include "twin.hpp"
+
+#include <ATen/ops/ones.h>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <new>
+#include <vector>
 
 namespace cogen::cache::test {
 namespace {

@@ -1,8 +1,10 @@
-#include <boost/test/unit_test.hpp>
-#include <cogen/cache/slot_table.hpp>
-#include <stdexcept>
-
 #include "says.hpp"
+
+#include <cogen/cache/slot_table.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
 
 namespace cogen::cache::test {
 

@@ -1,9 +1,11 @@
-#include <boost/test/unit_test.hpp>
+#include "says.hpp"
+
 #include <cogen/cache/step.hpp>
+
+#include <boost/test/unit_test.hpp>
+
 #include <limits>
 #include <stdexcept>
-
-#include "says.hpp"
 
 namespace cogen::cache::test {
 

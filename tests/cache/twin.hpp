@@ -30,7 +30,7 @@ class twin {
   cache& tested() { return cache_; }
   int length(int slot) const;
 
-  /// Random keys and values through reserve, append, advance.
+  /// Random keys and values, all between -4 and 4, through reserve, append, advance.
   void append(const std::vector<step_row>& rows);
 
   void truncate(int slot, int length);
