@@ -1,0 +1,177 @@
+#include "kernels/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/kernel_choice.hpp"
+
+namespace cogen::kernels {
+namespace {
+
+constexpr std::int64_t spans_worth_a_task = 2;
+
+// Memory that one thread keeps from call to call.
+class scratch {
+ public:
+  float* floats(std::int64_t count) {
+    if (count > size_) {
+      size_ = 0;
+      memory_.reset(static_cast<float*>(::operator new[](static_cast<std::size_t>(count) * sizeof(float), alignment)));
+      size_ = count;
+    }
+    return memory_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct release {
+    void operator()(float* memory) const { ::operator delete[](memory, alignment); }
+  };
+  std::unique_ptr<float, release> memory_;
+  std::int64_t size_ = 0;
+};
+
+// A job whose partial results begin some floats into memory that is taken when all jobs are known.
+struct split_job {
+  attention_job job;
+  std::int64_t partials_at;
+};
+
+struct plan {
+  std::vector<attention_job> whole;  // each writes its own outputs
+  std::vector<split_job> pieces;     // each writes the partial results of some spans
+  std::vector<split_job> mergers;    // each reads those of all its pieces and writes outputs
+  std::int64_t partials = 0;         // floats
+};
+
+thread_local scratch working_memory;
+thread_local scratch partial_memory;
+thread_local plan reused_plan;
+
+std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+void check(const token_rows& row, const attention_operands& operands) {
+  const int kv_heads = row.cache.kv_heads;
+  if (kv_heads <= 0 || operands.heads <= 0 || operands.heads % kv_heads != 0)
+    throw std::invalid_argument(
+        fmt::format("{} query heads cannot share {} key heads evenly", operands.heads, kv_heads));
+  if (row.cache.head_dim <= 0 || row.cache.head_dim > max_head_dim)
+    throw std::invalid_argument(
+        fmt::format("attention heads of {} dimensions; 1 to {} are possible", row.cache.head_dim, max_head_dim));
+}
+
+// Cuts the step into jobs: each some queries of the heads that share a key head and, where there is one query and many
+// keys, some spans.
+class planner {
+ public:
+  planner(const attention_operands& operands, bool may_split, plan& to)
+      : operands_(operands), may_split_(may_split), to_(to) {
+    to_.whole.clear();
+    to_.pieces.clear();
+    to_.mergers.clear();
+    to_.partials = 0;
+  }
+
+  void add(const token_rows& row) {
+    check(row, operands_);
+    const int group = operands_.heads / row.cache.kv_heads;
+    const int together = std::min(group, max_attention_rows);
+    const std::int64_t queries = max_attention_rows / together;
+    for (std::int64_t first = 0; first < row.count; first += queries)
+      for (int kv_head = 0; kv_head < row.cache.kv_heads; ++kv_head)
+        for (int head = 0; head < group; head += together) {
+          attention_job job = job_of(row, first, kv_head * group + head);
+          job.kv_head = kv_head;
+          job.heads = std::min(together, group - head);
+          job.queries = std::min(queries, row.count - first);
+          place(job);
+        }
+  }
+
+ private:
+  attention_job job_of(const token_rows& row, std::int64_t query, int head) const {
+    attention_job job{};
+    const std::int64_t column = static_cast<std::int64_t>(head) * row.cache.head_dim;
+    job.cache = &row.cache;
+    job.first_position = row.offset + query;
+    job.window = operands_.mask.window;
+    job.chunk = operands_.mask.chunk;
+    job.scale = operands_.scale;
+    job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
+    job.q_stride = operands_.q_stride;
+    job.out = operands_.out + (row.first + query) * operands_.out_stride + column;
+    job.out_stride = operands_.out_stride;
+    return job;
+  }
+
+  std::int64_t first_seen(std::int64_t position) const {
+    const auto [window, chunk] = operands_.mask;
+    const std::int64_t by_window = window ? std::max<std::int64_t>(0, position + 1 - window) : 0;
+    const std::int64_t by_chunk = chunk ? position / chunk * chunk : 0;
+    return std::max(by_window, by_chunk);
+  }
+
+  void place(attention_job& job) {
+    job.first_span = first_seen(job.first_position) / attention_span;
+    job.last_span = divided_up(job.first_position + job.queries, attention_span);
+    if (may_split_ && job.queries == 1 && job.last_span - job.first_span > spans_worth_a_task)
+      split(job);
+    else
+      to_.whole.push_back(job);
+  }
+
+  void split(const attention_job& job) {
+    to_.mergers.push_back({job, to_.partials});
+    const std::int64_t record = partial_floats(job.heads, job.cache->head_dim);
+    for (std::int64_t span = job.first_span; span < job.last_span; span += spans_worth_a_task) {
+      split_job& piece = to_.pieces.emplace_back(job, to_.partials);
+      piece.job.first_span = span;
+      piece.job.last_span = std::min(span + spans_worth_a_task, job.last_span);
+      to_.partials += (piece.job.last_span - span) * record;
+    }
+  }
+
+  const attention_operands& operands_;
+  bool may_split_;
+  plan& to_;
+};
+
+// Calls run(job) with this thread's scratch.
+template <class Run>
+void with_scratch(attention_job job, Run run) {
+  job.scratch = working_memory.floats(attention_scratch_floats(job.cache->head_dim));
+  run(job);
+}
+
+}  // namespace
+
+void attention(const execution& run, std::span<const token_rows> rows, const attention_operands& operands) {
+  const kernel_table& kernels = kernels_of(run.set);
+  plan& jobs = reused_plan;
+  planner planned(operands, run.workers->threads() > 1, jobs);
+  for (const token_rows& row : rows) planned.add(row);
+  float* partials = partial_memory.floats(jobs.partials);
+  const auto whole = static_cast<std::int64_t>(jobs.whole.size());
+  const auto pieces = static_cast<std::int64_t>(jobs.pieces.size());
+  const auto with_partials = [&](const split_job& split) {
+    attention_job job = split.job;
+    job.partials = partials + split.partials_at;
+    return job;
+  };
+  run.workers->parallel(pieces + whole, [&](std::int64_t task, int) {
+    if (task < pieces)
+      with_scratch(with_partials(jobs.pieces[static_cast<std::size_t>(task)]), kernels.attention_partials);
+    else
+      with_scratch(jobs.whole[static_cast<std::size_t>(task - pieces)], kernels.attention);
+  });
+  run.workers->parallel(static_cast<std::int64_t>(jobs.mergers.size()), [&](std::int64_t task, int) {
+    with_scratch(with_partials(jobs.mergers[static_cast<std::size_t>(task)]), kernels.merge_attention_partials);
+  });
+}
+
+}  // namespace cogen::kernels

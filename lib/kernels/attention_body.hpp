@@ -1,0 +1,359 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/elementwise_body.hpp"
+#include "kernels/kernel_table.hpp"
+#include "kernels/simd.hpp"
+
+// Attention of some queries that share a key head, block by block of 64 tokens. A row is one query of one head.
+namespace cogen::kernels {
+namespace {
+
+constexpr float minus_infinity = -__builtin_inff();
+
+// c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
+struct product {
+  const float* a;
+  std::int64_t a_stride;
+  const float* b;
+  std::int64_t b_stride;
+  float* c;
+  std::int64_t c_stride;
+  std::int64_t depth;
+};
+
+template <int M, int C>
+void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
+  simd::f sum[M][C];
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
+  }
+  const float* a = p.a + row * p.a_stride;
+  const float* b = p.b + column;
+  for (std::int64_t k = 0; k < p.depth; ++k, b += p.b_stride) {
+    simd::f right[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) right[c] = simd::load(b + c * simd::width);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      const simd::f left = simd::set(a[m * p.a_stride + k]);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) sum[m][c] = simd::fma(left, right[c], sum[m][c]);
+    }
+  }
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) simd::store(p.c + (row + m) * p.c_stride + column + c * simd::width, sum[m][c]);
+  }
+}
+
+template <int M, int C>
+COGEN_INLINE void multiply_block_rows(const product& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
+  if (rows == M) return multiply_block<M, C>(p, row, column);
+  if constexpr (M > 1) multiply_block_rows<M - 1, C>(p, row, rows, column);
+}
+
+template <int C, int Rows>
+void multiply_columns(const product& p, std::int64_t rows, std::int64_t column) {
+  const std::int64_t blocks = (rows + Rows - 1) / Rows;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int64_t row = rows * block / blocks;
+    multiply_block_rows<Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
+  }
+}
+
+// `columns` is rounded up to whole vectors.
+void multiply(const product& p, std::int64_t rows, std::int64_t columns) {
+  std::int64_t column = 0;
+  if (rows <= simd::wide_rows)
+    for (; column + 4 * simd::width <= columns; column += 4 * simd::width)
+      multiply_columns<4, simd::wide_rows>(p, rows, column);
+  for (; column + simd::width < columns; column += 2 * simd::width)
+    multiply_columns<2, simd::narrow_rows>(p, rows, column);
+  for (; column < columns; column += simd::width) multiply_columns<1, simd::narrow_rows>(p, rows, column);
+}
+
+// Weighted values of some tokens for each row, relative to the largest score among them, and the sum of the weights.
+struct partial_rows {
+  float* values;   // [rows, dims]
+  float* maximum;  // [rows]
+  float* sum;      // [rows]
+};
+
+partial_rows partial_at(float* memory, std::int64_t rows, std::int64_t dims) {
+  float* maximum = memory + rows * dims;
+  return {memory, maximum, maximum + rounded_up(rows, largest_lanes)};
+}
+
+struct attention_scratch_layout {
+  std::int64_t rows;
+  std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
+  float* query;       // [rows, dims], scaled
+  float* keys;        // [head_dim, 64]: transposed
+  float* tokens;      // [64, dims]: keys or values as float32
+  float* scores;      // [rows, 64]
+  float* old_weight;  // [rows]
+  float* new_weight;  // [rows]
+  partial_rows block;
+  partial_rows span;
+  partial_rows total;
+
+  attention_scratch_layout(float* memory, std::int64_t row_count, std::int64_t head_dim)
+      : rows(row_count), dims(rounded_up(head_dim, largest_lanes)) {
+    const auto take = [&](std::int64_t floats) {
+      float* taken = memory;
+      memory += rounded_up(floats, largest_lanes);
+      return taken;
+    };
+    query = take(rows * dims);
+    keys = take(dims * attention_block);
+    tokens = take(dims * attention_block);
+    scores = take(rows * attention_block);
+    old_weight = take(rows);
+    new_weight = take(rows);
+    block = partial_at(take(partial_floats(rows, dims)), rows, dims);
+    span = partial_at(take(partial_floats(rows, dims)), rows, dims);
+    total = partial_at(take(partial_floats(rows, dims)), rows, dims);
+  }
+};
+
+// Positions [first, last) of a block that the queries see.
+struct visible_tokens {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t position) {
+  std::int64_t first = 0;
+  if (job.window && position + 1 > job.window) first = position + 1 - job.window;
+  if (job.chunk && position / job.chunk * job.chunk > first) first = position / job.chunk * job.chunk;
+  return first;
+}
+
+const std::byte* block_data(const cache::kv_view& view, std::int64_t position, int head) {
+  int at = 0;
+  while (at + 1 < view.ranges && position >= view.range[at + 1].begin) ++at;
+  return view.range[at].data + position / attention_block * view.block_stride + head * view.head_stride;
+}
+
+struct from_f32 {
+  static constexpr int size = 4;
+  static simd::f load(const std::byte* from) { return simd::load(reinterpret_cast<const float*>(from)); }
+};
+struct from_f16 {
+  static constexpr int size = 2;
+  static simd::f load(const std::byte* from) { return simd::load_f16(from); }
+};
+struct from_bf16 {
+  static constexpr int size = 2;
+  static simd::f load(const std::byte* from) { return simd::load_bf16(from); }
+};
+
+// to [count, dims] as float32, zero from head_dim on.
+template <class Format>
+void widen(const std::byte* from, std::int64_t count, int head_dim, float* to, std::int64_t dims) {
+  for (std::int64_t token = 0; token < count; ++token, from += head_dim * Format::size, to += dims) {
+    int at = 0;
+    for (; at + simd::width <= head_dim; at += simd::width)
+      simd::store(to + at, Format::load(from + at * Format::size));
+    for (; at < dims; at += simd::width) {
+      alignas(64) std::byte rest[simd::width * Format::size] = {};
+      if (at < head_dim)
+        __builtin_memcpy(rest, from + at * Format::size, static_cast<std::size_t>(head_dim - at) * Format::size);
+      simd::store(to + at, Format::load(rest));
+    }
+  }
+}
+
+void widen(cache::scalar type, const std::byte* from, std::int64_t count, int head_dim, float* to, std::int64_t dims) {
+  switch (type) {
+    case cache::scalar::f32:
+      return widen<from_f32>(from, count, head_dim, to, dims);
+    case cache::scalar::f16:
+      return widen<from_f16>(from, count, head_dim, to, dims);
+    case cache::scalar::bf16:
+      return widen<from_bf16>(from, count, head_dim, to, dims);
+  }
+}
+
+// Rows of float32 tokens, where they lie if they can be read there in whole vectors.
+struct token_matrix {
+  const float* data;
+  std::int64_t stride;
+};
+
+token_matrix float_tokens(const cache::kv_view& view, const std::byte* data, std::int64_t count,
+                          const attention_scratch_layout& at) {
+  if (view.type == cache::scalar::f32 && view.head_dim == at.dims)
+    return {reinterpret_cast<const float*>(data), view.head_dim};
+  widen(view.type, data, count, view.head_dim, at.tokens, at.dims);
+  return {at.tokens, at.dims};
+}
+
+// at.keys [head_dim, 64] of the block's first `count` tokens.
+void transpose_keys(const cache::kv_view& view, const std::byte* data, std::int64_t count,
+                    const attention_scratch_layout& at) {
+  token_matrix keys = float_tokens(view, data, count, at);
+  const std::int64_t whole = count / simd::width * simd::width;
+  for (std::int64_t token = 0; token < whole; token += simd::width)
+    for (std::int64_t dim = 0; dim < at.dims; dim += simd::width)
+      simd::transpose(keys.data + token * keys.stride + dim, keys.stride, at.keys + dim * attention_block + token,
+                      attention_block);
+  for (std::int64_t token = whole; token < count; ++token)
+    for (int dim = 0; dim < view.head_dim; ++dim)
+      at.keys[dim * attention_block + token] = keys.data[token * keys.stride + dim];
+}
+
+void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
+  const int head_dim = job.cache->head_dim;
+  const simd::f scale = simd::set(job.scale);
+  float* to = at.query;
+  for (std::int64_t query = 0; query < job.queries; ++query)
+    for (int head = 0; head < job.heads; ++head, to += at.dims) {
+      const float* q = job.q + query * job.q_stride + head * head_dim;
+      over_row(
+          head_dim, [&](row_span part)
+                        __attribute__((always_inline)) { store(to, simd::mul(load(q, part), scale), part); });
+    }
+}
+
+// One row's scores of a block, of which it sees lanes [first, last), become weights e^(score - maximum).
+void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t columns, float& maximum, float& sum) {
+  const simd::f hidden = simd::set(minus_infinity);
+  simd::f largest = hidden;
+  for (std::int64_t column = 0; column < columns; column += simd::width) {
+    const simd::f score = simd::within(simd::load(scores + column), static_cast<int>(first - column),
+                                       static_cast<int>(last - column), hidden);
+    simd::store(scores + column, score);
+    largest = simd::max(largest, score);
+  }
+  maximum = first < last ? simd::largest(largest) : minus_infinity;
+  const simd::f reference = simd::set(first < last ? maximum : 0.0F);
+  simd::f total = simd::zero();
+  for (std::int64_t column = 0; column < columns; column += simd::width) {
+    const simd::f weight = exponential(simd::sub(simd::load(scores + column), reference));
+    simd::store(scores + column, weight);
+    total = simd::add(total, weight);
+  }
+  sum = simd::sum(total);
+}
+
+void clear(const attention_scratch_layout& at, const partial_rows& part) {
+  for (std::int64_t i = 0; i < at.rows * at.dims; i += simd::width) simd::store(part.values + i, simd::zero());
+  for (std::int64_t row = 0; row < at.rows; row += simd::width) {
+    simd::store(part.maximum + row, simd::set(minus_infinity));
+    simd::store(part.sum + row, simd::zero());
+  }
+}
+
+// values = values * keep + added * take
+void merge_values(float* values, const float* added, float keep, float take, std::int64_t dims) {
+  const simd::f old_part = simd::set(keep), new_part = simd::set(take);
+  for (std::int64_t dim = 0; dim < dims; dim += simd::width)
+    simd::store(values + dim,
+                simd::fma(simd::load(added + dim), new_part, simd::mul(simd::load(values + dim), old_part)));
+}
+
+// Makes both relative to the larger maximum and adds them. Rows that see none of the added tokens do not change.
+void merge(const attention_scratch_layout& at, const partial_rows& into, const partial_rows& added) {
+  for (std::int64_t row = 0; row < at.rows; row += simd::width) {
+    const simd::f a = simd::load(into.maximum + row), b = simd::load(added.maximum + row);
+    const simd::f larger = simd::max(a, b);
+    const simd::f reference = simd::where_less(larger, simd::set(-3e38F), simd::zero(), larger);
+    const simd::f keep = exponential(simd::sub(a, reference)), take = exponential(simd::sub(b, reference));
+    const simd::f kept = simd::mul(simd::load(into.sum + row), keep);
+    simd::store(into.maximum + row, larger);
+    simd::store(into.sum + row, simd::fma(simd::load(added.sum + row), take, kept));
+    simd::store(at.old_weight + row, keep);
+    simd::store(at.new_weight + row, take);
+  }
+  for (std::int64_t row = 0; row < at.rows; ++row)
+    if (added.maximum[row] != minus_infinity)
+      merge_values(into.values + row * at.dims, added.values + row * at.dims, at.old_weight[row], at.new_weight[row],
+                   at.dims);
+}
+
+void attend_block(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                  visible_tokens seen) {
+  const cache::kv_view& view = *job.cache;
+  const std::int64_t count = seen.last - start;
+  const std::byte* data = block_data(view, start, job.kv_head);
+  transpose_keys(view, data, count, at);
+  multiply({at.query, at.dims, at.keys, attention_block, at.scores, attention_block, view.head_dim}, at.rows, count);
+  for (std::int64_t row = 0; row < at.rows; ++row) {
+    const std::int64_t position = job.first_position + row / job.heads;
+    const std::int64_t first = first_visible(job, position) - start;
+    const std::int64_t last = position + 1 - start;
+    weigh(at.scores + row * attention_block, first > 0 ? first : 0, last < count ? last : count,
+          rounded_up(count, simd::width), at.block.maximum[row], at.block.sum[row]);
+  }
+  const token_matrix values = float_tokens(view, data + view.value_offset, count, at);
+  const std::int64_t skipped = seen.first - start;
+  multiply({at.scores + skipped, attention_block, values.data + skipped * values.stride, values.stride, at.block.values,
+            at.dims, count - skipped},
+           at.rows, at.dims);
+}
+
+void attend_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span,
+                 const partial_rows& into) {
+  const std::int64_t first = first_visible(job, job.first_position);
+  const std::int64_t last = job.first_position + job.queries;
+  clear(at, into);
+  for (std::int64_t start = span * attention_span; start < (span + 1) * attention_span; start += attention_block) {
+    const std::int64_t end = start + attention_block;
+    const visible_tokens seen{first > start ? first : start, last < end ? last : end};
+    if (seen.first >= seen.last) continue;
+    attend_block(job, at, start, seen);
+    merge(at, into, at.block);
+  }
+}
+
+void write_quotients(const attention_scratch_layout& at, const attention_job& job) {
+  const int head_dim = job.cache->head_dim;
+  for (std::int64_t row = 0; row < at.rows; ++row) {
+    const simd::f scale = simd::set(1.0F / at.total.sum[row]);
+    const float* values = at.total.values + row * at.dims;
+    float* out = job.out + row / job.heads * job.out_stride + row % job.heads * head_dim;
+    over_row(
+        head_dim, [&](row_span part)
+                      __attribute__((always_inline)) { store(out, simd::mul(load(values, part), scale), part); });
+  }
+}
+
+partial_rows partial_of_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span) {
+  return partial_at(job.partials + (span - job.first_span) * partial_floats(at.rows, at.dims), at.rows, at.dims);
+}
+
+void attention_tile(const attention_job& job) {
+  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  scale_queries(job, at);
+  clear(at, at.total);
+  for (std::int64_t span = job.first_span; span < job.last_span; ++span) {
+    attend_span(job, at, span, at.span);
+    merge(at, at.total, at.span);
+  }
+  write_quotients(at, job);
+}
+
+void attention_partials(const attention_job& job) {
+  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  scale_queries(job, at);
+  for (std::int64_t span = job.first_span; span < job.last_span; ++span)
+    attend_span(job, at, span, partial_of_span(job, at, span));
+}
+
+void merge_attention_partials(const attention_job& job) {
+  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  clear(at, at.total);
+  for (std::int64_t span = job.first_span; span < job.last_span; ++span)
+    merge(at, at.total, partial_of_span(job, at, span));
+  write_quotients(at, job);
+}
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,21 @@
+#include "kernels/embed.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "kernels/row_tasks.hpp"
+
+namespace cogen::kernels {
+
+void embed(const execution& run, const packed_matrix& table, std::span<const token> tokens, float* out,
+           std::int64_t out_stride) {
+  for (const token each : tokens)
+    if (each < 0 || each >= table.outputs())
+      throw std::invalid_argument(
+          fmt::format("token {} is outside the vocabulary of {} tokens", each, table.outputs()));
+  for_each_row(*run.workers, static_cast<std::int64_t>(tokens.size()), table.inputs(),
+               [&](std::int64_t row) { table.row(tokens[static_cast<std::size_t>(row)], out + row * out_stride); });
+}
+
+}  // namespace cogen::kernels

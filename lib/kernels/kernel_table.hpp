@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cogen/cache/view.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/weight_storage.hpp"
+
+// What the files of one instruction set offer to the others: plain functions over plain values. Those files use nothing
+// of the standard library, so that no inline function compiled for a newer processor can replace a portable one.
+namespace cogen::kernels {
+
+/// y = x W^T (+ bias) (+ y) for `rows` rows and the outputs of lanes [first_lane, last_lane) of one tile.
+struct linear_job {
+  const std::byte* tile;
+  weight_storage storage;
+  int first_lane;  // a multiple of 32
+  int last_lane;   // at most 64, and at most the outputs that the tile has
+  std::int64_t inputs;
+  const float* x;  // [rows, inputs]
+  std::int64_t x_stride;
+  float* y;  // [rows, outputs from the tile's lane 0 on]
+  std::int64_t y_stride;
+  std::int64_t rows;  // at most max_linear_rows
+  const float* bias;  // [outputs from the tile's lane 0 on], or null
+  bool add_to_y;
+};
+
+constexpr int max_linear_rows = 128;
+
+struct rms_norm_job {
+  float* x;  // [width]
+  const float* add;
+  const float* weight;
+  float weight_offset;
+  float epsilon;
+  float* out;
+  std::int64_t width;
+};
+
+/// One token: q is rotated in place, k rotated into key, v copied into value (both in the cache's number format).
+struct rope_append_job {
+  const float* rotation;  // cos [pairs], sin [pairs], or null
+  int pairs;
+  float* q;  // [heads, head_dim]
+  const float* k;
+  const float* v;
+  int heads;
+  int kv_heads;
+  int head_dim;
+  cache::scalar type;
+  std::byte* key;  // [kv_heads, head_dim], heads head_stride bytes apart
+  std::byte* value;
+  std::int64_t head_stride;
+};
+
+/// Some queries of heads that share one key head, against spans of 256 tokens.
+struct attention_job {
+  const cache::kv_view* cache;
+  int kv_head;
+  int heads;
+  std::int64_t queries;         // queries * heads is at most max_attention_rows
+  std::int64_t first_position;  // of the first query
+  std::int64_t window;          // 0: none
+  std::int64_t chunk;           // 0: none
+  float scale;
+  const float* q;  // [queries, heads, head_dim]
+  std::int64_t q_stride;
+  std::int64_t first_span;
+  std::int64_t last_span;
+  float* out;  // [queries, heads, head_dim]; may be q
+  std::int64_t out_stride;
+  float* partials;  // for each span partial_floats(queries * heads, head_dim)
+  float* scratch;   // attention_scratch_floats(head_dim), aligned to 64 bytes
+};
+
+constexpr int attention_block = 64;
+constexpr int attention_span = 256;
+constexpr int max_attention_rows = 48;
+constexpr int max_head_dim = 512;
+constexpr int largest_lanes = 16;  // of any instruction set
+
+static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+/// Floats of one span's partial result: values, maximum and sum of each row.
+static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t head_dim) {
+  return rows * rounded_up(head_dim, largest_lanes) + 2 * rounded_up(rows, largest_lanes);
+}
+
+/// Floats of scratch that an attention job needs: queries, keys, tokens, scores, weights and three partial results.
+static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
+  return (max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
+         max_attention_rows * (attention_block + 2) + 3 * partial_floats(max_attention_rows, head_dim);
+}
+
+struct kernel_table {
+  void (*linear)(const linear_job& job);
+  void (*rms_norm)(const rms_norm_job& job);
+  void (*silu_mul)(const float* gate, const float* up, float* out, std::int64_t width);
+  void (*rope_append)(const rope_append_job& job);
+  /// All spans, to out.
+  void (*attention)(const attention_job& job);
+  /// The spans' own results, to partials, and all of them, to out.
+  void (*attention_partials)(const attention_job& job);
+  void (*merge_attention_partials)(const attention_job& job);
+};
+
+extern const kernel_table portable_kernels;
+extern const kernel_table avx2_kernels;
+extern const kernel_table avx512_kernels;
+
+}  // namespace cogen::kernels

@@ -1,0 +1,19 @@
+#include "kernels/attention_body.hpp"
+#include "kernels/elementwise_body.hpp"
+#include "kernels/kernel_table.hpp"
+#include "kernels/linear_body.hpp"
+#include "kernels/rope_body.hpp"
+
+namespace cogen::kernels {
+
+const kernel_table avx2_kernels = {
+    .linear = linear_tile,
+    .rms_norm = rms_norm_row,
+    .silu_mul = silu_mul_row,
+    .rope_append = rope_append_token,
+    .attention = attention_tile,
+    .attention_partials = attention_partials,
+    .merge_attention_partials = merge_attention_partials,
+};
+
+}  // namespace cogen::kernels

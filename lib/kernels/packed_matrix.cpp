@@ -1,0 +1,135 @@
+#include "kernels/packed_matrix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/tile_layout.hpp"
+
+namespace cogen::kernels {
+namespace {
+
+struct format_traits {
+  std::string_view name;
+  std::int64_t block_inputs;
+  std::int64_t block_bytes;
+};
+
+format_traits traits_of(weight_format format) {
+  switch (format) {
+    case weight_format::f32:
+      return {"f32", 1, 4};
+    case weight_format::f16:
+      return {"f16", 1, 2};
+    case weight_format::bf16:
+      return {"bf16", 1, 2};
+    case weight_format::q4_0:
+      return {"q4_0", 32, 18};
+    case weight_format::q4_1:
+      return {"q4_1", 32, 20};
+    case weight_format::q5_0:
+      return {"q5_0", 32, 22};
+    case weight_format::q5_1:
+      return {"q5_1", 32, 24};
+    case weight_format::q8_0:
+      return {"q8_0", 32, 34};
+  }
+  throw std::invalid_argument(fmt::format("unknown weight format {}", static_cast<int>(format)));
+}
+
+void check(const weight_source& source, std::int64_t inputs) {
+  if (source.rows <= 0) throw std::invalid_argument(fmt::format("a matrix of {} rows cannot be packed", source.rows));
+  if (inputs <= 0) throw std::invalid_argument(fmt::format("a matrix of {} columns cannot be packed", inputs));
+  row_bytes(source.format, inputs);
+}
+
+// Which rows of which source a tile holds.
+struct tile_rows {
+  const weight_source* source;
+  std::int64_t first;
+  std::int64_t last;
+};
+
+struct tile_plan {
+  std::vector<tile_rows> rows;
+  std::vector<std::size_t> offsets;
+  std::size_t bytes = 0;
+  std::int64_t outputs = 0;
+};
+
+tile_plan plan_tiles(std::span<const weight_source> sources, std::int64_t inputs) {
+  tile_plan plan;
+  for (const weight_source& source : sources) {
+    check(source, inputs);
+    const std::size_t bytes = tile_bytes(storage_of(source.format), inputs);
+    for (std::int64_t row = 0; row < source.rows; row += tile_lanes) {
+      plan.rows.push_back({&source, row, std::min(row + tile_lanes, source.rows)});
+      plan.offsets.push_back(plan.bytes);
+      plan.bytes += bytes;
+    }
+    plan.outputs += source.rows;
+  }
+  return plan;
+}
+
+void pack_rows(const tile_rows& rows, std::int64_t inputs, std::byte* tile) {
+  const std::int64_t bytes = row_bytes(rows.source->format, inputs);
+  // Room for one tile's rows, aligned to 64 bytes.
+  std::vector<std::byte> memory(static_cast<std::size_t>(bytes * tile_lanes + 64));
+  void* scratch = memory.data();
+  std::size_t space = memory.size();
+  std::align(64, static_cast<std::size_t>(bytes * tile_lanes), scratch, space);
+  const std::byte* row = rows.source->read(rows.first, rows.last, static_cast<std::byte*>(scratch));
+  for (std::int64_t lane = 0; lane < rows.last - rows.first; ++lane, row += bytes)
+    pack_row(rows.source->format, row, inputs, static_cast<int>(lane), tile);
+}
+
+}  // namespace
+
+std::string_view name_of(weight_format format) { return traits_of(format).name; }
+
+std::int64_t row_bytes(weight_format format, std::int64_t inputs) {
+  const format_traits traits = traits_of(format);
+  if (inputs % traits.block_inputs != 0)
+    throw std::invalid_argument(fmt::format("rows of {} weights are no multiple of the {} that a block of {} holds",
+                                            inputs, traits.block_inputs, traits.name));
+  return inputs / traits.block_inputs * traits.block_bytes;
+}
+
+packed_matrix::packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
+                             weight_arena* arena) {
+  const tile_plan plan = plan_tiles(sources, inputs);
+  if (plan.rows.empty()) throw std::invalid_argument("a matrix of no sources cannot be packed");
+  weight_arena own(plan.bytes);
+  data_ = (arena ? *arena : own).take(plan.bytes);
+  workers.parallel(static_cast<std::int64_t>(plan.rows.size()), [&](std::int64_t tile, int) {
+    const auto at = static_cast<std::size_t>(tile);
+    pack_rows(plan.rows[at], inputs, data_.get() + plan.offsets[at]);
+  });
+  std::int64_t first = 0;
+  for (std::size_t at = 0; at < plan.rows.size(); ++at) {
+    const tile_rows& rows = plan.rows[at];
+    const auto columns = static_cast<std::int32_t>(rows.last - rows.first);
+    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage_of(rows.source->format)});
+    first += columns;
+  }
+  outputs_ = plan.outputs;
+  inputs_ = inputs;
+  bytes_ = plan.bytes;
+}
+
+void packed_matrix::row(std::int64_t output, float* out) const {
+  const auto after = std::ranges::upper_bound(tiles_, output, {}, &tile::first);
+  const tile& holder = *std::prev(after);
+  unpack_row(holder.storage, holder.data, inputs_, static_cast<int>(output - holder.first), out);
+}
+
+packed_matrix pack(const float* weights, std::int64_t outputs, std::int64_t inputs, worker_pool& workers) {
+  const weight_source source{weight_format::f32, outputs, [&](std::int64_t first, std::int64_t, std::byte*) {
+                               return reinterpret_cast<const std::byte*>(weights + first * inputs);
+                             }};
+  return packed_matrix({&source, 1}, inputs, workers);
+}
+
+}  // namespace cogen::kernels

@@ -1,0 +1,81 @@
+#include "kernels/rope.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/kernel_choice.hpp"
+#include "kernels/row_tasks.hpp"
+#include "kernels/token_places.hpp"
+
+namespace cogen::kernels {
+namespace {
+
+struct turn {
+  double cosine;
+  double sine;
+};
+
+turn turn_by(double angle) { return {std::cos(angle), std::sin(angle)}; }
+
+turn after(const turn& a, const turn& b) {
+  return {a.cosine * b.cosine - a.sine * b.sine, a.sine * b.cosine + a.cosine * b.sine};
+}
+
+void check(std::size_t pairs, std::int64_t positions) {
+  if (pairs == 0 || pairs > max_head_dim / 2)
+    throw std::invalid_argument(
+        fmt::format("a rotation of {} pairs of dimensions; 1 to {} are possible", pairs, max_head_dim / 2));
+  if (positions <= 0) throw std::invalid_argument(fmt::format("a rotation for {} positions", positions));
+}
+
+}  // namespace
+
+rope_table::rope_table(std::span<const double> inverse_frequencies, double attention_scaling, std::int64_t positions)
+    : pairs_(static_cast<int>(inverse_frequencies.size())), positions_(positions) {
+  check(inverse_frequencies.size(), positions);
+  values_.resize(static_cast<std::size_t>(positions * 2 * pairs_));
+  constexpr std::int64_t stride = 64;
+  std::vector<turn> small(stride);
+  for (int pair = 0; pair < pairs_; ++pair) {
+    // Position = coarse + fine: two short tables of exact turns, one multiplication of complex numbers each.
+    const double frequency = inverse_frequencies[static_cast<std::size_t>(pair)];
+    for (std::int64_t fine = 0; fine < stride; ++fine)
+      small[static_cast<std::size_t>(fine)] = turn_by(static_cast<double>(fine) * frequency);
+    for (std::int64_t coarse = 0; coarse < positions; coarse += stride) {
+      const turn large = turn_by(static_cast<double>(coarse) * frequency);
+      for (std::int64_t fine = 0; fine < std::min(stride, positions - coarse); ++fine) {
+        const turn both = after(large, small[static_cast<std::size_t>(fine)]);
+        float* at = values_.data() + (coarse + fine) * 2 * pairs_ + pair;
+        at[0] = static_cast<float>(both.cosine * attention_scaling);
+        at[pairs_] = static_cast<float>(both.sine * attention_scaling);
+      }
+    }
+  }
+}
+
+void rope_append(const execution& run, const rope_table* table, std::span<const token_rows> rows,
+                 const qkv_operands& operands) {
+  const kernel_table& kernels = kernels_of(run.set);
+  for_each_token(*run.workers, rows, [&](const token_rows& row, std::int64_t at) {
+    const std::int64_t token = row.first + at;
+    const std::int64_t position = row.offset + at;
+    const token_place place = place_of(row.cache, position);
+    kernels.rope_append({.rotation = table ? table->at(position) : nullptr,
+                         .pairs = table ? table->pairs() : 0,
+                         .q = operands.q + token * operands.q_stride,
+                         .k = operands.k + token * operands.k_stride,
+                         .v = operands.v + token * operands.v_stride,
+                         .heads = operands.heads,
+                         .kv_heads = row.cache.kv_heads,
+                         .head_dim = row.cache.head_dim,
+                         .type = row.cache.type,
+                         .key = place.key,
+                         .value = place.value,
+                         .head_stride = row.cache.head_stride});
+  });
+}
+
+}  // namespace cogen::kernels

@@ -1,0 +1,17 @@
+#pragma once
+
+#if defined(__clang__)
+#define COGEN_UNROLL _Pragma("unroll")
+#else
+#define COGEN_UNROLL _Pragma("GCC unroll 32")
+#endif
+#define COGEN_INLINE __attribute__((always_inline)) inline
+
+// The vectors of the instruction set for which the including file is compiled, as `simd`, private to that file.
+#if defined(COGEN_SIMD_AVX512)
+#include "kernels/simd_avx512.hpp"
+#elif defined(COGEN_SIMD_AVX2)
+#include "kernels/simd_avx2.hpp"
+#else
+#include "kernels/simd_portable.hpp"
+#endif

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cogen::kernels {
+namespace {
+
+/// 8 float32 lanes; AVX2, FMA, F16C.
+struct simd {
+  using f = __m256;
+  using i = __m256i;
+  static constexpr int width = 8;
+  // Register tiles of `linear`: rows x vectors, wide for few rows, narrow for many.
+  static constexpr int wide_rows = 2;
+  static constexpr int narrow_rows = 6;
+
+  static f zero() { return _mm256_setzero_ps(); }
+  static f set(float value) { return _mm256_set1_ps(value); }
+  static f load(const float* from) { return _mm256_loadu_ps(from); }
+  static f load_first(const float* from, int n) { return _mm256_maskload_ps(from, first(n)); }
+  static void store(float* to, f v) { _mm256_storeu_ps(to, v); }
+  static void store_first(float* to, f v, int n) { _mm256_maskstore_ps(to, first(n), v); }
+  static i load_bits(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+
+  static f add(f a, f b) { return _mm256_add_ps(a, b); }
+  static f sub(f a, f b) { return _mm256_sub_ps(a, b); }
+  static f mul(f a, f b) { return _mm256_mul_ps(a, b); }
+  static f div(f a, f b) { return _mm256_div_ps(a, b); }
+  static f fma(f a, f b, f c) { return _mm256_fmadd_ps(a, b, c); }
+  static f min(f a, f b) { return _mm256_min_ps(a, b); }  // b if either is NaN
+  static f max(f a, f b) { return _mm256_max_ps(a, b); }  // b if either is NaN
+
+  static i bits(f v) { return _mm256_castps_si256(v); }
+  static f from_bits(i v) { return _mm256_castsi256_ps(v); }
+  static i add_bits(i a, i b) { return _mm256_add_epi32(a, b); }
+  template <int N>
+  static i shift_left(i v) {
+    return _mm256_slli_epi32(v, N);
+  }
+  // a where x < y (false for NaN), else b.
+  static f where_less(f x, f y, f a, f b) { return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
+  // v in lanes [from, to), else other.
+  static f within(f v, int from, int to, f other) {
+    const i inside = _mm256_andnot_si256(first(from), first(to));
+    return _mm256_blendv_ps(other, v, from_bits(inside));
+  }
+
+  static float sum(f v) {
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+  }
+  static float largest(f v) {
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 pair = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
+  }
+
+  static f load_f16(const void* from) { return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from))); }
+  static void store_f16(void* to, f v) {
+    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  static f load_bf16(const void* from) {
+    return from_bits(shift_left<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)))));
+  }
+  static void store_bf16(void* to, f v) {
+    const i raw = bits(v);
+    const i odd = _mm256_and_si256(_mm256_srli_epi32(raw, 16), _mm256_set1_epi32(1));
+    const i rounded = _mm256_add_epi32(raw, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const i quiet = _mm256_or_si256(raw, _mm256_set1_epi32(0x400000));
+    const i nan = bits(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const i top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    const i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(top, top), 0x08);
+    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+  }
+
+  static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
+  static f high_bf16(i pairs) {
+    return from_bits(_mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0xffff0000))));
+  }
+
+  // Input 0..7 of eight 4-bit values a lane, as a number 0..15.
+  template <int Input>
+  static f nibble(i v) {
+    constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
+    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(15)));
+  }
+  // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
+  static f byte_scale(f scale) { return scale; }
+  static f byte_offset(f scale) { return mul(scale, set(-128.0F)); }
+  // Input 0..3 of four biased bytes a lane, as a number 0..255.
+  template <int Input>
+  static f byte(i v) {
+    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, 8 * Input), _mm256_set1_epi32(255)));
+  }
+
+  // to[c][r] = from[r][c] for 8 x 8.
+  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+    COGEN_UNROLL
+    for (int q = 0; q < 2; ++q) {
+      f row[4];
+      COGEN_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        const float* base = from + r * from_stride + 4 * q;
+        row[r] =
+            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base)), _mm_loadu_ps(base + 4 * from_stride), 1);
+      }
+      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(row[0], row[1]));
+      const __m256d b = _mm256_castps_pd(_mm256_unpackhi_ps(row[0], row[1]));
+      const __m256d c = _mm256_castps_pd(_mm256_unpacklo_ps(row[2], row[3]));
+      const __m256d d = _mm256_castps_pd(_mm256_unpackhi_ps(row[2], row[3]));
+      float* target = to + 4 * q * to_stride;
+      store(target, _mm256_castpd_ps(_mm256_unpacklo_pd(a, c)));
+      store(target + to_stride, _mm256_castpd_ps(_mm256_unpackhi_pd(a, c)));
+      store(target + 2 * to_stride, _mm256_castpd_ps(_mm256_unpacklo_pd(b, d)));
+      store(target + 3 * to_stride, _mm256_castpd_ps(_mm256_unpackhi_pd(b, d)));
+    }
+  }
+
+ private:
+  static i first(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+};
+
+}  // namespace
+}  // namespace cogen::kernels

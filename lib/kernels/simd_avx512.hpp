@@ -1,0 +1,136 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cogen::kernels {
+namespace {
+
+/// 16 float32 lanes; AVX-512 F, BW, DQ, VL.
+struct simd {
+  using f = __m512;
+  using i = __m512i;
+  static constexpr int width = 16;
+  // Register tiles of `linear`: rows x vectors, wide for few rows, narrow for many.
+  static constexpr int wide_rows = 6;
+  static constexpr int narrow_rows = 12;
+
+  static f zero() { return _mm512_setzero_ps(); }
+  static f set(float value) { return _mm512_set1_ps(value); }
+  static f load(const float* from) { return _mm512_loadu_ps(from); }
+  static f load_first(const float* from, int n) { return _mm512_maskz_loadu_ps(first(n), from); }
+  static void store(float* to, f v) { _mm512_storeu_ps(to, v); }
+  static void store_first(float* to, f v, int n) { _mm512_mask_storeu_ps(to, first(n), v); }
+  static i load_bits(const void* from) { return _mm512_loadu_si512(from); }
+
+  static f add(f a, f b) { return _mm512_add_ps(a, b); }
+  static f sub(f a, f b) { return _mm512_sub_ps(a, b); }
+  static f mul(f a, f b) { return _mm512_mul_ps(a, b); }
+  static f div(f a, f b) { return _mm512_div_ps(a, b); }
+  static f fma(f a, f b, f c) { return _mm512_fmadd_ps(a, b, c); }
+  static f min(f a, f b) { return _mm512_min_ps(a, b); }  // b if either is NaN
+  static f max(f a, f b) { return _mm512_max_ps(a, b); }  // b if either is NaN
+
+  static i bits(f v) { return _mm512_castps_si512(v); }
+  static f from_bits(i v) { return _mm512_castsi512_ps(v); }
+  static i add_bits(i a, i b) { return _mm512_add_epi32(a, b); }
+  template <int N>
+  static i shift_left(i v) {
+    return _mm512_slli_epi32(v, N);
+  }
+  // a where x < y (false for NaN), else b.
+  static f where_less(f x, f y, f a, f b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a); }
+  // v in lanes [from, to), else other.
+  static f within(f v, int from, int to, f other) {
+    return _mm512_mask_blend_ps(static_cast<__mmask16>(first(to) & ~first(from)), other, v);
+  }
+
+  static float sum(f v) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+  }
+  static float largest(f v) {
+    const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 pair = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
+  }
+
+  static f load_f16(const void* from) { return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(from))); }
+  static void store_f16(void* to, f v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  static f load_bf16(const void* from) {
+    return from_bits(shift_left<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from)))));
+  }
+  static void store_bf16(void* to, f v) {
+    const i raw = bits(v);
+    const i odd = _mm512_and_si512(_mm512_srli_epi32(raw, 16), _mm512_set1_epi32(1));
+    const i rounded = _mm512_add_epi32(raw, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const i quiet = _mm512_or_si512(raw, _mm512_set1_epi32(0x400000));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const i top = _mm512_srli_epi32(_mm512_mask_blend_epi32(nan, rounded, quiet), 16);
+    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(top));
+  }
+
+  static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
+  static f high_bf16(i pairs) {
+    return from_bits(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
+  }
+
+  // Input 0..7 of eight 4-bit values a lane, as a number 0..15.
+  template <int Input>
+  static f nibble(i v) {
+    constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
+    const f values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(v, shift), values);
+  }
+  // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
+  static f byte_scale(f scale) { return mul(scale, set(256.0F)); }
+  static f byte_offset(f scale) { return mul(scale, set(-384.0F)); }
+  // Input 0..3 of four biased bytes a lane, as 1 + value / 256.
+  template <int Input>
+  static f byte(i v) {
+    constexpr int shift = 15 - 8 * Input;
+    const i moved =
+        shift >= 0 ? _mm512_slli_epi32(v, shift >= 0 ? shift : 0) : _mm512_srli_epi32(v, shift < 0 ? -shift : 0);
+    return from_bits(
+        _mm512_ternarylogic_epi32(moved, _mm512_set1_epi32(0x7f8000), _mm512_set1_epi32(0x3f800000), 0xea));
+  }
+
+  // to[c][r] = from[r][c] for 16 x 16.
+  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+    f row[16];
+    COGEN_UNROLL
+    for (int r = 0; r < 16; ++r) {
+      // Lanes of 4: row r % 4 of each quarter of columns, from rows r/4 ... so that two unpack stages finish the job.
+      const float* base = from + (r % 4) * from_stride + 4 * (r / 4);
+      f v = _mm512_castps128_ps512(_mm_loadu_ps(base));
+      v = _mm512_insertf32x4(v, _mm_loadu_ps(base + 4 * from_stride), 1);
+      v = _mm512_insertf32x4(v, _mm_loadu_ps(base + 8 * from_stride), 2);
+      row[r] = _mm512_insertf32x4(v, _mm_loadu_ps(base + 12 * from_stride), 3);
+    }
+    COGEN_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(row[4 * q], row[4 * q + 1]));
+      const __m512d b = _mm512_castps_pd(_mm512_unpackhi_ps(row[4 * q], row[4 * q + 1]));
+      const __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(row[4 * q + 2], row[4 * q + 3]));
+      const __m512d d = _mm512_castps_pd(_mm512_unpackhi_ps(row[4 * q + 2], row[4 * q + 3]));
+      float* target = to + 4 * q * to_stride;
+      store(target, _mm512_castpd_ps(_mm512_unpacklo_pd(a, c)));
+      store(target + to_stride, _mm512_castpd_ps(_mm512_unpackhi_pd(a, c)));
+      store(target + 2 * to_stride, _mm512_castpd_ps(_mm512_unpacklo_pd(b, d)));
+      store(target + 3 * to_stride, _mm512_castpd_ps(_mm512_unpackhi_pd(b, d)));
+    }
+  }
+
+ private:
+  static __mmask16 first(int n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
+};
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_matrix.hpp"
+#include "kernels/weight_storage.hpp"
+
+namespace cogen::kernels {
+
+/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min.
+weight_storage storage_of(weight_format format);
+
+/// Bytes of one tile of 64 outputs.
+std::size_t tile_bytes(weight_storage storage, std::int64_t inputs);
+
+/// Writes one source row into one lane of a tile that was zero.
+void pack_row(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile);
+
+/// Reads one lane of a tile back, as the float32 values its source format defines.
+void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out);
+
+}  // namespace cogen::kernels

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cogen::kernels {
+
+/// How packed weights are kept: plain numbers, or 4 or 8 bits with a scale (`_min`: and an offset) per group of 32
+/// inputs.
+///
+/// A tile holds 64 outputs, side by side ("lanes"); its bytes, by ascending input:
+///   f32      per input: 64 floats                             f16   per input: 64 halves
+///   bf16     per pair of inputs: 64 lanes of 32 bits, the first input in the low half (an odd last one is paired with
+///   0) q4       per group: 64 f16 scales [, 64 f16 minima], then four times (8 inputs each) 64 lanes of 32 bits whose
+///            byte b holds input b in its low and input 4 + b in its high half; weight = (value - 8) * scale,
+///            q4_min: value * scale + min
+///   q8       per group: 64 f16 scales [, 64 f16 minima], then eight times (4 inputs each) 64 lanes of 32 bits, byte b
+///   of
+///            input b, biased by 128; weight = (value - 128) * scale [+ min]
+enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min };
+
+constexpr int tile_lanes = 64;
+constexpr int quantised_group = 32;
+
+}  // namespace cogen::kernels

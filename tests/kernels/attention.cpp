@@ -1,0 +1,242 @@
+#include "kernels/attention.hpp"
+
+#include "kv_storage.hpp"
+#include "oracle.hpp"
+#include "variants.hpp"
+
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+namespace cogen::kernels {
+namespace {
+
+struct shape {
+  int heads;
+  int kv_heads;
+  int head_dim;
+};
+
+// One sequence with all its keys and values, and queries for all its positions.
+struct sequence {
+  shape form;
+  std::int64_t length;
+  kv_storage storage;
+  std::vector<float> q;
+
+  sequence(const shape& f, cache::scalar type, std::int64_t tokens, std::int64_t base, std::uint32_t seed)
+      : form(f),
+        length(tokens),
+        storage(type, f.kv_heads, f.head_dim, tokens, base),
+        q(random_floats(static_cast<std::size_t>(tokens * f.heads * f.head_dim), seed)) {
+    const std::vector<float> numbers =
+        random_floats(static_cast<std::size_t>(2 * tokens * f.kv_heads * f.head_dim), seed + 1);
+    std::size_t next = 0;
+    for (const bool value : {false, true})
+      for (std::int64_t position = 0; position < tokens; ++position)
+        for (int head = 0; head < f.kv_heads; ++head)
+          for (int dim = 0; dim < f.head_dim; ++dim) storage.set(value, position, head, dim, numbers[next++]);
+  }
+
+  std::int64_t width() const { return form.heads * form.head_dim; }
+
+  // [kv_heads, length, head_dim], as stored.
+  at::Tensor stored(bool value) const {
+    std::vector<float> numbers;
+    for (int head = 0; head < form.kv_heads; ++head)
+      for (std::int64_t position = 0; position < length; ++position)
+        for (int dim = 0; dim < form.head_dim; ++dim) numbers.push_back(storage.at(value, position, head, dim));
+    return tensor(numbers, {form.kv_heads, length, form.head_dim});
+  }
+
+  // [length, heads, head_dim]: softmax(scale q k^T + mask) v, in double.
+  at::Tensor expected(const mask_range& mask, float scale) const {
+    const int group = form.heads / form.kv_heads;
+    const at::Tensor queries = tensor(q, {length, form.heads, form.head_dim}).transpose(0, 1);
+    const at::Tensor keys = stored(false).repeat_interleave(group, 0);
+    const at::Tensor values = stored(true).repeat_interleave(group, 0);
+    at::Tensor hidden = at::zeros({length, length}, at::kDouble);
+    for (std::int64_t query = 0; query < length; ++query)
+      for (std::int64_t key = 0; key < length; ++key) {
+        const bool seen = key <= query && (!mask.window || key > query - mask.window) &&
+                          (!mask.chunk || key / mask.chunk == query / mask.chunk);
+        if (!seen) hidden[query][key] = -INFINITY;
+      }
+    const at::Tensor scores = at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale) + hidden;
+    return at::matmul(at::softmax(scores, -1), values).transpose(0, 1).contiguous();
+  }
+
+  // Queries [first, last) in one call.
+  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, const mask_range& mask,
+                            float scale) const {
+    std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
+    const token_rows row{storage.view(), 0, last - first, first};
+    attention(run, {&row, 1},
+              {.q = q.data() + first * width(),
+               .q_stride = width(),
+               .out = out.data(),
+               .out_stride = width(),
+               .heads = form.heads,
+               .scale = scale,
+               .mask = mask});
+    return out;
+  }
+};
+
+bool same_bits(const float* a, const float* b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
+}
+
+constexpr mask_range no_mask{};
+
+BOOST_AUTO_TEST_SUITE(attention_test)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_shape_and_number_format) {
+  worker_pool workers(2);
+  constexpr shape shapes[] = {{9, 3, 64}, {6, 2, 24}, {4, 4, 20}, {8, 1, 128}, {3, 1, 7}, {50, 1, 16}};
+  for (const shape& form : shapes)
+    for (const cache::scalar type : all_scalars) {
+      const sequence each(form, type, 150, 0, 1);
+      const at::Tensor expected = each.expected(no_mask, 0.3F);
+      for_each_set(workers, [&](const execution& run) {
+        BOOST_TEST_CONTEXT("heads " << form.heads << ", dimensions " << form.head_dim) {
+          BOOST_TEST(error_of(each.attend(run, 0, 150, no_mask, 0.3F), expected) < 2e-6);
+        }
+      });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_over_several_spans) {
+  worker_pool workers(3);
+  const sequence each({6, 2, 32}, cache::scalar::f32, 1100, 512, 3);
+  const at::Tensor expected = each.expected(no_mask, 0.2F);
+  for_each_set(workers, [&](const execution& run) {
+    BOOST_TEST(error_of(each.attend(run, 0, 1100, no_mask, 0.2F), expected) < 2e-6);
+    const at::Tensor last = expected.slice(0, 1099, 1100);
+    BOOST_TEST(error_of(each.attend(run, 1099, 1100, no_mask, 0.2F), last) < 2e-6);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(windows_and_chunks_hide_what_they_should) {
+  worker_pool workers(2);
+  const sequence each({4, 2, 32}, cache::scalar::f32, 700, 0, 5);
+  for (const mask_range& mask : {mask_range{1, 0}, mask_range{50, 0}, mask_range{64, 0}, mask_range{300, 0},
+                                 mask_range{0, 100}, mask_range{0, 64}, mask_range{70, 100}}) {
+    const at::Tensor expected = each.expected(mask, 0.2F);
+    for_each_set(workers, [&](const execution& run) {
+      BOOST_TEST_CONTEXT("window " << mask.window << ", chunk " << mask.chunk) {
+        const std::vector<float> whole = each.attend(run, 0, 700, mask, 0.2F);
+        BOOST_TEST(error_of(whole, expected) < 2e-6);
+        for (const std::int64_t position : {0, 63, 64, 299, 300, 699}) {
+          const std::vector<float> alone = each.attend(run, position, position + 1, mask, 0.2F);
+          BOOST_TEST(same_bits(alone.data(), whole.data() + position * each.width(), each.width()));
+        }
+      }
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_query_has_the_same_bits_for_any_chunking_and_number_of_threads) {
+  worker_pool one(1), three(3);
+  for (const cache::scalar type : all_scalars)
+    for_each_set(one, [&](const execution& run) {
+      const sequence each({6, 2, 40}, type, 1000, 0, 7);
+      const std::vector<float> whole = each.attend(run, 0, 1000, no_mask, 0.2F);
+      for (worker_pool* workers : {&one, &three}) {
+        execution other = run;
+        other.workers = workers;
+        for (const std::int64_t chunk : {1, 13, 64, 333})
+          for (std::int64_t first = 0; first < 1000; first += chunk == 1 ? 77 : chunk) {
+            const std::int64_t last = std::min<std::int64_t>(first + chunk, 1000);
+            const std::vector<float> part = each.attend(other, first, last, no_mask, 0.2F);
+            BOOST_REQUIRE(same_bits(part.data(), whole.data() + first * each.width(), (last - first) * each.width()));
+          }
+      }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_base_changes_no_bit) {
+  worker_pool workers(2);
+  for (const std::int64_t base : {64, 320, 576}) {
+    const sequence plain({6, 2, 64}, cache::scalar::f16, 600, 0, 9),
+        forked({6, 2, 64}, cache::scalar::f16, 600, base, 9);
+    for_each_set(workers, [&](const execution& run) {
+      BOOST_TEST(plain.attend(run, 590, 600, no_mask, 0.1F) == forked.attend(run, 590, 600, no_mask, 0.1F));
+      BOOST_TEST(plain.attend(run, 599, 600, no_mask, 0.1F) == forked.attend(run, 599, 600, no_mask, 0.1F));
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
+  worker_pool one(1), four(4);
+  const shape form{6, 3, 24};
+  std::vector<std::unique_ptr<sequence>> all;
+  std::vector<token_rows> rows;
+  std::vector<float> q;
+  std::int64_t tokens = 0;
+  for (const auto& [length, count] : {std::pair(5, 1), std::pair(1500, 1), std::pair(130, 130), std::pair(64, 3),
+                                      std::pair(700, 20), std::pair(900, 1)}) {
+    all.push_back(std::make_unique<sequence>(form, cache::scalar::bf16, length, 0, static_cast<std::uint32_t>(length)));
+    rows.push_back({all.back()->storage.view(), tokens, count, length - count});
+    const std::size_t first = static_cast<std::size_t>((length - count) * all.back()->width());
+    q.insert(q.end(), all.back()->q.begin() + static_cast<std::ptrdiff_t>(first), all.back()->q.end());
+    tokens += count;
+  }
+  const std::int64_t width = form.heads * form.head_dim;
+  for_each_set(one, [&](const execution& run) {
+    for (worker_pool* workers : {&one, &four}) {
+      execution other = run;
+      other.workers = workers;
+      std::vector<float> out = q;  // in place
+      attention(
+          other, rows,
+          {.q = out.data(), .q_stride = width, .out = out.data(), .out_stride = width, .heads = 6, .scale = 0.2F});
+      for (std::size_t at = 0; at < rows.size(); ++at) {
+        const std::vector<float> alone = all[at]->attend(run, rows[at].offset, all[at]->length, no_mask, 0.2F);
+        BOOST_TEST(same_bits(out.data() + rows[at].first * width, alone.data(), rows[at].count * width));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
+  worker_pool workers(1);
+  const sequence each({2, 1, 16}, cache::scalar::f32, 300, 0, 11);
+  const at::Tensor expected = each.expected(no_mask, 40.0F);
+  for_each_set(workers, [&](const execution& run) {
+    BOOST_TEST(error_of(each.attend(run, 0, 300, no_mask, 40.0F), expected) < 1e-4);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_that_is_not_finite_shows_it) {
+  worker_pool workers(1);
+  sequence each({2, 1, 16}, cache::scalar::f32, 100, 0, 11);
+  each.storage.set(false, 10, 0, 3, std::nanf(""));
+  for_each_set(workers, [&](const execution& run) {
+    const std::vector<float> out = each.attend(run, 0, 100, no_mask, 0.2F);
+    BOOST_TEST(!std::isnan(out[0]));
+    BOOST_TEST(std::isnan(out[static_cast<std::size_t>(99 * each.width())]));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
+  worker_pool workers(1);
+  const sequence each({4, 2, 16}, cache::scalar::f32, 10, 0, 1);
+  const execution run{&workers, instruction_set::portable, numerics::exact};
+  const token_rows row{each.storage.view(), 0, 1, 0};
+  std::vector<float> out(200);
+  BOOST_CHECK_THROW(attention(run, {&row, 1}, {.q = each.q.data(), .out = out.data(), .heads = 3}),
+                    std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels

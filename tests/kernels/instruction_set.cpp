@@ -1,0 +1,62 @@
+#include "kernels/instruction_set.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::kernels {
+namespace {
+
+constexpr const char* variable = "COGEN_INSTRUCTION_SET";
+
+// Sets the variable for one scope, and puts back what it was.
+class forced_set {
+ public:
+  explicit forced_set(const char* value) {
+    if (const char* before = std::getenv(variable)) before_ = before;
+    setenv(variable, value, 1);
+  }
+  ~forced_set() {
+    if (before_.empty())
+      unsetenv(variable);
+    else
+      setenv(variable, before_.c_str(), 1);
+  }
+
+ private:
+  std::string before_;
+};
+
+bool names_the_value(const std::invalid_argument& error, const char* value) {
+  return std::string(error.what()).find(value) != std::string::npos;
+}
+
+BOOST_AUTO_TEST_SUITE(instruction_set_test)
+
+BOOST_AUTO_TEST_CASE(every_available_set_can_be_forced) {
+  for (const instruction_set set : available_instruction_sets()) {
+    const forced_set forced(std::string(name_of(set)).c_str());
+    BOOST_CHECK(preferred_instruction_set() == set);
+    BOOST_CHECK(instruction_set_named(name_of(set)) == set);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_fastest_one_is_preferred_and_portable_is_always_there) {
+  const forced_set forced("");
+  BOOST_CHECK(preferred_instruction_set() == available_instruction_sets().back());
+  BOOST_CHECK(available_instruction_sets().front() == instruction_set::portable);
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_name_is_refused_with_its_source) {
+  const forced_set forced("avx1024");
+  BOOST_CHECK_EXCEPTION(preferred_instruction_set(), std::invalid_argument, [](const auto& error) {
+    return names_the_value(error, "avx1024") && names_the_value(error, variable) && names_the_value(error, "portable");
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "kernels/convert.hpp"
+
+#include <cogen/cache/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cogen::kernels {
+
+/// One sequence's keys and values in blocks [block][k|v][kv_head][64][head_dim], as the cache lays them out. With a
+/// base, positions below it lie in a storage of their own; the tail's is filled with NaN there, and every byte that no
+/// token was written to is NaN.
+class kv_storage {
+ public:
+  kv_storage(cache::scalar type, int kv_heads, int head_dim, std::int64_t length, std::int64_t base = 0)
+      : size_(cache::bytes_of(type)),
+        base_memory_(static_cast<std::size_t>(blocks(base) * block_bytes(kv_heads, head_dim)), std::byte{0xff}),
+        tail_memory_(static_cast<std::size_t>(blocks(length) * block_bytes(kv_heads, head_dim)), std::byte{0xff}) {
+    view_.type = type;
+    view_.kv_heads = kv_heads;
+    view_.head_dim = head_dim;
+    view_.head_stride = std::int64_t{cache::block_tokens} * head_dim * size_;
+    view_.value_offset = view_.head_stride * kv_heads;
+    view_.block_stride = 2 * view_.value_offset;
+    if (base > 0) view_.range[view_.ranges++] = {base_memory_.data(), 0, base};
+    if (length > base) view_.range[view_.ranges++] = {tail_memory_.data(), base, length};
+  }
+
+  const cache::kv_view& view() const { return view_; }
+
+  /// The key (value) as float32, read back by the view's own definition.
+  float at(bool value, std::int64_t position, int head, int dim) const {
+    const std::byte* from = place(value, position, head) + static_cast<std::ptrdiff_t>(dim) * size_;
+    if (view_.type == cache::scalar::f32) return *reinterpret_cast<const float*>(from);
+    const auto bits = *reinterpret_cast<const std::uint16_t*>(from);
+    return view_.type == cache::scalar::f16 ? f16_to_float(bits) : bf16_to_float(bits);
+  }
+
+  void set(bool value, std::int64_t position, int head, int dim, float number) {
+    std::byte* to = place(value, position, head) + static_cast<std::ptrdiff_t>(dim) * size_;
+    if (view_.type == cache::scalar::f32) {
+      *reinterpret_cast<float*>(to) = number;
+    } else {
+      *reinterpret_cast<std::uint16_t*>(to) =
+          view_.type == cache::scalar::f16 ? float_to_f16(number) : float_to_bf16(number);
+    }
+  }
+
+ private:
+  static std::int64_t blocks(std::int64_t length) { return (length + 63) / 64; }
+  std::int64_t block_bytes(int kv_heads, int head_dim) const {
+    return std::int64_t{2} * kv_heads * cache::block_tokens * head_dim * size_;
+  }
+
+  std::byte* place(bool value, std::int64_t position, int head) const {
+    const bool second = view_.ranges > 1 && position >= view_.range[1].begin;
+    return view_.range[second ? 1 : 0].data + position / 64 * view_.block_stride + head * view_.head_stride +
+           position % 64 * view_.head_dim * size_ + (value ? view_.value_offset : 0);
+  }
+
+  int size_;
+  std::vector<std::byte> base_memory_;
+  std::vector<std::byte> tail_memory_;
+  cache::kv_view view_;
+};
+
+inline constexpr cache::scalar all_scalars[] = {cache::scalar::f32, cache::scalar::f16, cache::scalar::bf16};
+
+}  // namespace cogen::kernels

@@ -1,0 +1,163 @@
+#include "kernels/linear.hpp"
+
+#include "oracle.hpp"
+#include "quantised_rows.hpp"
+#include "variants.hpp"
+
+#include <ATen/ops/linear.h>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace cogen::kernels {
+namespace {
+
+struct problem {
+  source_rows weights;
+  packed_matrix packed;
+  std::vector<float> x;
+  std::int64_t rows;
+
+  problem(weight_format format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
+      : weights(random_rows(format, n, k, 17)), x(random_floats(static_cast<std::size_t>(m * k), 23)), rows(m) {
+    const weight_source source = weights.source();
+    packed = packed_matrix({&source, 1}, k, workers);
+  }
+
+  std::vector<float> multiply(const execution& run) const { return multiply(run, 0, rows); }
+
+  std::vector<float> multiply(const execution& run, std::int64_t first, std::int64_t last) const {
+    std::vector<float> y(static_cast<std::size_t>((last - first) * packed.outputs()));
+    linear(run, packed,
+           {.x = x.data() + first * packed.inputs(),
+            .x_stride = packed.inputs(),
+            .y = y.data(),
+            .y_stride = packed.outputs(),
+            .rows = last - first});
+    return y;
+  }
+
+  // The largest error of any output, relative to the sum of its products' magnitudes.
+  double error(const std::vector<float>& y) const {
+    const std::int64_t n = packed.outputs(), k = packed.inputs();
+    const at::Tensor input = tensor(x, {rows, k}), matrix = tensor(weights.values, {n, k});
+    const at::Tensor difference = tensor(y, {rows, n}) - at::linear(input, matrix);
+    return (difference.abs() / at::linear(input.abs(), matrix.abs())).max().item<double>();
+  }
+};
+
+bool same_bits(const float* a, const float* b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
+}
+
+BOOST_AUTO_TEST_SUITE(linear_test)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_format_and_number_of_rows) {
+  worker_pool workers(2);
+  for (const weight_format format : all_formats)
+    for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 40, 130})
+      for_each_set(workers, [&](const execution& run) {
+        BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
+          const problem each(format, rows, 136, is_quantised(format) ? 160 : 157, workers);
+          BOOST_TEST(each.error(each.multiply(run)) < 2e-6);
+        }
+      });
+}
+
+BOOST_AUTO_TEST_CASE(awkward_shapes_agree_with_the_oracle) {
+  worker_pool workers(2);
+  for_each_set(workers, [&](const execution& run) {
+    for (const std::int64_t outputs : {1, 24, 31, 32, 33, 64, 65, 72, 97})
+      for (const std::int64_t inputs : {1, 2, 3, 24, 72, 127, 128, 129, 300})
+        for (const std::int64_t rows : {1, 5, 20}) {
+          const problem each(weight_format::bf16, rows, outputs, inputs, workers);
+          BOOST_REQUIRE(each.error(each.multiply(run)) < 2e-6);
+        }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of_threads) {
+  worker_pool one(1), three(3);
+  std::mt19937 engine(5);
+  for (const weight_format format : all_formats)
+    for_each_set(one, [&](const execution& run) {
+      const problem whole(format, 150, 200, is_quantised(format) ? 288 : 283, one);
+      const std::int64_t n = whole.packed.outputs();
+      const std::vector<float> expected = whole.multiply(run);
+      for (int round = 0; round < 12; ++round) {
+        execution other = run;
+        other.workers = engine() % 2 ? &one : &three;
+        const std::int64_t first = engine() % 150;
+        const std::int64_t most = round % 2 ? 150 - first : std::min<std::int64_t>(14, 150 - first);
+        const std::int64_t last = first + 1 + static_cast<std::int64_t>(engine()) % most;
+        const std::vector<float> part = whole.multiply(other, first, last);
+        BOOST_REQUIRE(same_bits(part.data(), expected.data() + first * n, (last - first) * n));
+      }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
+  worker_pool workers(2);
+  for (const std::int64_t rows : {1, 9, 31})
+    for_each_set(workers, [&](const execution& run) {
+      const problem each(weight_format::q8_0, rows, 100, 64, workers);
+      const std::vector<float> bias = random_floats(100, 3);
+      const std::vector<float> plain = each.multiply(run);
+      const std::vector<float> before = random_floats(static_cast<std::size_t>(rows * 108), 4);
+      std::vector<float> y = before;
+      linear(run, each.packed,
+             {.x = each.x.data(),
+              .x_stride = 64,
+              .y = y.data(),
+              .y_stride = 108,
+              .rows = rows,
+              .bias = bias.data(),
+              .add_to_y = true});
+      for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
+        for (std::size_t column = 0; column < 108; ++column) {
+          const std::size_t at = row * 108 + column;
+          const float wanted = column < 100 ? (plain[row * 100 + column] + bias[column]) + before[at] : before[at];
+          BOOST_REQUIRE(y[at] == wanted);
+        }
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
+  worker_pool workers(2);
+  for_each_set(workers, [&](const execution& run) {
+    problem each(weight_format::q4_1, 20, 64, 64, workers);
+    const std::vector<float> clean = each.multiply(run);
+    each.x[7 * 64 + 3] = std::nanf("");
+    const std::vector<float> spoilt = each.multiply(run);
+    for (std::size_t row = 0; row < 20; ++row)
+      for (std::size_t column = 0; column < 64; ++column) {
+        const std::size_t at = row * 64 + column;
+        BOOST_REQUIRE(row == 7 ? std::isnan(spoilt[at]) : spoilt[at] == clean[at]);
+      }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
+  worker_pool workers(2);
+  const source_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
+  const source_rows k = random_rows(weight_format::f16, 24, 64, 2);
+  const weight_source sources[] = {q.source(), k.source()};
+  const packed_matrix both(sources, 64, workers);
+  const packed_matrix alone({&sources[1], 1}, 64, workers);
+  const std::vector<float> x = random_floats(3 * 64, 8);
+  for_each_set(workers, [&](const execution& run) {
+    std::vector<float> y(3 * 96), y_alone(3 * 24);
+    linear(run, both, {.x = x.data(), .x_stride = 64, .y = y.data(), .y_stride = 96, .rows = 3});
+    linear(run, alone, {.x = x.data(), .x_stride = 64, .y = y_alone.data(), .y_stride = 24, .rows = 3});
+    for (std::int64_t row = 0; row < 3; ++row)
+      BOOST_TEST(same_bits(y.data() + row * 96 + 72, y_alone.data() + row * 24, 24));
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels

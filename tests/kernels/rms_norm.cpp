@@ -1,0 +1,71 @@
+#include "kernels/rms_norm.hpp"
+
+#include "oracle.hpp"
+#include "variants.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstring>
+
+namespace cogen::kernels {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(rms_norm_test)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
+  worker_pool workers(2);
+  for (const std::int64_t width : {1, 3, 24, 72, 576, 1000})
+    for_each_set(workers, [&](const execution& run) {
+      const std::int64_t rows = 40;
+      std::vector<float> x = random_floats(static_cast<std::size_t>(rows * width), 1);
+      const std::vector<float> weight = random_floats(static_cast<std::size_t>(width), 2);
+      std::vector<float> out(x.size()), alone(x.size());
+      rms_norm_operands operands{.x = x.data(),
+                                 .x_stride = width,
+                                 .weight = weight.data(),
+                                 .weight_offset = 1.0F,
+                                 .epsilon = 1e-5F,
+                                 .out = out.data(),
+                                 .out_stride = width,
+                                 .rows = rows,
+                                 .width = width};
+      rms_norm(run, operands);
+      const at::Tensor input = tensor(x, {rows, width});
+      const at::Tensor scale = (input.pow(2).mean(1, true) + 1e-5).rsqrt();
+      BOOST_TEST(error_of(out, input * scale * (tensor(weight, {width}) + 1.0)) < 1e-6);
+      operands.rows = 1;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        operands.x = x.data() + row * width;
+        operands.out = alone.data() + row * width;
+        rms_norm(run, operands);
+      }
+      BOOST_TEST(std::memcmp(out.data(), alone.data(), out.size() * sizeof(float)) == 0);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_residual_is_added_first_and_kept) {
+  worker_pool workers(1);
+  for_each_set(workers, [&](const execution& run) {
+    const std::vector<float> before = random_floats(3 * 50, 1), add = random_floats(3 * 50, 2);
+    std::vector<float> x = before, out(3 * 50);
+    const std::vector<float> weight(50, 1.0F);
+    rms_norm(run, {.x = x.data(),
+                   .x_stride = 50,
+                   .add = add.data(),
+                   .add_stride = 50,
+                   .weight = weight.data(),
+                   .epsilon = 1e-6F,
+                   .out = out.data(),
+                   .out_stride = 50,
+                   .rows = 3,
+                   .width = 50});
+    for (std::size_t at = 0; at < x.size(); ++at) BOOST_REQUIRE(x[at] == before[at] + add[at]);
+    const at::Tensor sum = tensor(x, {3, 50});
+    BOOST_TEST(error_of(out, sum * (sum.pow(2).mean(1, true) + 1e-6).rsqrt()) < 1e-6);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels
