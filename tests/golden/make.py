@@ -2,8 +2,8 @@
 """Writes the reference outputs ("goldens") that golden_check compares cogen with. Development only.
 
   python3 -m venv ref && ref/bin/pip install torch==2.11.0 transformers==5.23.0 safetensors gguf
-  ref/bin/python tests/golden/make.py tiny [NAME...]         tests/golden/NAME/: small random Llamas with their outputs
-  ref/bin/python tests/golden/make.py default MODEL.gguf     tests/golden/default_model.json: continuations of a real model
+  ref/bin/python tests/golden/make.py tiny [NAME...]       tests/golden/NAME/: small random Llamas and their outputs
+  ref/bin/python tests/golden/make.py default MODEL.gguf   tests/golden/default_model.json: what a real model continues
 
 A random model is drawn again, with the next seed, until it is worth comparing with: every greedy choice is clear of
 rounding noise, the continuation does not circle, and every tensor and every setting moves the logits.
@@ -16,6 +16,7 @@ import pathlib
 import shutil
 import sys
 
+import gguf
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -53,12 +54,16 @@ MODELS = {
         published=True, shards="120KB", head_dim=None, hidden_size=56, num_attention_heads=7, num_key_value_heads=1,
         rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0,
                              high_freq_factor=3.0, original_max_position_embeddings=64)),
+    "llama_gguf": dict(
+        gguf=True, attention_bias=True, hidden_size=96, intermediate_size=64, head_dim=16,
+        rope_parameters=dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0,
+                             high_freq_factor=4.0, original_max_position_embeddings=48)),
 }
 
 
 def configuration(settings):
     own = {**SHARED, **settings}
-    for key in ("dtype", "published", "shards"):
+    for key in ("dtype", "published", "shards", "gguf"):
         own.pop(key, None)
     if own["head_dim"] is None:
         del own["head_dim"]
@@ -83,6 +88,26 @@ def draw_weights(model, seed):
             model.model.norm.weight.mul_(2 / (0.3 * math.sqrt(embedding.shape[1])))
         else:
             model.lm_head.weight.copy_(normal(model.lm_head.weight.shape) * 2 / math.sqrt(embedding.shape[1]))
+
+
+def rounded(settings, name, value):
+    """What is left of a tensor after it was stored."""
+    if settings.get("gguf"):
+        kind = gguf_type(name)
+        return torch.from_numpy(gguf.quants.dequantize(gguf.quants.quantize(value.numpy(), kind), kind).copy())
+    return value.to(getattr(torch, settings.get("dtype", "float32"))).float()
+
+
+def gguf_type(name):
+    """Every type in every place: the list is turned by one from layer to layer."""
+    kinds = gguf.GGMLQuantizationType
+    if "norm" in name or "bias" in name:
+        return kinds.F32
+    if not name.startswith("model.layers"):
+        return kinds.F16 if "embed" in name else kinds.Q8_0
+    types = [kinds.Q4_0, kinds.Q4_1, kinds.Q5_0, kinds.Q5_1, kinds.Q8_0, kinds.F16, kinds.BF16]
+    place = [f"{part}_proj" for part in "q k v o gate up down".split()].index(name.split(".")[-2])
+    return types[(place + int(name.split(".")[2])) % len(types)]
 
 
 def logits_of(model, ids):
@@ -132,8 +157,7 @@ def insensitive_parts(model, settings, ids):
     rope = settings.get("rope_parameters")
     if rope:
         for key in [k for k in rope if k not in ("rope_type", "rope_theta")] + ["rope_type"]:
-            other = dict(rope_type="default", rope_theta=rope["rope_theta"]) if key == "rope_type" else altered(rope, key)
-            changed = LlamaForCausalLM(configuration({**settings, "rope_parameters": other})).eval()
+            changed = LlamaForCausalLM(configuration({**settings, "rope_parameters": altered(rope, key)})).eval()
             changed.load_state_dict(model.state_dict())
             if moved(changed) < SENSITIVITY:
                 unnoticed.append(key)
@@ -141,6 +165,8 @@ def insensitive_parts(model, settings, ids):
 
 
 def altered(rope, key):
+    if key == "rope_type":
+        return dict(rope_type="default", rope_theta=rope["rope_theta"])
     value = rope[key]
     return {**rope, key: not value if isinstance(value, bool) else value * 2}
 
@@ -180,9 +206,7 @@ def make_tiny(name):
     model = LlamaForCausalLM(config).eval()
     for seed in range(1, 2000):
         draw_weights(model, seed)
-        if settings.get("dtype"):
-            rounded = {k: v.to(getattr(torch, settings["dtype"])).float() for k, v in model.state_dict().items()}
-            model.load_state_dict(rounded)
+        model.load_state_dict({k: rounded(settings, k, v) for k, v in model.state_dict().items()})
         found = reference(model, seed, config.vocab_size)
         if not found:
             continue
@@ -203,6 +227,9 @@ def make_tiny(name):
 
 
 def store(model, settings, folder):
+    if settings.get("gguf"):
+        store_as_gguf(model, folder)
+        return
     dtype = getattr(torch, settings.get("dtype", "float32"))
     stored = LlamaForCausalLM(model.config).to(dtype)
     stored.load_state_dict({k: v.to(dtype) for k, v in model.state_dict().items()})
@@ -211,6 +238,43 @@ def store(model, settings, folder):
     (folder / "generation_config.json").unlink(missing_ok=True)
     if settings.get("published"):
         write_as_published(folder / "config.json")
+
+
+def store_as_gguf(model, folder):
+    folder.mkdir(parents=True)
+    config = model.config
+    writer = gguf.GGUFWriter(str(folder / "model.gguf"), "llama")
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, value in model.state_dict().items():
+        stored, kind = interleaved(config, name, value.numpy()), gguf_type(name)
+        blocks = gguf.quants.quantize(stored, kind)
+        writer.add_tensor(names.get_name(name, (".weight", ".bias")), blocks, raw_dtype=kind)
+    standard = 1 / config.rope_parameters["rope_theta"] ** (torch.arange(0, config.head_dim, 2) / config.head_dim)
+    writer.add_tensor("rope_freqs.weight", (standard / model.model.rotary_emb.inv_freq).numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def interleaved(config, name, value):
+    """GGML rotates neighbours where Transformers rotates halves: rows of queries and keys change places."""
+    if "q_proj" not in name and "k_proj" not in name:
+        return value
+    halves = value.reshape(-1, 2, config.head_dim // 2, *value.shape[1:])
+    return halves.swapaxes(1, 2).reshape(value.shape)
 
 
 def write_as_published(path):
@@ -227,7 +291,8 @@ def write_as_published(path):
 def write_description(folder, name, model, seed, prompts, settings):
     description = {
         "name": name, "model_type": model.config.model_type, "architecture": "LlamaForCausalLM", "seed": seed,
-        "dtype": settings.get("dtype", "float32"), "transformers": transformers.__version__, "torch": torch.__version__.split("+")[0],
+        "dtype": "gguf" if settings.get("gguf") else settings.get("dtype", "float32"),
+        "transformers": transformers.__version__, "torch": torch.__version__.split("+")[0],
         "flags": [], "prompts": prompts}
     (folder / "golden.json").write_text(json.dumps(description, indent=2) + "\n")
 
@@ -246,7 +311,8 @@ QUESTIONS = [
     "What is the capital of Italy?", "Count from one to ten.", "Name the days of the week.", "Say hello.",
     "What color is the sky?", "Write a short poem about the sea.", "What is 7 times 8?", "List three fruits.",
     "Who wrote Romeo and Juliet?", "Explain what a compiler is in one sentence.", "Name the months of the year.",
-    "What is the largest planet?", "Repeat after me: one two three.", "Write a function that adds two numbers in Python.",
+    "What is the largest planet?", "Repeat after me: one two three.",
+    "Write a function that adds two numbers in Python.",
 ]
 TOP = 8
 NEW_TOKENS = 48

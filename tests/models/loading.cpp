@@ -1,0 +1,148 @@
+// Loading: progress, ends asked for, and folders that do not hold what their configuration says.
+#include "some_models.hpp"
+
+#include <cogen/load/load_error.hpp>
+
+#include <boost/json.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+namespace cogen::test {
+namespace {
+
+/// A copy of a golden's model with an altered configuration; removed at the end.
+class altered_model {
+ public:
+  altered_model(const std::string& golden, const std::function<void(boost::json::object&)>& alter) {
+    std::filesystem::copy(golden_folder(golden), folder_, std::filesystem::copy_options::recursive);
+    std::ifstream in(folder_ / "config.json");
+    auto config = boost::json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_object();
+    in.close();
+    alter(config);
+    std::ofstream(folder_ / "config.json") << boost::json::serialize(config);
+  }
+  altered_model(const altered_model&) = delete;
+  altered_model& operator=(const altered_model&) = delete;
+  ~altered_model() { std::filesystem::remove_all(folder_); }
+
+  const std::filesystem::path& path() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_ = new_folder();
+
+  static std::filesystem::path new_folder() {
+    static int count = 0;
+    return std::filesystem::temp_directory_path() /
+           ("cogen-models-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+  }
+};
+
+template <class Error>
+void check_refused(const std::string& golden, const std::function<void(boost::json::object&)>& alter,
+                   const std::vector<std::string>& named) {
+  const altered_model folder(golden, alter);
+  BOOST_CHECK_EXCEPTION(load_model(folder.path()), Error, [&](const Error& error) {
+    bool all = true;
+    for (const auto& name : named) {
+      const bool found = std::string(error.what()).find(name) != std::string::npos;
+      BOOST_TEST(found, "\"" << error.what() << "\" does not name " << name);
+      all = all && found;
+    }
+    return all;
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(loading)
+
+BOOST_AUTO_TEST_CASE(progress_grows_to_the_whole) {
+  std::vector<load_progress> seen;
+  load_model(golden_folder("llama_linear"), {.progress =
+                                                 [&](const load_progress& now) {
+                                                   seen.push_back(now);
+                                                   return true;
+                                                 },
+                                             .threads = 2});
+  BOOST_REQUIRE(seen.size() > 10);
+  BOOST_TEST(seen.front().done_bytes == 0);
+  for (std::size_t i = 1; i < seen.size(); ++i) BOOST_TEST(seen[i].done_bytes > seen[i - 1].done_bytes);
+  BOOST_TEST(seen.back().done_bytes == seen.back().total_bytes);
+}
+
+BOOST_AUTO_TEST_CASE(progress_can_end_it_at_every_tensor) {
+  int calls = 0;
+  for (int ends_at = 0; ends_at == calls; ++ends_at) {
+    calls = 0;
+    const auto end = [&](const load_progress&) { return calls++ < ends_at; };
+    try {
+      load_model(golden_folder("llama_default"), {.progress = end, .threads = 1});
+      break;
+    } catch (const load_aborted&) {
+      --calls;
+    }
+  }
+  BOOST_TEST(calls > 10);
+}
+
+BOOST_AUTO_TEST_CASE(what_progress_throws_comes_through) {
+  const auto fail = [](const load_progress&) -> bool { throw std::range_error("mine"); };
+  BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.progress = fail}), std::range_error);
+}
+
+BOOST_AUTO_TEST_CASE(unknown_family_is_named_with_the_known_ones) {
+  check_refused<std::invalid_argument>("llama_default", [](auto& config) { config["model_type"] = "quokka"; },
+                                       {"quokka", "llama"});
+}
+
+BOOST_AUTO_TEST_CASE(missing_tensor) {
+  check_refused<load::load_error>("llama_linear", [](auto& config) { config["num_hidden_layers"] = 4; },
+                                  {"model.layers.3.input_layernorm.weight"});
+}
+
+BOOST_AUTO_TEST_CASE(left_over_tensor) {
+  check_refused<load::load_error>("llama_linear", [](auto& config) { config["num_hidden_layers"] = 2; },
+                                  {"model.layers.2."});
+  check_refused<load::load_error>("llama_linear", [](auto& config) { config["attention_bias"] = false; },
+                                  {"_proj.bias"});
+}
+
+BOOST_AUTO_TEST_CASE(tensor_of_another_shape) {
+  check_refused<load::load_error>("llama_linear", [](auto& config) { config["intermediate_size"] = 61; },
+                                  {"gate_proj.weight", "61", "60"});
+  check_refused<load::load_error>("llama_linear", [](auto& config) { config["vocab_size"] = 200; },
+                                  {"embed_tokens.weight", "200", "157"});
+}
+
+BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
+
+BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {
+  const auto model = tiny_model();
+  BOOST_TEST(!model->has_tokenizer());
+  BOOST_TEST(model->chat() == nullptr);
+  BOOST_CHECK_THROW(model->tokenizer(), std::logic_error);
+}
+
+BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
+  const auto model = default_model(numerics::exact);
+  BOOST_REQUIRE(model->has_tokenizer());
+  BOOST_TEST(static_cast<std::int64_t>(model->tokenizer().size()) == model->config().vocabulary);
+  BOOST_TEST(model->tokenizer().decode(model->tokenizer().encode("Hello, world")) == "Hello, world");
+  BOOST_REQUIRE(model->chat() != nullptr);
+  const std::vector<text::chat_message> messages{{.role = "user", .content = "Hi"}};
+  BOOST_TEST(model->chat()->render(messages).find("<|im_start|>user\nHi<|im_end|>") != std::string::npos);
+  BOOST_TEST(model->layer_shapes().size() == 30U);
+  BOOST_TEST(model->weight_type() == "q4_1");
+  BOOST_TEST(model->weight_bytes() > 80'000'000);
+  BOOST_TEST(model->weight_bytes() < 120'000'000);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
