@@ -117,12 +117,15 @@ void world::check_service(const plan& made) {
   check_prefill(prefilling, served);
 }
 
-/// Whoever comes first of those that are prefilled has a row soon.
+/// Whoever comes first of those that are prefilled has a row soon. By priority, others may come and go before it.
 void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served) {
-  const auto first = prefilling.empty() ? sequence_id{0} : foremost(prefilling);
-  const bool same = first == first_prefilling_ && !served.contains(first);
+  if (prefilling.empty()) return;
+  const auto first = foremost(prefilling);
+  const bool preceded = settings_.priorities && std::ranges::any_of(served, [&](sequence_id each) {
+                          return live_.contains(each) && before(each, first);
+                        });
+  first_unserved_ = first == first_prefilling_ && !served.contains(first) && !preceded ? first_unserved_ + 1 : 0;
   first_prefilling_ = first;
-  first_unserved_ = same && first != sequence_id{0} ? first_unserved_ + 1 : 0;
   require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
 }
 
