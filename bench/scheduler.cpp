@@ -1,0 +1,100 @@
+// What the scheduler's decisions cost: nanoseconds per row and step, planning and absorbing together.
+#include <cogen/scheduler/scheduler.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using namespace cogen::scheduler;
+
+constexpr int plenty = std::numeric_limits<int>::max();
+constexpr int rounds = 9;
+constexpr int steps_per_round = 200;
+
+struct workload {
+  const char* name;
+  int live;
+  int slots;
+  int prompt;
+  int step_tokens;
+  int depth;
+  int new_tokens;
+};
+
+constexpr workload workloads[] = {
+    {"16 live, all decode", 16, 16, 1, 512, 1, plenty},
+    {"1000 live, all decode", 1000, 1000, 1, 1000, 1, plenty},
+    {"1000 live, all decode, one plan ahead", 1000, 1000, 1, 1000, 2, plenty},
+    {"1000 live, half of them fit in a plan", 1000, 1000, 1, 500, 1, plenty},
+    {"1000 live, 32 slots, prompts of 200, answers of 50", 1000, 32, 200, 512, 1, 50},
+};
+
+class load {
+ public:
+  explicit load(const workload& what) : what_(what), machine_(limits_of(what)) { top_up(); }
+
+  /// Rows absorbed in `steps` steps.
+  std::size_t run(int steps) {
+    std::size_t rows = 0;
+    for (int i = 0; i < steps; ++i) {
+      in_flight_.push_back(machine_.next());
+      if (static_cast<int>(in_flight_.size()) < what_.depth) continue;
+      rows += in_flight_.front().rows.size();
+      const std::vector<row_result> results(in_flight_.front().rows.size(), {false, 7});
+      machine_.absorb(in_flight_.front(), results);
+      in_flight_.pop_front();
+      if (what_.new_tokens != plenty) top_up();
+    }
+    return rows;
+  }
+
+ private:
+  static limits limits_of(const workload& what) {
+    limits result;
+    result.slots = what.slots;
+    result.max_length = 1 << 16;
+    result.step_tokens = what.step_tokens;
+    result.depth = what.depth;
+    result.usage = {0, 1, 64};
+    return result;
+  }
+
+  void top_up() {
+    sequence_options options;
+    options.max_new_tokens = what_.new_tokens;
+    options.release_at_end = true;
+    while (machine_.live() < what_.live)
+      machine_.submit(options, {std::vector<token>(static_cast<std::size_t>(what_.prompt), 1), output::sample, plenty});
+  }
+
+  workload what_;
+  scheduler machine_;
+  std::deque<plan> in_flight_;
+};
+
+double nanoseconds_per_row(load& running) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto rows = running.run(steps_per_round);
+  const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
+  return passed.count() / static_cast<double>(rows);
+}
+
+void measure(const workload& what) {
+  load running(what);
+  running.run(steps_per_round);
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) times.push_back(nanoseconds_per_row(running));
+  std::sort(times.begin(), times.end());
+  std::printf("%-52s %7.0f ns a row (%.0f to %.0f)\n", what.name, times[rounds / 2], times.front(), times.back());
+}
+
+}  // namespace
+
+int main() {
+  for (const auto& each : workloads) measure(each);
+}
