@@ -1,16 +1,17 @@
-#include <algorithm>
-#include <array>
-#include <cogen/load/checkpoint.hpp>
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/safetensors.hpp>
-#include <cstring>
-#include <set>
-#include <utility>
-
 #include "load/gguf_names.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/tokenizer_source.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/load/gguf.hpp>
+#include <cogen/load/safetensors.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+#include <utility>
 
 namespace cogen::load {
 namespace {

@@ -1,11 +1,12 @@
-#include <cmath>
-#include <cogen/load/config_fields.hpp>
-#include <utility>
-
 #include "load/field_lookup.hpp"
 #include "load/gguf_fields.hpp"
 #include "load/json_fields.hpp"
 #include "load/message.hpp"
+
+#include <cogen/load/config_fields.hpp>
+
+#include <cmath>
+#include <utility>
 
 namespace cogen::load {
 namespace {

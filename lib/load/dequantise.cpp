@@ -1,7 +1,8 @@
-#include <fmt/format.h>
-
 #include <cogen/load/dequantise.hpp>
 #include <cogen/load/half.hpp>
+
+#include <fmt/format.h>
+
 #include <cstring>
 #include <stdexcept>
 

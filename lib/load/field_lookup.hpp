@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/config_fields.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>

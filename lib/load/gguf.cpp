@@ -1,13 +1,14 @@
-#include <cogen/load/gguf.hpp>
-#include <limits>
-#include <type_traits>
-#include <utility>
-
 #include "load/gguf_header.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/name_index.hpp"
 #include "load/tensor_table.hpp"
+
+#include <cogen/load/gguf.hpp>
+
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace cogen::load {
 

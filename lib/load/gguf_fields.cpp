@@ -1,9 +1,9 @@
 #include "load/gguf_fields.hpp"
 
+#include "load/message.hpp"
+
 #include <type_traits>
 #include <utility>
-
-#include "load/message.hpp"
 
 namespace cogen::load {
 namespace {

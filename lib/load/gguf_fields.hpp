@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cogen/load/gguf.hpp>
-#include <memory>
-
 #include "load/field_lookup.hpp"
+
+#include <cogen/load/gguf.hpp>
+
+#include <memory>
 
 namespace cogen::load {
 

@@ -1,11 +1,11 @@
 #include "load/gguf_header.hpp"
 
+#include "load/header_cursor.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <utility>
-
-#include "load/header_cursor.hpp"
 
 namespace cogen::load {
 namespace {

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "load/input_file.hpp"
+
 #include <cogen/load/gguf.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "load/input_file.hpp"
 
 namespace cogen::load {
 

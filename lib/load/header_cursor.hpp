@@ -1,5 +1,8 @@
 #pragma once
 
+#include "load/input_file.hpp"
+#include "load/message.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,9 +10,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include "load/input_file.hpp"
-#include "load/message.hpp"
 
 namespace cogen::load {
 

@@ -1,15 +1,14 @@
 #include "load/input_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "load/message.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
-
-#include "load/message.hpp"
 
 namespace cogen::load {
 namespace {

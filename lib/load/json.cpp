@@ -1,12 +1,13 @@
 #include "load/json.hpp"
 
+#include "load/message.hpp"
+
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
+
 #include <set>
 #include <string>
 #include <vector>
-
-#include "load/message.hpp"
 
 namespace cogen::load {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <string_view>
 

@@ -1,11 +1,12 @@
 #include "load/json_fields.hpp"
 
-#include <boost/json/serialize.hpp>
-#include <limits>
-#include <utility>
-
 #include "load/json.hpp"
 #include "load/message.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <limits>
+#include <utility>
 
 namespace cogen::load {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "load/field_lookup.hpp"
+
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "load/field_lookup.hpp"
 
 namespace cogen::load {
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cogen/load/load_error.hpp>
+
 #include <fmt/format.h>
 
-#include <cogen/load/load_error.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,10 +1,11 @@
-#include <algorithm>
-#include <array>
-#include <cogen/load/model_config.hpp>
-#include <utility>
-
 #include "load/message.hpp"
 #include "load/rope_config.hpp"
+
+#include <cogen/load/model_config.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
 
 namespace cogen::load {
 namespace {
@@ -67,10 +68,11 @@ const family_defaults& defaults_of(std::string_view family) {
 bool is_gguf(const config_fields& fields) { return fields.origin() == config_fields::source::gguf; }
 
 std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys) {
-  const auto tokens = fields.size("tokenizer.ggml.tokens");
-  if (!is_gguf(fields) || fields.has(keys.vocabulary) || tokens == 0)
-    return fields.integer(keys.vocabulary, vocabularies);
-  return static_cast<std::int64_t>(tokens);
+  if (is_gguf(fields) && !fields.has(keys.vocabulary)) {
+    const auto tokens = static_cast<std::int64_t>(fields.size("tokenizer.ggml.tokens"));
+    if (tokens > 0) return tokens;
+  }
+  return fields.integer(keys.vocabulary, vocabularies);
 }
 
 void read_heads(const config_fields& fields, const key_names& keys, model_config& config) {

@@ -1,10 +1,10 @@
 #include "load/rope_config.hpp"
 
+#include "load/message.hpp"
+
 #include <array>
 #include <cmath>
 #include <utility>
-
-#include "load/message.hpp"
 
 namespace cogen::load {
 namespace {

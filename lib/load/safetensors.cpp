@@ -1,9 +1,10 @@
-#include <cogen/load/safetensors.hpp>
-#include <utility>
-
 #include "load/input_file.hpp"
 #include "load/safetensors_header.hpp"
 #include "load/tensor_table.hpp"
+
+#include <cogen/load/safetensors.hpp>
+
+#include <utility>
 
 namespace cogen::load {
 

@@ -1,13 +1,14 @@
-#include <algorithm>
-#include <cogen/load/safetensors.hpp>
-#include <map>
-#include <utility>
-#include <vector>
-
 #include "load/input_file.hpp"
 #include "load/json.hpp"
 #include "load/message.hpp"
 #include "load/tensor_table.hpp"
+
+#include <cogen/load/safetensors.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace cogen::load {
 namespace {

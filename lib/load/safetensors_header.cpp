@@ -1,13 +1,13 @@
 #include "load/safetensors_header.hpp"
 
+#include "load/json.hpp"
+#include "load/message.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
-
-#include "load/json.hpp"
-#include "load/message.hpp"
 
 namespace cogen::load {
 namespace {
@@ -150,14 +150,14 @@ class header_reader final : public json_events {
   }
 
   void check_size(const tensor_info& tensor) const {
-    auto bytes = static_cast<std::uint64_t>(layout(tensor.type).bytes);
+    std::int64_t bytes = layout(tensor.type).bytes;
     for (const auto dimension : tensor.shape) {
-      if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dimension), &bytes)) {
+      if (__builtin_mul_overflow(bytes, dimension, &bytes)) {
         refuse(file_, "tensor {} of [{}] in {} does not fit 64 bits", in_quotes(name_), fmt::join(tensor.shape, ", "),
                to_string(tensor.type));
       }
     }
-    if (bytes != tensor.bytes) {
+    if (static_cast<std::uint64_t>(bytes) != tensor.bytes) {
       refuse(file_, "tensor {} of [{}] in {} takes {} bytes; its data_offsets give {}", in_quotes(name_),
              fmt::join(tensor.shape, ", "), to_string(tensor.type), bytes, tensor.bytes);
     }

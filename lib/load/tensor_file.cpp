@@ -1,9 +1,10 @@
-#include <cogen/load/tensor_file.hpp>
-#include <stdexcept>
-#include <utility>
-
 #include "load/message.hpp"
 #include "load/tensor_table.hpp"
+
+#include <cogen/load/tensor_file.hpp>
+
+#include <stdexcept>
+#include <utility>
 
 namespace cogen::load {
 namespace {

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "load/input_file.hpp"
+#include "load/name_index.hpp"
+
 #include <cogen/load/tensor_file.hpp>
+
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "load/input_file.hpp"
-#include "load/name_index.hpp"
 
 namespace cogen::load {
 

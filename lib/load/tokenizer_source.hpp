@@ -2,6 +2,7 @@
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load/gguf.hpp>
+
 #include <filesystem>
 
 namespace cogen::load {

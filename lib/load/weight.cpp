@@ -1,9 +1,10 @@
-#include <algorithm>
+#include "load/message.hpp"
+
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load/dequantise.hpp>
-#include <stdexcept>
 
-#include "load/message.hpp"
+#include <algorithm>
+#include <stdexcept>
 
 namespace cogen::load {
 namespace {

@@ -1,12 +1,15 @@
-#include <boost/test/unit_test.hpp>
-#include <cogen/load/checkpoint.hpp>
-#include <filesystem>
-
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "safetensors_draft.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_model.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <sys/stat.h>
 
 using namespace cogen::load;
 
@@ -272,6 +275,8 @@ BOOST_AUTO_TEST_CASE(paths_that_lead_to_no_model_are_refused) {
   BOOST_TEST(says(refusal_of(folder.path() / "none"), "none: cannot be opened: No such file"));
   BOOST_TEST(says(refusal_of(folder.write("model.bin", "pickle")),
                   "is no GGUF file; of a Hugging Face model the folder is named"));
+  BOOST_REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  BOOST_TEST(says(refusal_of(folder.path() / "pipe"), "pipe: is not a regular file"));
   folder.write("a.gguf", tiny_llama().bytes());
   BOOST_TEST(checkpoint(folder.path()).family() == "llama");
   folder.write("b.gguf", tiny_llama().bytes());

@@ -1,12 +1,14 @@
-#include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <cogen/load/config_fields.hpp>
-#include <cogen/load/gguf.hpp>
-#include <limits>
-
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
+
+#include <cogen/load/config_fields.hpp>
+#include <cogen/load/gguf.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <limits>
 
 using namespace cogen::load;
 

@@ -1,7 +1,9 @@
-#include <boost/test/unit_test.hpp>
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load/gguf.hpp>
 #include <cogen/load/safetensors.hpp>
+
+#include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 
 using namespace cogen::load;

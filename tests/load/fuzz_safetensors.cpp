@@ -1,7 +1,7 @@
+#include "readers.hpp"
+
 #include <cstddef>
 #include <cstdint>
-
-#include "readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read_as_safetensors({reinterpret_cast<const char*>(data), size});

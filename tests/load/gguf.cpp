@@ -1,13 +1,15 @@
-#include <boost/test/unit_test.hpp>
-#include <cogen/load/gguf.hpp>
-#include <filesystem>
-#include <numeric>
-#include <thread>
-
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "tiny_model.hpp"
+
+#include <cogen/load/gguf.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <numeric>
+#include <thread>
 
 using namespace cogen::load;
 

@@ -1,12 +1,13 @@
-#include <algorithm>
-#include <boost/test/unit_test.hpp>
-#include <cstddef>
-#include <string>
-
 #include "allocation_watch.hpp"
 #include "readers.hpp"
 #include "safetensors_draft.hpp"
 #include "tiny_model.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
 
 namespace {
 

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /// A file that exists in memory only, under a path that any reader can open.
 class memory_file {

@@ -1,14 +1,16 @@
-#include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/model_config.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
+
+#include <cogen/load/gguf.hpp>
+#include <cogen/load/model_config.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 using namespace cogen::load;
 

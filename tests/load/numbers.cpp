@@ -1,7 +1,9 @@
-#include <boost/test/unit_test.hpp>
 #include <cogen/load/dequantise.hpp>
 #include <cogen/load/half.hpp>
 #include <cogen/load/safetensors.hpp>
+
+#include <boost/test/unit_test.hpp>
+
 #include <cstring>
 #include <filesystem>
 #include <limits>

@@ -1,12 +1,14 @@
 #include "readers.hpp"
 
-#include <algorithm>
+#include "memory_file.hpp"
+#include "shards.hpp"
+
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load/gguf.hpp>
 #include <cogen/load/safetensors.hpp>
-#include <vector>
 
-#include "memory_file.hpp"
+#include <algorithm>
+#include <vector>
 
 using namespace cogen::load;
 
@@ -55,6 +57,13 @@ void read_as_safetensors(std::string_view bytes) {
   static memory_file file;
   file.assign(bytes);
   swallowing_refusals([] { read_everything(safetensors_file(file.path())); });
+}
+
+void read_as_shard_index(std::string_view bytes) {
+  static const temporary_folder folder;
+  static const bool written = (write_shards(folder), true);
+  if (written) folder.write(shard_index_name, bytes);
+  swallowing_refusals([] { read_everything(safetensors_folder(folder.path())); });
 }
 
 void read_as_config(std::string_view bytes) {

@@ -7,3 +7,4 @@
 void read_as_gguf(std::string_view bytes);
 void read_as_safetensors(std::string_view bytes);
 void read_as_config(std::string_view bytes);
+void read_as_shard_index(std::string_view bytes);  // beside the shards one.safetensors (a, b) and two.safetensors (c)

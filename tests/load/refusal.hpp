@@ -1,7 +1,9 @@
 #pragma once
 
-#include <boost/test/test_tools.hpp>
 #include <cogen/load/load_error.hpp>
+
+#include <boost/test/test_tools.hpp>
+
 #include <string>
 #include <string_view>
 

@@ -1,10 +1,11 @@
+#include "readers.hpp"
+
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-
-#include "readers.hpp"
 
 namespace {
 
@@ -28,6 +29,7 @@ BOOST_AUTO_TEST_SUITE(fuzzing_corpus)
 
 BOOST_AUTO_TEST_CASE(gguf_files_replay) { replay("gguf", read_as_gguf); }
 BOOST_AUTO_TEST_CASE(safetensors_files_replay) { replay("safetensors", read_as_safetensors); }
+BOOST_AUTO_TEST_CASE(shard_indices_replay) { replay("shard_index", read_as_shard_index); }
 BOOST_AUTO_TEST_CASE(configurations_replay) { replay("config", read_as_config); }
 
 BOOST_AUTO_TEST_SUITE_END()

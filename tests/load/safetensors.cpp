@@ -1,12 +1,15 @@
-#include <boost/test/unit_test.hpp>
-#include <cogen/load/safetensors.hpp>
-#include <filesystem>
-
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "safetensors_draft.hpp"
+#include "shards.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_model.hpp"
+
+#include <cogen/load/safetensors.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
 
 using namespace cogen::load;
 
@@ -21,11 +24,6 @@ std::string refusal_of_header(std::string_view header, std::size_t data = 16) {
   return refusal_of(safetensors_bytes(header, std::string(data, '\0')));
 }
 
-std::string floats(std::string_view name, int count, int begin) {
-  return tensor_entry(name, "F32", std::to_string(count), static_cast<std::uint64_t>(begin),
-                      static_cast<std::uint64_t>(begin + 4 * count));
-}
-
 std::string refusal_of_folder(const temporary_folder& folder) {
   return refusal([&] { safetensors_folder read(folder.path()); });
 }
@@ -35,15 +33,6 @@ float first_value(const tensor_file& file, std::string_view name) {
   file.read(*file.find(name), 0, std::as_writable_bytes(std::span(&value, 1)));
   return value;
 }
-
-// Two shards that hold a and b, and c.
-void write_shards(const temporary_folder& folder) {
-  folder.write("one.safetensors",
-               safetensors_bytes("{" + floats("a", 1, 0) + "," + floats("b", 1, 4) + "}", counting_floats(2, 1)));
-  folder.write("two.safetensors", safetensors_bytes("{" + floats("c", 1, 0) + "}", counting_floats(1, 3)));
-}
-
-constexpr const char* index_name = "model.safetensors.index.json";
 
 }  // namespace
 
@@ -67,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_safetensors_package_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(the_header_may_list_tensors_in_any_order_and_end_in_spaces) {
-  const auto header = "{" + floats("late", 2, 4) + "," + floats("early", 1, 0) + "}   ";
+  const auto header = "{" + float_entry("late", 2, 4) + "," + float_entry("early", 1, 0) + "}   ";
   const memory_file written(safetensors_bytes(header, counting_floats(3)));
   const safetensors_file file(written.path());
   BOOST_TEST(file.tensors()[0].name == "early");
@@ -81,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_tensors_is_read) {
 
 BOOST_AUTO_TEST_CASE(names_keep_escapes_and_long_text) {
   const std::string longest(100'000, 'n');
-  const auto header = "{" + floats(R"(\u00e9\n)", 1, 0) + "," + floats(longest, 1, 4) + "}";
+  const auto header = "{" + float_entry(R"(\u00e9\n)", 1, 0) + "," + float_entry(longest, 1, 4) + "}";
   const memory_file written(safetensors_bytes(header, counting_floats(2)));
   const safetensors_file file(written.path());
   BOOST_TEST(file.find("\xC3\xA9\n") != nullptr);
@@ -117,7 +106,7 @@ BOOST_AUTO_TEST_CASE(headers_of_another_form_are_refused) {
   BOOST_TEST(says(refusal_of_header(R"({"__metadata__":{"a":1}})"), "has a number at 'a'"));
   BOOST_TEST(says(refusal_of_header(R"({"__metadata__":{"a":"","a":""}})"), "has 'a' twice"));
   BOOST_TEST(says(refusal_of_header(R"({"__metadata__":{},"__metadata__":{}})"), "is there twice"));
-  BOOST_TEST(says(refusal_of_header("{" + floats("a", 4, 0) + "," + tensor_entry("a", "F32", "0", 16, 16) + "}"),
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 4, 0) + "," + tensor_entry("a", "F32", "0", 16, 16) + "}"),
                   "tensor 'a' is there twice"));
   BOOST_TEST(
       says(refusal_of_header("{\"a\":" + std::string(100'000, '[') + "}"), "entry 'a' of the header is an array"));
@@ -131,6 +120,7 @@ BOOST_AUTO_TEST_CASE(wrong_tensors_are_refused) {
   BOOST_TEST(says(one("F32", "-4", 0, 16), "a dimension of -4; 0 to 4294967295"));
   BOOST_TEST(says(one("F32", "4294967296", 0, 16), "a dimension of 4294967296"));
   BOOST_TEST(says(one("F32", "4294967295,4294967295,4294967295", 0, 16), "does not fit 64 bits"));
+  BOOST_TEST(says(one("U8", "4294967295,4294967295,0", 0, 0), "does not fit 64 bits"));
   BOOST_TEST(says(one("F32", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,4", 0, 16), "more than 16 dimensions"));
   BOOST_TEST(says(one("F32", "3", 0, 16), "takes 12 bytes; its data_offsets give 16"));
   BOOST_TEST(says(one("F32", "4", 16, 0), "has data_offsets [16, 0]"));
@@ -140,19 +130,19 @@ BOOST_AUTO_TEST_CASE(wrong_tensors_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_overlap_leave_holes_or_do_not_fill_the_file_are_refused) {
-  BOOST_TEST(says(refusal_of_header("{" + floats("a", 2, 0) + "," + floats("b", 2, 4) + "}", 12),
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 2, 0) + "," + float_entry("b", 2, 4) + "}", 12),
                   "tensor 'b' begins at 4; the tensor before it ends at 8"));
-  BOOST_TEST(
-      says(refusal_of_header("{" + floats("a", 1, 0) + "," + floats("b", 2, 8) + "}"), "tensor 'b' begins at 8"));
-  BOOST_TEST(says(refusal_of_header("{" + floats("a", 2, 8) + "}"), "tensor 'a' begins at 8"));
-  BOOST_TEST(
-      says(refusal_of_header("{" + floats("a", 4, 0) + "}", 17), "the tensors take 16 bytes; 17 follow the header"));
-  BOOST_TEST(
-      says(refusal_of_header("{" + floats("a", 4, 0) + "}", 15), "the tensors take 16 bytes; 15 follow the header"));
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 1, 0) + "," + float_entry("b", 2, 8) + "}"),
+                  "tensor 'b' begins at 8"));
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 2, 8) + "}"), "tensor 'a' begins at 8"));
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 4, 0) + "}", 17),
+                  "the tensors take 16 bytes; 17 follow the header"));
+  BOOST_TEST(says(refusal_of_header("{" + float_entry("a", 4, 0) + "}", 15),
+                  "the tensors take 16 bytes; 15 follow the header"));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_cut_short_after_it_was_opened_is_an_error_while_reading) {
-  memory_file written(safetensors_bytes("{" + floats("a", 4, 0) + "}", counting_floats(4)));
+  memory_file written(safetensors_bytes("{" + float_entry("a", 4, 0) + "}", counting_floats(4)));
   const safetensors_file file(written.path());
   written.cut(20);
   std::vector<float> values(4);
@@ -163,8 +153,9 @@ BOOST_AUTO_TEST_CASE(a_file_cut_short_after_it_was_opened_is_an_error_while_read
 BOOST_AUTO_TEST_CASE(a_folder_is_read_through_its_index) {
   const temporary_folder folder;
   write_shards(folder);
-  folder.write(index_name, R"({"metadata":{"total_size":12},"weight_map":{"c":"two.safetensors","a":"one.safetensors",)"
-                           R"("b":"one.safetensors"}})");
+  folder.write(shard_index_name,
+               R"({"metadata":{"total_size":12},"weight_map":{"c":"two.safetensors","a":"one.safetensors",)"
+               R"("b":"one.safetensors"}})");
   const safetensors_folder model(folder.path());
   BOOST_TEST(model.tensors().size() == 3U);
   BOOST_TEST(first_value(model, "a") == 1);
@@ -175,14 +166,14 @@ BOOST_AUTO_TEST_CASE(a_folder_is_read_through_its_index) {
 BOOST_AUTO_TEST_CASE(a_folder_with_one_file_needs_no_index) {
   const temporary_folder folder;
   BOOST_TEST(says(refusal_of_folder(folder), "holds neither model.safetensors.index.json nor model.safetensors"));
-  folder.write("model.safetensors", safetensors_bytes("{" + floats("a", 1, 0) + "}", counting_floats(1, 5)));
+  folder.write("model.safetensors", safetensors_bytes("{" + float_entry("a", 1, 0) + "}", counting_floats(1, 5)));
   BOOST_TEST(first_value(safetensors_folder(folder.path()), "a") == 5);
 }
 
 BOOST_AUTO_TEST_CASE(an_index_may_not_leave_its_folder) {
   const temporary_folder folder;
   for (const auto* name : {"../one.safetensors", "/etc/passwd", "..", ".", "", "a/b", "a\\\\b", "a\\u0000b"}) {
-    folder.write(index_name, std::string(R"({"weight_map":{"a":")") + name + "\"}}");
+    folder.write(shard_index_name, std::string(R"({"weight_map":{"a":")") + name + "\"}}");
     BOOST_TEST(says(refusal_of_folder(folder), "plain file names are allowed"), name);
   }
 }
@@ -191,7 +182,7 @@ BOOST_AUTO_TEST_CASE(an_index_and_its_shards_must_agree) {
   const temporary_folder folder;
   write_shards(folder);
   const auto refused = [&](std::string_view index) {
-    folder.write(index_name, index);
+    folder.write(shard_index_name, index);
     return refusal_of_folder(folder);
   };
   BOOST_TEST(says(refused("{}"), "has no object 'weight_map'"));
@@ -205,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_index_and_its_shards_must_agree) {
                   "tensor 'b' is listed in model.safetensors.index.json as part of 'two.safetensors'"));
   BOOST_TEST(says(refused(R"({"weight_map":{"a":"one.safetensors","b":"one.safetensors","d":"one.safetensors"}})"),
                   "tensor 'd' is not in 'one.safetensors'"));
-  folder.write("two.safetensors", safetensors_bytes("{" + floats("a", 1, 0) + "}", counting_floats(1)));
+  folder.write("two.safetensors", safetensors_bytes("{" + float_entry("a", 1, 0) + "}", counting_floats(1)));
   BOOST_TEST(says(refused(R"({"weight_map":{"a":"one.safetensors","b":"one.safetensors","c":"two.safetensors"}})"),
                   "tensor 'a' is listed in model.safetensors.index.json as part of 'one.safetensors'"));
 }

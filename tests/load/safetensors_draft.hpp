@@ -1,11 +1,11 @@
 #pragma once
 
+#include "gguf_draft.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "gguf_draft.hpp"
 
 /// A safetensors file: header and data as given, so that a test may get either wrong.
 inline std::string safetensors_bytes(std::string_view header, std::string_view data,

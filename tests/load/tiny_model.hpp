@@ -1,10 +1,10 @@
 #pragma once
 
+#include "gguf_draft.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "gguf_draft.hpp"
 
 /// Floats as bytes.
 inline std::string raw_floats(const std::vector<float>& values) {

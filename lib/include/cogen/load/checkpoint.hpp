@@ -3,6 +3,7 @@
 #include <cogen/load/config_fields.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load/tensor_file.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

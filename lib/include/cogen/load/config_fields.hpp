@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/load_error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>

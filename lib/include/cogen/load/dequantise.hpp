@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/element_type.hpp>
+
 #include <cstddef>
 #include <span>
 

@@ -2,6 +2,7 @@
 
 #include <cogen/load/config_fields.hpp>
 #include <cogen/token.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/tensor_file.hpp>
+
 #include <filesystem>
 #include <map>
 #include <memory>

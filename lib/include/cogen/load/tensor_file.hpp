@@ -2,6 +2,7 @@
 
 #include <cogen/load/element_type.hpp>
 #include <cogen/load/load_error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
