@@ -1,11 +1,10 @@
 #include "address_range.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <string>
+#include <sys/mman.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace cogen::cache {
 namespace {

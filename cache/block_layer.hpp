@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cogen/cache/layer.hpp>
-#include <memory>
-
 #include "block_storage.hpp"
+
+#include <cogen/cache/layer.hpp>
+
+#include <memory>
 
 namespace cogen::cache {
 

@@ -2,6 +2,7 @@
 
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/view.hpp>
+
 #include <cstdint>
 #include <span>
 #include <vector>

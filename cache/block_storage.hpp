@@ -1,15 +1,16 @@
 #pragma once
 
+#include "address_range.hpp"
+#include "block_layout.hpp"
+
 #include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "address_range.hpp"
-#include "block_layout.hpp"
 
 namespace cogen::cache {
 

@@ -1,10 +1,11 @@
-#include <algorithm>
+#include "make_layers.hpp"
+
 #include <cogen/cache/cache.hpp>
+
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
-
-#include "make_layers.hpp"
 
 namespace cogen::cache {
 namespace {

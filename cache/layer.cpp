@@ -1,6 +1,7 @@
+#include <cogen/cache/layer.hpp>
+
 #include <ATen/ops/from_blob.h>
 
-#include <cogen/cache/layer.hpp>
 #include <cstring>
 #include <limits>
 #include <sstream>

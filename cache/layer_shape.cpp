@@ -1,4 +1,5 @@
 #include <cogen/cache/layer_shape.hpp>
+
 #include <stdexcept>
 #include <string>
 

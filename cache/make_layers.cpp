@@ -1,11 +1,11 @@
 #include "make_layers.hpp"
 
+#include "block_layer.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
-
-#include "block_layer.hpp"
 
 namespace cogen::cache {
 namespace {

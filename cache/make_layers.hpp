@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
+
 #include <memory>
 #include <span>
 #include <vector>

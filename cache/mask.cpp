@@ -1,6 +1,7 @@
+#include <cogen/cache/mask.hpp>
+
 #include <ATen/ops/empty.h>
 
-#include <cogen/cache/mask.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>

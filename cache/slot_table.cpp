@@ -1,6 +1,7 @@
-#include <algorithm>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/view.hpp>
+
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 

@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <cogen/cache/step.hpp>
+
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>

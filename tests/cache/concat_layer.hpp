@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/cache/layer.hpp>
+
 #include <vector>
 
 namespace cogen::cache::test {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
+
 #include <functional>
 #include <ostream>
 #include <span>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/test/unit_test.hpp>
+
 #include <exception>
 #include <string>
 #include <string_view>

@@ -1,13 +1,14 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include "kinds.hpp"
 
 #include <cogen/cache/cache.hpp>
+
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <random>
 #include <vector>
-
-#include "kinds.hpp"
 
 namespace cogen::cache::test {
 

@@ -6,6 +6,7 @@
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/view.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

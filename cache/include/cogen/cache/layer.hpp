@@ -1,12 +1,13 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/view.hpp>
+
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

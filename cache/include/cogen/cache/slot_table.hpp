@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/cache/step.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

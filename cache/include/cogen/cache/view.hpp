@@ -14,17 +14,20 @@ enum class scalar : std::uint8_t { f32, f16, bf16 };
 
 constexpr int bytes_of(scalar type) { return type == scalar::f32 ? 4 : 2; }
 
-/// Tokens [begin, end) of one slot in one layer, where they lie in memory.
+/// Tokens [begin, end) of one slot in one layer, where they lie in memory. `begin` is a multiple of 64.
 ///
-/// Position p, key head h: keys begin at `data + (p / 64) * block_stride + h * head_stride + (p % 64) * head_dim * size`;
-/// values lie `value_offset` bytes further. `begin` is a multiple of 64. All strides are in bytes.
+/// With the view's strides, all in bytes, the keys of position p and key head h begin at
+/// `data + p / 64 * block_stride + h * head_stride + p % 64 * head_dim * bytes_of(type)`; the values lie `value_offset`
+/// bytes further.
 struct kv_range {
   std::byte* data = nullptr;
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-/// What attention reads for one slot of one layer: at most two ranges, the base (if any) before the slot's own tail.
+/// What attention reads for one slot of one layer: at most two ranges without a gap, the base (if any) before the
+/// slot's own tail. Positions from the slot's length on lie in the last range and may be written; nothing else may.
+///
 /// Plain pointers: valid until the cache is truncated, cleared or destroyed; no thread owns them.
 struct kv_view {
   scalar type = scalar::f32;

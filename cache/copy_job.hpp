@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cogen/cache/transfer.hpp>
+
+#include <span>
+#include <vector>
+
+namespace cogen::cache {
+
+/// What one call of transfer::start asked for.
+struct copy_job {
+  std::vector<byte_copy> copies;
+  transfer::callback done;
+};
+
+void run(std::span<const byte_copy> copies);
+
+}  // namespace cogen::cache
