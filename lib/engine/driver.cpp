@@ -79,7 +79,7 @@ bool driver::turn() {
 void driver::run() noexcept {
   while (!stop_requested_.load()) {
     try {
-      if (!turn()) wait_until(std::nullopt);
+      if (!turn()) sleep(std::nullopt);
     } catch (...) {
       if (options_.log) options_.log(fmt::format("a handler threw: {}", sentence_of(std::current_exception())));
     }
@@ -116,9 +116,9 @@ void driver::ring_alarms() {
 
 void driver::gather() {
   if (!options_.by_hand && options_.gather.count() > 0) {
-    const auto limit = parts_.clock->now() + options_.gather;
-    while (somebody_is_thinking() && parts_.clock->now() < limit && !stop_requested_.load()) {
-      wait_until(limit);
+    const auto limit = std::chrono::steady_clock::now() + options_.gather;
+    while (somebody_is_thinking() && std::chrono::steady_clock::now() < limit && !stop_requested_.load()) {
+      sleep(limit - std::chrono::steady_clock::now());
       read_mail();
     }
   }
@@ -210,14 +210,17 @@ void driver::end() noexcept {
   queue_->close();
 }
 
-void driver::wait_until(std::optional<clock::time_point> limit) {
-  if (!alarms_.empty() && (!limit || alarms_.begin()->first < *limit)) limit = alarms_.begin()->first;
+void driver::sleep(std::optional<clock::duration> limit) {
+  if (!alarms_.empty()) {
+    const auto until_alarm = alarms_.begin()->first - parts_.clock->now();
+    limit = std::min(limit.value_or(until_alarm), until_alarm);
+  }
   asleep_.store(true);
   queue_->restart();
   const bool work =
       !mailbox_.empty() || stop_requested_.load() || (!in_flight_.empty() && in_flight_.front()->is_done());
   if (!work && limit)
-    queue_->run_one_until(*limit);
+    queue_->run_one_for(*limit);
   else if (!work)
     queue_->run_one();
   asleep_.store(false);

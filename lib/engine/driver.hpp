@@ -69,7 +69,7 @@ class driver : public std::enable_shared_from_this<driver> {
   bool deliver_done();
   void absorb(step_in_flight& step);
   void die(std::exception_ptr why);
-  void wait_until(std::optional<clock::time_point> limit);
+  void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
   bool somebody_is_thinking();
   void count(const scheduler::plan& plan);

@@ -342,6 +342,7 @@ completion stream_state::gather_completion() {
 }
 
 void stream_state::serve_waiters() {
+  if (!busy()) return;
   if (next_ && !ready_.empty())
     complete(std::exchange(next_, nullptr), error_code(), std::optional(read_piece()));
   else if (next_ && ended_)

@@ -57,7 +57,7 @@ class stream_state final : public participant, public stream_face {
   completion gather_completion();
   void serve_waiters();
   void want_attention();
-  bool busy();
+  bool busy();  // forgets a wait whose context has gone
   void ask();
   int lookahead() const { return request_.lookahead(); }
 

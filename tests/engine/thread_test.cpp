@@ -58,7 +58,7 @@ void live(engine& running, int seed, std::atomic<int>& wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
-  toy_engine toy({.slots = 6}, {});
+  toy_engine toy({.slots = 220}, {});  // each thread holds two at most, one of them while it waits for the other
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 100; ++i) threads.emplace_back([&, i] { live(toy.running, i, wrong); });
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
   auto last = toy.running.generate(token_ids({1}).max_tokens(2));
   last.async_complete(net::use_future).get();
   while (toy.running.stats().sequences > 0) std::this_thread::yield();
-  BOOST_TEST(toy.running.stats().free_slots == 6);
+  BOOST_TEST(toy.running.stats().free_slots == 220);
 }
 
 BOOST_AUTO_TEST_CASE(the_engine_is_destroyed_while_threads_use_its_handles) {
