@@ -1,12 +1,14 @@
-#include <algorithm>
+#include "rows.hpp"
+#include "sampling/inverse_distribution.hpp"
+#include "sampling/sampler.hpp"
+
 #include <boost/test/unit_test.hpp>
+
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
-
-#include "rows.hpp"
-#include "sampling/sampler.hpp"
 
 using namespace cogen;
 
@@ -91,6 +93,22 @@ BOOST_AUTO_TEST_CASE(the_draw_is_the_first_token_whose_cumulative_probability_ex
         BOOST_REQUIRE_GT(before + kept[i].probability, uniform(key) - 1e-9);
       }
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_random_number_on_a_boundary_chooses_the_token_that_begins_there) {
+  std::vector<float> weights(200, 0);
+  weights[3] = weights[70] = 1;
+  weights[130] = 2;
+  std::vector<candidate> candidates;
+  for (token id = 0; id < 200; ++id) candidates.push_back({id, 0, weights[static_cast<std::size_t>(id)]});
+  const std::vector<double> block_sums{1, 1, 2, 0};
+  const std::vector<std::pair<double, token>> expected{
+      {0, 3},  {0x1p-53, 3}, {0.25 - 0x1p-53, 3}, {0.25, 70}, {0.5 - 0x1p-53, 70}, {0.5, 130}, {1 - 0x1p-53, 130},
+      {1, 130}};
+  for (const auto& [u, id] : expected) {
+    BOOST_TEST(choose(candidates, u) == id);
+    BOOST_TEST(choose(weights, block_sums, 4, u) == id);
+  }
 }
 
 // The seeds are fixed, so the statistic is a constant; each limit is the 99.9th percentile of its chi-square
