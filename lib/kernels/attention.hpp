@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "kernels/execution.hpp"
 #include "kernels/token_rows.hpp"
+
+#include <cstdint>
+#include <span>
 
 namespace cogen::kernels {
 

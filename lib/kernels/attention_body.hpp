@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
+
+#include <cstddef>
+#include <cstdint>
 
 // Attention of some queries that share a key head, block by block of 64 tokens. A row is one query of one head.
 namespace cogen::kernels {
@@ -74,8 +74,8 @@ void multiply(const product& p, std::int64_t rows, std::int64_t columns) {
     for (; column + 4 * simd::width <= columns; column += 4 * simd::width)
       multiply_columns<4, simd::wide_rows>(p, rows, column);
   for (; column + simd::width < columns; column += 2 * simd::width)
-    multiply_columns<2, simd::narrow_rows>(p, rows, column);
-  for (; column < columns; column += simd::width) multiply_columns<1, simd::narrow_rows>(p, rows, column);
+    multiply_columns<2, simd::narrow_panel_rows>(p, rows, column);
+  for (; column < columns; column += simd::width) multiply_columns<1, simd::narrow_panel_rows>(p, rows, column);
 }
 
 // Weighted values of some tokens for each row, relative to the largest score among them, and the sum of the weights.

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
+
+#include <cstdint>
 
 // Kernels that treat each row, or each element, by itself.
 namespace cogen::kernels {

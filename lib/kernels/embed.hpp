@@ -1,11 +1,12 @@
 #pragma once
 
-#include <cogen/token.hpp>
-#include <cstdint>
-#include <span>
-
 #include "kernels/execution.hpp"
 #include "kernels/packed_matrix.hpp"
+
+#include <cogen/token.hpp>
+
+#include <cstdint>
+#include <span>
 
 namespace cogen::kernels {
 

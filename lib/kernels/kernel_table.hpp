@@ -1,10 +1,11 @@
 #pragma once
 
+#include "kernels/weight_storage.hpp"
+
 #include <cogen/cache/view.hpp>
+
 #include <cstddef>
 #include <cstdint>
-
-#include "kernels/weight_storage.hpp"
 
 // What the files of one instruction set offer to the others: plain functions over plain values. Those files use nothing
 // of the standard library, so that no inline function compiled for a newer processor can replace a portable one.

@@ -1,43 +1,66 @@
 #include "kernels/linear.hpp"
 
-#include <algorithm>
-
 #include "kernels/kernel_choice.hpp"
+
+#include <algorithm>
 
 namespace cogen::kernels {
 namespace {
 
 constexpr std::int64_t half_tile = tile_lanes / 2;
-constexpr std::int64_t tasks_per_thread = 8;
-constexpr std::int64_t task_bytes = 64 << 10;
+constexpr std::int64_t tasks_per_thread = 6;
+constexpr std::int64_t task_bytes = 256 << 10;
 constexpr std::int64_t rows_worth_a_task = 48;
 
 std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
-// How a product is cut into tasks: ranges of half tiles, times ranges of rows. It changes nothing but the speed.
-struct partition {
-  std::int64_t halves;  // half tiles in all
-  std::int64_t halves_per_task;
-  std::int64_t column_tasks;
-  std::int64_t row_tasks;
+// How a product is cut into tasks: runs of whole tiles, then halves of those tiles that do not spread evenly over the
+// threads, times ranges of rows. It changes nothing but the speed.
+class partition {
+ public:
+  partition(const packed_matrix& weights, std::int64_t rows, std::int64_t threads) {
+    const auto tiles = static_cast<std::int64_t>(weights.tiles().size());
+    const auto tile_bytes = static_cast<std::int64_t>(weights.bytes()) / tiles;
+    const std::int64_t by_threads = tiles / (threads * tasks_per_thread);
+    const std::int64_t by_bytes = task_bytes / std::max<std::int64_t>(tile_bytes, 1);
+    run_tiles_ = std::max<std::int64_t>(1, std::min(by_threads, by_bytes));
+    whole_tiles_ = run_tiles_ > 1 ? tiles : tiles - tiles % threads;
+    runs_ = divided_up(whole_tiles_, run_tiles_);
+    columns_ = runs_ + 2 * (tiles - whole_tiles_);
+    const std::int64_t wanted = divided_up(threads * tasks_per_thread, columns_);
+    const std::int64_t most = std::max<std::int64_t>(1, rows / rows_worth_a_task);
+    row_ranges_ = std::max(divided_up(rows, max_linear_rows), std::min(wanted, most));
+  }
 
-  std::int64_t tasks() const { return column_tasks * row_tasks; }
+  std::int64_t tasks() const { return columns_ * row_ranges_; }
+
+  struct range {
+    std::int64_t first;
+    std::int64_t last;
+  };
+
+  // Counted in half tiles.
+  range halves(std::int64_t task) const {
+    const std::int64_t column = task / row_ranges_;
+    if (column >= runs_) {
+      const std::int64_t half = 2 * whole_tiles_ + column - runs_;
+      return {half, half + 1};
+    }
+    return {2 * column * run_tiles_, 2 * std::min((column + 1) * run_tiles_, whole_tiles_)};
+  }
+
+  range rows(std::int64_t task, std::int64_t rows) const {
+    const std::int64_t at = task % row_ranges_;
+    return {rows * at / row_ranges_, rows * (at + 1) / row_ranges_};
+  }
+
+ private:
+  std::int64_t run_tiles_;
+  std::int64_t whole_tiles_;
+  std::int64_t runs_;
+  std::int64_t columns_;
+  std::int64_t row_ranges_;
 };
-
-partition partition_of(const packed_matrix& weights, std::int64_t rows, std::int64_t threads) {
-  partition cut{};
-  cut.halves = static_cast<std::int64_t>(weights.tiles().size()) * 2;
-  const auto half_bytes = static_cast<std::int64_t>(weights.bytes()) / cut.halves;
-  const std::int64_t by_threads = cut.halves / (threads * tasks_per_thread);
-  const std::int64_t by_bytes = task_bytes / std::max<std::int64_t>(half_bytes, 1);
-  cut.halves_per_task = std::max<std::int64_t>(1, std::min(by_threads, by_bytes));
-  if (cut.halves_per_task > 1) cut.halves_per_task &= ~std::int64_t{1};
-  cut.column_tasks = divided_up(cut.halves, cut.halves_per_task);
-  const std::int64_t wanted = divided_up(threads * tasks_per_thread, cut.column_tasks);
-  const std::int64_t most = std::max<std::int64_t>(1, rows / rows_worth_a_task);
-  cut.row_tasks = std::max(divided_up(rows, max_linear_rows), std::min(wanted, most));
-  return cut;
-}
 
 class product {
  public:
@@ -45,26 +68,22 @@ class product {
       : multiply_(kernels_of(run.set).linear),
         weights_(weights),
         operands_(operands),
-        cut_(partition_of(weights, operands.rows, run.workers->threads())) {}
+        cut_(weights, operands.rows, run.workers->threads()) {}
 
   std::int64_t tasks() const { return cut_.tasks(); }
 
   void run_task(std::int64_t task) const {
-    const std::int64_t rows_at = task % cut_.row_tasks;
-    const std::int64_t first_row = operands_.rows * rows_at / cut_.row_tasks;
-    const std::int64_t last_row = operands_.rows * (rows_at + 1) / cut_.row_tasks;
-    const std::int64_t first = task / cut_.row_tasks * cut_.halves_per_task;
-    const std::int64_t last = std::min(first + cut_.halves_per_task, cut_.halves);
+    const auto [first, last] = cut_.halves(task);
     for (std::int64_t half = first; half < last;) {
-      const std::int64_t next = half % 2 == 0 && half + 1 < last ? half + 2 : half + 1;
-      multiply(half, next, first_row, last_row);
+      const std::int64_t next = std::min(half / 2 * 2 + 2, last);
+      multiply(half, next, cut_.rows(task, operands_.rows));
       half = next;
     }
   }
 
  private:
   // One tile, or half of one.
-  void multiply(std::int64_t half, std::int64_t next, std::int64_t first_row, std::int64_t last_row) const {
+  void multiply(std::int64_t half, std::int64_t next, partition::range rows) const {
     const packed_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
     linear_job job{};
     job.tile = tile.data;
@@ -73,11 +92,11 @@ class product {
     job.last_lane = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
     if (job.first_lane >= job.last_lane) return;
     job.inputs = weights_.inputs();
-    job.x = operands_.x + first_row * operands_.x_stride;
+    job.x = operands_.x + rows.first * operands_.x_stride;
     job.x_stride = operands_.x_stride;
-    job.y = operands_.y + first_row * operands_.y_stride + tile.first;
+    job.y = operands_.y + rows.first * operands_.y_stride + tile.first;
     job.y_stride = operands_.y_stride;
-    job.rows = last_row - first_row;
+    job.rows = rows.last - rows.first;
     job.bias = operands_.bias ? operands_.bias + tile.first : nullptr;
     job.add_to_y = operands_.add_to_y;
     multiply_(job);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/execution.hpp"
 #include "kernels/packed_matrix.hpp"
+
+#include <cstdint>
 
 namespace cogen::kernels {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
+
+#include <cstddef>
+#include <cstdint>
 
 // Products of activations and one tile of packed weights. Every output is one chain of multiply-adds over ascending
 // inputs, whichever path computes it.
@@ -148,6 +148,35 @@ struct q8_weights {
   }
 };
 
+// The current input of M rows. One pointer serves three rows (itself, one and two strides on are addresses that x86
+// reads at no cost); left to itself, the compiler walks from row to row with an addition for each.
+template <int M>
+class input_rows {
+ public:
+  COGEN_INLINE input_rows(const float* first, std::int64_t stride) : stride_(stride) {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) at_[i] = first + 3 * i * stride;
+    keep_apart();
+  }
+  COGEN_INLINE float at(int row, int input) const { return at_[row / 3][row % 3 * stride_ + input]; }
+  COGEN_INLINE void advance(std::int64_t inputs) {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) at_[i] += inputs;
+    keep_apart();
+  }
+
+ private:
+  static constexpr int pointers = (M + 2) / 3;
+
+  COGEN_INLINE void keep_apart() {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) asm("" : "+r"(at_[i]));
+  }
+
+  const float* at_[pointers];
+  std::int64_t stride_;
+};
+
 template <int M, int C>
 struct accumulators {
   vector sum[M][C];
@@ -173,10 +202,10 @@ struct accumulators {
       for (int c = 0; c < C; ++c) simd::store(to + m * stride + c * simd::width, sum[m][c]);
     }
   }
-  COGEN_INLINE void add(const float* x, std::int64_t stride, const vector (&w)[C]) {
+  COGEN_INLINE void add(const input_rows<M>& x, int at, const vector (&w)[C]) {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      const vector value = simd::set(x[m * stride]);
+      const vector value = simd::set(x.at(m, at));
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) sum[m][c] = simd::fma(w[c], value, sum[m][c]);
     }
@@ -204,125 +233,128 @@ COGEN_INLINE void finish(const accumulators<M, C>& total, const linear_job& job,
 
 // M rows and C vectors of outputs, dequantising in registers.
 template <class Weights, int M, int C>
-void multiply(const linear_job& job, int lane, std::int64_t row) {
+void multiply(const linear_job& job, int lane) {
   accumulators<M, C> total;
   total.clear();
   const std::byte* data = job.tile;
-  const float* x = job.x + row * job.x_stride;
+  input_rows<M> x(job.x, job.x_stride);
   for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, data += Weights::bytes) {
-    if constexpr (M <= simd::wide_rows) prefetch<Weights::bytes>(data);
+    prefetch<Weights::bytes>(data);
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
     Weights::template group<C>(
-        data, lane, left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) {
-          total.add(x + input + at, job.x_stride, w);
-        });
+        data, lane, left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, at, w); });
+    x.advance(Weights::inputs);
   }
-  finish(total, job, lane, row);
+  finish(total, job, lane, 0);
 }
 
-template <class Weights, int C, int M>
-COGEN_INLINE void multiply_rows(const linear_job& job, int lane, std::int64_t row, std::int64_t rows) {
-  if (rows == M) return multiply<Weights, M, C>(job, lane, row);
-  if constexpr (M > 1) multiply_rows<Weights, C, M - 1>(job, lane, row, rows);
+template <class Weights, int M, int C>
+void multiply_rows(const linear_job& job) {
+  if constexpr (M > 1)
+    if (job.rows < M) return multiply_rows<Weights, M - 1, C>(job);
+  for (int lane = job.first_lane; lane < job.last_lane; lane += C * simd::width) multiply<Weights, M, C>(job, lane);
 }
 
-template <class Weights, int C, int Rows>
-void multiply_lanes(const linear_job& job) {
-  for (int lane = job.first_lane; lane < job.last_lane; lane += C * simd::width)
-    multiply_rows<Weights, C, Rows>(job, lane, 0, job.rows);
-}
+constexpr int panel_inputs = 64;  // 16 KiB of floats: what stays in the first-level cache beside the rows
 
-constexpr int panel_lanes = 32;
-constexpr int panel_inputs = 128;
-
-// Weights of 32 outputs and some inputs, dequantised once for all rows: [inputs][32].
-template <class Weights>
-void fill_panel(const linear_job& job, int lane, std::int64_t first, std::int64_t last, float* panel) {
-  const std::byte* data = job.tile + first / Weights::inputs * Weights::bytes;
-  for (std::int64_t input = first; input < last; input += Weights::inputs, data += Weights::bytes) {
-    const auto left = static_cast<int>(last - input < Weights::inputs ? last - input : Weights::inputs);
-    float* to = panel + (input - first) * panel_lanes;
-    for (int half = 0; half < panel_lanes; half += 2 * simd::width)
-      Weights::template group<2>(
-          data, lane + half, left, [&](int at, const vector(&w)[2]) __attribute__((always_inline)) {
-            simd::store(to + at * panel_lanes + half, w[0]);
-            simd::store(to + at * panel_lanes + half + simd::width, w[1]);
-          });
-  }
-}
-
+// Weights of some outputs and inputs as float32, [last - first][stride], read by all rows.
 struct panel_step {
   const linear_job& job;
-  const float* panel;  // [last - first] inputs of 32 outputs
-  std::int64_t panel_stride;
-  float* sums;  // [rows][32]
+  const float* panel;
+  std::int64_t stride;
+  float* sums;  // [rows][stride]
   int lane;     // of the panel's first output
+  int lanes;
   std::int64_t first;
   std::int64_t last;
 };
 
-template <int M>
-void multiply_panel(const panel_step& step, int offset, std::int64_t row) {
-  accumulators<M, 2> total;
-  float* sums = step.sums + row * panel_lanes + offset;
+template <class Weights, int C>
+void fill_panel(const panel_step& step, float* panel) {
+  const std::byte* data = step.job.tile + step.first / Weights::inputs * Weights::bytes;
+  for (std::int64_t input = step.first; input < step.last; input += Weights::inputs, data += Weights::bytes) {
+    const auto left = static_cast<int>(step.last - input < Weights::inputs ? step.last - input : Weights::inputs);
+    float* to = panel + (input - step.first) * step.stride;
+    prefetch<Weights::bytes>(data);
+    for (int lane = 0; lane < step.lanes; lane += C * simd::width) {
+      const auto store = [&](int at, const vector(&w)[C]) __attribute__((always_inline)) {
+        COGEN_UNROLL
+        for (int c = 0; c < C; ++c) simd::store(to + at * step.stride + lane + c * simd::width, w[c]);
+      };
+      Weights::template group<C>(data, step.lane + lane, left, store);
+    }
+  }
+}
+
+template <int M, int C>
+void multiply_panel(const panel_step& step, int lane, std::int64_t row) {
+  accumulators<M, C> total;
+  float* sums = step.sums + row * step.stride + lane;
   if (step.first == 0)
     total.clear();
   else
-    total.load(sums, panel_lanes);
-  const float* x = step.job.x + row * step.job.x_stride + step.first;
-  const float* panel = step.panel + offset;
+    total.load(sums, step.stride);
+  input_rows<M> x(step.job.x + row * step.job.x_stride + step.first, step.job.x_stride);
+  const float* panel = step.panel + lane;
   const std::int64_t inputs = step.last - step.first;
-#pragma clang loop unroll_count(4)
-  for (std::int64_t input = 0; input < inputs; ++input) {
-    const vector w[2] = {simd::load(panel), simd::load(panel + simd::width)};
-    total.add(x + input, step.job.x_stride, w);
-    panel += step.panel_stride;
+  const auto add = [&](int at) __attribute__((always_inline)) {
+    vector w[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) w[c] = simd::load(panel + c * simd::width);
+    total.add(x, at, w);
+    panel += step.stride;
+  };
+  std::int64_t input = 0;
+  for (; input + 2 <= inputs; input += 2, x.advance(2)) {
+    add(0);
+    add(1);
   }
+  if (input < inputs) add(0);
   if (step.last == step.job.inputs)
-    finish(total, step.job, step.lane + offset, row);
+    finish(total, step.job, step.lane + lane, row);
   else
-    total.store(sums, panel_lanes);
+    total.store(sums, step.stride);
 }
 
-template <int M>
-COGEN_INLINE void multiply_panel_rows(const panel_step& step, int offset, std::int64_t row, std::int64_t rows) {
-  if (rows == M) return multiply_panel<M>(step, offset, row);
-  if constexpr (M > simd::narrow_rows / 2) multiply_panel_rows<M - 1>(step, offset, row, rows);
+template <int M, int Least, int C>
+COGEN_INLINE void multiply_panel_rows(const panel_step& step, std::int64_t row, std::int64_t rows) {
+  if constexpr (M > Least)
+    if (rows < M) return multiply_panel_rows<M - 1, Least, C>(step, row, rows);
+  for (int lane = 0; lane < step.lanes; lane += C * simd::width) multiply_panel<M, C>(step, lane, row);
 }
 
-// All rows (more than the register tile holds), in blocks of nearly equal size: at least half of what it holds.
+// More rows than one register tile holds, in blocks of nearly equal size: at least half of what a tile holds.
+template <int Rows, int C>
 void multiply_panel_blocks(const panel_step& step) {
   const std::int64_t rows = step.job.rows;
-  const std::int64_t blocks = (rows + simd::narrow_rows - 1) / simd::narrow_rows;
+  const std::int64_t blocks = (rows + Rows - 1) / Rows;
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t row = rows * block / blocks;
-    const std::int64_t end = rows * (block + 1) / blocks;
-    for (int offset = 0; offset < panel_lanes; offset += 2 * simd::width)
-      multiply_panel_rows<simd::narrow_rows>(step, offset, row, end - row);
+    multiply_panel_rows<Rows, Rows / 2, C>(step, row, rows * (block + 1) / blocks - row);
   }
 }
 
-template <class Weights>
+template <class Weights, int Rows, int C>
 void multiply_by_panels(const linear_job& job) {
-  alignas(64) float panel[panel_inputs * panel_lanes];
-  alignas(64) float sums[max_linear_rows * panel_lanes];
-  for (int lane = job.first_lane; lane < job.last_lane; lane += panel_lanes)
-    for (std::int64_t first = 0; first < job.inputs; first += panel_inputs) {
-      const std::int64_t last = first + panel_inputs < job.inputs ? first + panel_inputs : job.inputs;
-      fill_panel<Weights>(job, lane, first, last, panel);
-      multiply_panel_blocks({job, panel, panel_lanes, sums, lane, first, last});
-    }
+  alignas(64) float memory[panel_inputs * tile_lanes];
+  alignas(64) float sums[max_linear_rows * tile_lanes];
+  const int lanes = job.last_lane - job.first_lane > tile_lanes / 2 ? tile_lanes : tile_lanes / 2;
+  for (std::int64_t first = 0; first < job.inputs; first += panel_inputs) {
+    const std::int64_t last = first + panel_inputs < job.inputs ? first + panel_inputs : job.inputs;
+    panel_step step{job, memory, lanes, sums, job.first_lane, lanes, first, last};
+    fill_panel<Weights, C>(step, memory);
+    multiply_panel_blocks<Rows, C>(step);
+  }
 }
 
 template <class Weights>
 void multiply_tile(const linear_job& job) {
-  const bool wide = (job.last_lane - job.first_lane) > 2 * simd::width && job.rows <= simd::wide_rows;
-  if (wide)
-    multiply_lanes<Weights, 4, simd::wide_rows>(job);
-  else if (job.rows <= simd::narrow_rows)
-    multiply_lanes<Weights, 2, simd::narrow_rows>(job);
-  else
-    multiply_by_panels<Weights>(job);
+  const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
+  if (wide && job.rows <= simd::wide_rows) return multiply_rows<Weights, simd::wide_rows, 4>(job);
+  if (job.rows <= simd::narrow_rows) return multiply_rows<Weights, simd::narrow_rows, 2>(job);
+  if constexpr (simd::wide_panel_rows > 0)
+    if (wide) return multiply_by_panels<Weights, simd::wide_panel_rows, 4>(job);
+  multiply_by_panels<Weights, simd::narrow_panel_rows, 2>(job);
 }
 
 void linear_tile(const linear_job& job) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include "kernels/weight_arena.hpp"
+#include "kernels/weight_storage.hpp"
+#include "kernels/worker_pool.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -7,10 +11,6 @@
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "kernels/weight_arena.hpp"
-#include "kernels/weight_storage.hpp"
-#include "kernels/worker_pool.hpp"
 
 namespace cogen::kernels {
 

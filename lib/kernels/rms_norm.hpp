@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/execution.hpp"
+
+#include <cstdint>
 
 namespace cogen::kernels {
 

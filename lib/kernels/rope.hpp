@@ -1,11 +1,11 @@
 #pragma once
 
+#include "kernels/execution.hpp"
+#include "kernels/token_rows.hpp"
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "kernels/execution.hpp"
-#include "kernels/token_rows.hpp"
 
 namespace cogen::kernels {
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
+
+#include <cstddef>
+#include <cstdint>
 
 // Rotary positions, and keys and values on their way into the cache.
 namespace cogen::kernels {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "kernels/token_rows.hpp"
+#include "kernels/worker_pool.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
-
-#include "kernels/token_rows.hpp"
-#include "kernels/worker_pool.hpp"
 
 namespace cogen::kernels {
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <immintrin.h>
 
 namespace cogen::kernels {
 namespace {
@@ -13,9 +12,12 @@ struct simd {
   using f = __m256;
   using i = __m256i;
   static constexpr int width = 8;
-  // Register tiles of `linear`: rows x vectors, wide for few rows, narrow for many.
+  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
+  // none).
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
+  static constexpr int wide_panel_rows = 0;
+  static constexpr int narrow_panel_rows = 6;
 
   static f zero() { return _mm256_setzero_ps(); }
   static f set(float value) { return _mm256_set1_ps(value); }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <immintrin.h>
 
 namespace cogen::kernels {
 namespace {
@@ -13,9 +12,12 @@ struct simd {
   using f = __m512;
   using i = __m512i;
   static constexpr int width = 16;
-  // Register tiles of `linear`: rows x vectors, wide for few rows, narrow for many.
+  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
+  // none).
   static constexpr int wide_rows = 6;
-  static constexpr int narrow_rows = 12;
+  static constexpr int narrow_rows = 6;
+  static constexpr int wide_panel_rows = 6;
+  static constexpr int narrow_panel_rows = 12;
 
   static f zero() { return _mm512_setzero_ps(); }
   static f set(float value) { return _mm512_set1_ps(value); }

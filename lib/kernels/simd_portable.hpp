@@ -12,9 +12,12 @@ struct simd {
   using i = std::int32_t __attribute__((vector_size(16)));
   using u = std::uint32_t __attribute__((vector_size(16)));
   static constexpr int width = 4;
-  // Register tiles of `linear`: rows x vectors, wide for few rows, narrow for many.
+  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
+  // none).
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
+  static constexpr int wide_panel_rows = 0;
+  static constexpr int narrow_panel_rows = 6;
 
   static f zero() { return f{}; }
   static f set(float value) { return f{value, value, value, value}; }

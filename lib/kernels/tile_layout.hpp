@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "kernels/packed_matrix.hpp"
 #include "kernels/weight_storage.hpp"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace cogen::kernels {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/cache/view.hpp>
+
 #include <cstdint>
 
 namespace cogen::kernels {

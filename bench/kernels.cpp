@@ -1,0 +1,188 @@
+// Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
+// kernels [set] [threads] [repetitions]
+
+#include "kernels/attention.hpp"
+#include "kernels/execution.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/packed_matrix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cogen;
+using namespace cogen::kernels;
+
+int repetitions = 15;
+
+struct timing {
+  double median;
+  double spread;  // half the distance between the quartiles, as a share of the median
+};
+
+double seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+timing measure(const std::function<void()>& work) {
+  work();
+  const int inner = std::clamp(static_cast<int>(0.001 / std::max(seconds(work), 1e-7)), 1, 10000);
+  std::vector<double> times;
+  for (int repetition = 0; repetition < repetitions; ++repetition)
+    times.push_back(seconds([&] {
+                      for (int i = 0; i < inner; ++i) work();
+                    }) /
+                    inner);
+  std::ranges::sort(times);
+  const double median = times[times.size() / 2];
+  return {median, (times[times.size() * 3 / 4] - times[times.size() / 4]) / 2 / median};
+}
+
+packed_matrix random_matrix(weight_format format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
+                            weight_arena& arena) {
+  const std::int64_t bytes = row_bytes(format, inputs);
+  std::vector<std::byte> row(static_cast<std::size_t>(bytes * tile_lanes));
+  std::mt19937 engine(1);
+  for (std::byte& each : row) each = static_cast<std::byte>(engine() & 0x3bU);  // no half is infinite or NaN
+  const weight_source source{format, outputs, [&](std::int64_t, std::int64_t, std::byte*) { return row.data(); }};
+  return packed_matrix({&source, 1}, inputs, workers, &arena);
+}
+
+// Bytes per second that all threads read together from memory larger than any cache.
+double bandwidth(worker_pool& workers) {
+  const std::size_t count = std::size_t{48} << 20;
+  const std::vector<float> memory(count, 1.0F);
+  std::vector<float> sums(static_cast<std::size_t>(workers.threads()) * 16);
+  const std::int64_t chunk = 64 << 10;
+  const auto read = [&](std::int64_t task, int thread) {
+    using vector = float __attribute__((vector_size(64), aligned(4)));
+    vector total[4] = {};
+    const float* from = memory.data() + task * chunk;
+    for (std::int64_t at = 0; at < chunk; at += 64)
+      for (int lane = 0; lane < 4; ++lane) total[lane] += *reinterpret_cast<const vector*>(from + at + 16 * lane);
+    const vector all = (total[0] + total[1]) + (total[2] + total[3]);
+    sums[static_cast<std::size_t>(thread) * 16] += all[0] + all[7];
+  };
+  const timing time = measure([&] { workers.parallel(static_cast<std::int64_t>(count) / chunk, read); });
+  return static_cast<double>(count) * sizeof(float) / time.median;
+}
+
+// A product whose operands stay in the first-level cache: what the register tiles reach at best.
+double arithmetic_peak(const execution& run) {
+  worker_pool& workers = *run.workers;
+  const std::vector<float> ones(static_cast<std::size_t>(64 * 64), 1.0F);
+  const packed_matrix weights = pack(ones.data(), 64, 64, workers);
+  const std::vector<float> x(static_cast<std::size_t>(96 * 64), 1.0F);
+  std::vector<float> y(static_cast<std::size_t>(96 * weights.outputs()));
+  execution alone = run;
+  worker_pool one(1);
+  alone.workers = &one;
+  const timing time = measure([&] {
+    linear(alone, weights, {.x = x.data(), .x_stride = 64, .y = y.data(), .y_stride = weights.outputs(), .rows = 96});
+  });
+  return 2.0 * 96 * 64 * static_cast<double>(weights.outputs()) / time.median * workers.threads();
+}
+
+struct model_shape {
+  const char* name;
+  weight_format format;
+  std::int64_t outputs;
+  std::int64_t inputs;
+};
+
+constexpr model_shape shapes[] = {{"q|k|v", weight_format::q4_1, 960, 576},
+                                  {"o", weight_format::q4_1, 576, 576},
+                                  {"gate|up", weight_format::q4_1, 3072, 576},
+                                  {"down", weight_format::q4_1, 576, 1536},
+                                  {"head", weight_format::q8_0, 49152, 576}};
+
+// As many copies as make the weights larger than the caches, used in turn, as a model's layers are.
+void bench_linear(const execution& run, const model_shape& shape, double peak_bandwidth) {
+  weight_arena arena;
+  const std::int64_t bytes = row_bytes(shape.format, shape.inputs) * shape.outputs;
+  const std::int64_t copies = std::max<std::int64_t>(1, (std::int64_t{80} << 20) / bytes);
+  std::vector<packed_matrix> layers;
+  for (std::int64_t copy = 0; copy < copies; ++copy)
+    layers.push_back(random_matrix(shape.format, shape.outputs, shape.inputs, *run.workers, arena));
+  std::size_t next = 0;
+  for (const std::int64_t rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
+    if (shape.outputs > 10000 && rows > 32) break;
+    const std::vector<float> x(static_cast<std::size_t>(rows * shape.inputs), 0.5F);
+    std::vector<float> y(static_cast<std::size_t>(rows * shape.outputs));
+    const timing time = measure([&] {
+      linear(run, layers[next++ % layers.size()],
+             {.x = x.data(), .x_stride = shape.inputs, .y = y.data(), .y_stride = shape.outputs, .rows = rows});
+    });
+    const double read = static_cast<double>(layers[0].bytes()) / time.median;
+    const double work = 2.0 * static_cast<double>(rows * shape.inputs * shape.outputs) / time.median;
+    fmt::print("{:8} {:4} rows {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s ({:3.0f} %)  {:7.1f} GFLOP/s\n", shape.name, rows,
+               time.median * 1e6, time.spread * 100, read / 1e9, read / peak_bandwidth * 100, work / 1e9);
+  }
+}
+
+// One layer's attention of `sequences` sequences of one length, each with `queries` new tokens.
+void bench_attention(const execution& run, std::int64_t sequences, std::int64_t length, std::int64_t queries) {
+  const int heads = 9, kv_heads = 3, head_dim = 64;
+  const std::int64_t head_bytes = 64 * head_dim * 4, block_bytes = 2 * kv_heads * head_bytes;
+  const std::int64_t slot_bytes = (length + 63) / 64 * block_bytes;
+  std::vector<float> memory(static_cast<std::size_t>(sequences * slot_bytes / 4), 0.25F);
+  std::vector<token_rows> rows;
+  for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+    cache::kv_view view{cache::scalar::f32, kv_heads, head_dim, block_bytes, head_bytes, kv_heads * head_bytes, 1, {}};
+    view.range[0] = {reinterpret_cast<std::byte*>(memory.data()) + sequence * slot_bytes, 0, length};
+    rows.push_back({view, sequence * queries, queries, length - queries});
+  }
+  std::vector<float> q(static_cast<std::size_t>(sequences * queries * heads * head_dim), 0.1F), out(q.size());
+  const timing time = measure([&] {
+    attention(run, rows,
+              {.q = q.data(),
+               .q_stride = heads * head_dim,
+               .out = out.data(),
+               .out_stride = heads * head_dim,
+               .heads = heads,
+               .scale = 0.125F});
+  });
+  const double keys = static_cast<double>(queries) * static_cast<double>(length - (queries - 1) / 2.0);
+  const double work = 4.0 * static_cast<double>(sequences) * keys * heads * head_dim / time.median;
+  const double read = static_cast<double>(sequences * length * 2 * kv_heads * head_dim * 4) / time.median;
+  fmt::print("attention {:2} x {:4} queries, {:5} keys {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s  {:7.1f} GFLOP/s\n",
+             sequences, queries, length, time.median * 1e6, time.spread * 100, read / 1e9, work / 1e9);
+}
+
+void bench_regions(worker_pool& workers) {
+  const timing time = measure([&] { workers.parallel(workers.threads(), [](std::int64_t, int) {}); });
+  fmt::print("an empty parallel region: {:.2f} us\n", time.median * 1e6);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  const std::string set = count > 1 ? arguments[1] : std::string(name_of(preferred_instruction_set()));
+  worker_pool workers(count > 2 ? std::atoi(arguments[2]) : 0);
+  if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
+  const execution run{&workers, instruction_set_named(set), numerics::exact};
+  const double memory = bandwidth(workers);
+  fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s\n", set, workers.threads(),
+             memory / 1e9, arithmetic_peak(run) / 1e9);
+  bench_regions(workers);
+  for (const model_shape& shape : shapes) bench_linear(run, shape, memory);
+  for (const std::int64_t sequences : {1, 32})
+    for (const std::int64_t length : {100, 1000, 8000})
+      if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);
+  for (const std::int64_t length : {64, 512, 2048})
+    bench_attention(run, 1, length, std::min<std::int64_t>(length, 512));
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}
