@@ -1,0 +1,98 @@
+// The default model through the whole engine: what a stream says does not depend on its company.
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(real_model)
+
+std::shared_ptr<const model> the_model() {
+  static const auto loaded = load_model(COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf");
+  return loaded;
+}
+
+/// Six requests as different as they can be.
+std::vector<request> mixed_requests() {
+  const auto lively = sampling().temperature(0.9).top_p(0.95).seed(5).logprobs(2);
+  return {
+      chat("Name a colour.").max_tokens(12).sampling(sampling().logprobs(0)),
+      continuation("The quick brown fox").max_tokens(20).sampling(lively),
+      chat("Explain, in a few words, why the sky looks blue at noon and red in the evening.")
+          .max_tokens(16)
+          .sampling(lively),
+      continuation("1, 2, 3,").max_tokens(24).sampling(sampling().repetition_penalty(1.3).logprobs(0)).lookahead(1),
+      token_ids({1, 2, 3}).max_tokens(5).sampling(sampling().logprobs(3)).ignore_end(),
+      continuation(std::string(600, 'x')).max_tokens(8).sampling(lively).lookahead(0),
+  };
+}
+
+std::vector<completion> run(std::vector<request> requests, engine_options options) {
+  engine running(the_model(), std::move(options));
+  std::vector<token_stream> streams;
+  for (auto& each : requests) streams.push_back(running.generate(std::move(each)));
+  std::vector<std::future<completion>> futures;
+  for (auto& each : streams) futures.push_back(each.async_complete(net::use_future));
+  std::vector<completion> results;
+  for (auto& each : futures) results.push_back(each.get());
+  return results;
+}
+
+void check_same(const completion& alone, const completion& in_company) {
+  BOOST_TEST(alone.text == in_company.text);
+  BOOST_REQUIRE(alone.tokens.size() == in_company.tokens.size());
+  for (std::size_t i = 0; i < alone.tokens.size(); ++i) {
+    BOOST_TEST(alone.tokens[i].id == in_company.tokens[i].id);
+    BOOST_TEST(alone.tokens[i].logprob == in_company.tokens[i].logprob);  // to the last bit
+    for (std::size_t k = 0; k < alone.tokens[i].top.size(); ++k)
+      BOOST_TEST(alone.tokens[i].top[k].logprob == in_company.tokens[i].top[k].logprob);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_company_chunking_and_number_of_threads) {
+  std::vector<completion> alone;
+  for (const auto& each : mixed_requests()) alone.push_back(run({each}, {.max_length = 1024}).front());
+  const std::vector<engine_options> companies{
+      {.slots = 6, .max_length = 1024, .step_tokens = 128},
+      {.slots = 2, .max_length = 1024, .step_tokens = 17},
+      {.slots = 6, .max_length = 1024, .step_tokens = 33, .threads = 1},
+  };
+  for (const auto& options : companies) {
+    const auto together = run(mixed_requests(), options);
+    for (std::size_t i = 0; i < alone.size(); ++i) check_same(alone[i], together[i]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_string_ends_the_text_before_it) {
+  const auto whole = run({continuation("1, 2, 3, 4,").max_tokens(40)}, {.max_length = 512}).front();
+  BOOST_REQUIRE(whole.text.find("9") != std::string::npos);
+  const auto cut =
+      run({continuation("1, 2, 3, 4,").max_tokens(40).stop("never").stop("9,")}, {.max_length = 512}).front();
+  BOOST_TEST(cut.text == whole.text.substr(0, whole.text.find("9,")));
+  BOOST_CHECK(cut.reason == finish_reason::stop_string);
+}
+
+BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
+  const auto honest = run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
+  const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
+  BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
+}
+
+BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {
+  engine first(the_model(), {.slots = 2, .max_length = 256});
+  engine second(the_model(), {.slots = 2, .max_length = 256});
+  auto a = first.generate(continuation("The sea is").max_tokens(12));
+  auto b = second.generate(continuation("The sea is").max_tokens(12));
+  auto from_a = a.async_complete(net::use_future);
+  auto from_b = b.async_complete(net::use_future);
+  BOOST_TEST(from_a.get().text == from_b.get().text);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
