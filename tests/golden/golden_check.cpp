@@ -68,8 +68,8 @@ bool is_continuations(const std::string& path) { return path.ends_with(".json");
 /// Of logits with a standard deviation of 2; a real model's 30 layers round more often.
 float default_tolerance(const request& wanted, const std::string& path) {
   if (wanted.mode == numerics::fast) return is_continuations(path) ? 2.0F : 0.5F;
-  if (wanted.kv == cache::scalar::bf16) return is_continuations(path) ? 0.5F : 0.2F;
-  if (wanted.kv == cache::scalar::f16) return is_continuations(path) ? 0.05F : 0.02F;
+  if (wanted.kv == cache::scalar::bf16) return 0.5F;
+  if (wanted.kv == cache::scalar::f16) return 0.05F;
   return is_continuations(path) ? 2e-3F : 2e-4F;
 }
 

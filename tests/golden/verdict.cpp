@@ -34,6 +34,18 @@ void compare(verdict& so_far, const transcript& came, const reference_prompt& re
   }
 }
 
+/// The prompt with the beginning of its continuation: enough to show what chunks did to the cache.
+reference_prompt beginning(const reference_prompt& prompt) {
+  auto shorter = prompt;
+  shorter.continuation.resize(std::min<std::size_t>(8, prompt.continuation.size()));
+  return shorter;
+}
+
+bool begins_with(const transcript& whole, const transcript& part) {
+  return whole.prompt == part.prompt && part.steps.size() <= whole.steps.size() &&
+         std::equal(part.steps.begin(), part.steps.end(), whole.steps.begin());
+}
+
 }  // namespace
 
 verdict judge(runner& run, const golden& reference, float tolerance) {
@@ -44,12 +56,12 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
     compare(result, alone.back(), prompt, tolerance);
   }
   const auto expect_same = [&](const transcript& came, std::size_t index, const std::string& way) {
-    if (came != alone[index]) result.changed.push_back(fmt::format("prompt {} {}", index, way));
+    if (!begins_with(alone[index], came)) result.changed.push_back(fmt::format("prompt {} {}", index, way));
   };
   for (std::size_t index = 0; index < alone.size(); ++index) {
     const auto& prompt = reference.prompts[index];
     for (const int chunk : {1, 3, 7})
-      expect_same(run.alone(prompt, chunk), index, fmt::format("in chunks of {}", chunk));
+      expect_same(run.alone(beginning(prompt), chunk), index, fmt::format("in chunks of {}", chunk));
     expect_same(run.spilled(prompt), index, "spilled and restored");
   }
   const auto together = run.together(reference.prompts);

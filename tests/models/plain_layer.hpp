@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/cache/cache.hpp>
 #include <cogen/cache/layer.hpp>
 
 #include <vector>
