@@ -9,6 +9,7 @@ function(cogen_test name)
     BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}")
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # what is tested is optimised, the tests need not be
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_sanitizer_environment(${name})
 endfunction()

@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
@@ -25,6 +26,9 @@ asio::awaitable<void> race(cogen::engine& engine) {
   using namespace asio::experimental::awaitable_operators;
   const auto first = co_await (attempt(engine, 1) || attempt(engine, 2) || attempt(engine, 3));
   fmt::print("attempt {} won: {}\n", first.index() + 1, std::visit([](const auto& text) { return text; }, first));
+
+  co_await asio::post(engine.get_executor(), asio::use_awaitable);  // a moment between two steps
+  fmt::print("{} of 16 slots free\n", engine.stats().free_slots);
 }
 //]
 
@@ -33,5 +37,4 @@ int main(int argc, char** argv) {
   asio::io_context context;
   asio::co_spawn(context, race(engine), asio::detached);
   context.run();
-  fmt::print("{} of 16 slots free\n", engine.stats().free_slots);
 }

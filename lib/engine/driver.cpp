@@ -68,6 +68,7 @@ void driver::offload(std::function<void()> job) {
 
 bool driver::turn() {
   if (ended_) return false;
+  read_mail();
   run_handlers();
   read_mail();
   ring_alarms();

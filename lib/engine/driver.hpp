@@ -43,7 +43,7 @@ class driver : public std::enable_shared_from_this<driver> {
 
   // The thread that drives.
 
-  /// One round: handlers, mail, at most one launch, at most one delivery. True when a step was delivered.
+  /// One round: mail, handlers, what they mailed; at most one launch and one delivery. True when a step was delivered.
   bool turn();
 
   /// Rounds until told to stop, asleep while there is nothing to do; then `end()`.
