@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace cogen::load {
@@ -142,44 +144,52 @@ void read_metadata(header_cursor& cursor, std::uint64_t count, gguf_header& head
   }
 }
 
-element_type known_type(const header_cursor& cursor, std::uint32_t type) {
-  switch (type) {
-    case 0:
-      return element_type::f32;
-    case 1:
-      return element_type::f16;
-    case 2:
-      return element_type::q4_0;
-    case 3:
-      return element_type::q4_1;
-    case 6:
-      return element_type::q5_0;
-    case 7:
-      return element_type::q5_1;
-    case 8:
-      return element_type::q8_0;
-    case 24:
-      return element_type::i8;
-    case 25:
-      return element_type::i16;
-    case 26:
-      return element_type::i32;
-    case 27:
-      return element_type::i64;
-    case 28:
-      return element_type::f64;
-    case 30:
-      return element_type::bf16;
-    default:
-      break;
-  }
-  static constexpr std::pair<std::uint32_t, const char*> others[] = {
-      {9, "Q8_1"},     {10, "Q2_K"},   {11, "Q3_K"},    {12, "Q4_K"},  {13, "Q5_K"},   {14, "Q6_K"},  {15, "Q8_K"},
-      {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},
-      {23, "IQ4_XS"},  {29, "IQ1_M"},  {34, "TQ1_0"},   {35, "TQ2_0"}, {39, "MXFP4"}};
-  const auto other = std::ranges::find(others, type, &std::pair<std::uint32_t, const char*>::first);
+// The types that GGML numbers, and those of them that are read.
+struct ggml_type {
+  std::uint32_t number;
+  std::string_view name;
+  std::optional<element_type> read_as = std::nullopt;
+};
+
+constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
+                                    {1, "F16", element_type::f16},
+                                    {2, "Q4_0", element_type::q4_0},
+                                    {3, "Q4_1", element_type::q4_1},
+                                    {6, "Q5_0", element_type::q5_0},
+                                    {7, "Q5_1", element_type::q5_1},
+                                    {8, "Q8_0", element_type::q8_0},
+                                    {9, "Q8_1"},
+                                    {10, "Q2_K"},
+                                    {11, "Q3_K"},
+                                    {12, "Q4_K"},
+                                    {13, "Q5_K"},
+                                    {14, "Q6_K"},
+                                    {15, "Q8_K"},
+                                    {16, "IQ2_XXS"},
+                                    {17, "IQ2_XS"},
+                                    {18, "IQ3_XXS"},
+                                    {19, "IQ1_S"},
+                                    {20, "IQ4_NL"},
+                                    {21, "IQ3_S"},
+                                    {22, "IQ2_S"},
+                                    {23, "IQ4_XS"},
+                                    {24, "I8", element_type::i8},
+                                    {25, "I16", element_type::i16},
+                                    {26, "I32", element_type::i32},
+                                    {27, "I64", element_type::i64},
+                                    {28, "F64", element_type::f64},
+                                    {29, "IQ1_M"},
+                                    {30, "BF16", element_type::bf16},
+                                    {34, "TQ1_0"},
+                                    {35, "TQ2_0"},
+                                    {39, "MXFP4"}};
+
+element_type known_type(const header_cursor& cursor, std::uint32_t number) {
+  const auto* type = std::ranges::find(ggml_types, number, &ggml_type::number);
+  const bool is_known = type != std::end(ggml_types);
+  if (is_known && type->read_as) return *type->read_as;
   cursor.refuse("GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 are",
-                type, other == std::end(others) ? "unknown" : other->second);
+                number, is_known ? type->name : "unknown");
 }
 
 std::vector<std::int64_t> read_shape(header_cursor& cursor) {

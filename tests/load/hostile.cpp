@@ -22,7 +22,8 @@ std::string small_safetensors() {
 
 std::string small_config() {
   return R"({"model_type":"llama","vocab_size":4,"hidden_size":8,"intermediate_size":3,"num_hidden_layers":1,)"
-         R"("num_attention_heads":2,"eos_token_id":[1,2],"rope_theta":1e4,"rope_scaling":{"rope_type":"yarn","factor":2.0}})";
+         R"("num_attention_heads":2,"eos_token_id":[1,2],"rope_theta":1e4,)"
+         R"("rope_scaling":{"rope_type":"yarn","factor":2.0}})";
 }
 
 using reader = void (*)(std::string_view);

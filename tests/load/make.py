@@ -130,8 +130,8 @@ def write_seeds():
              "weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}}
     (CORPUS / "shard_index").mkdir(parents=True, exist_ok=True)
     (CORPUS / "shard_index" / "two_shards.json").write_text(json.dumps(index))
-    for reader, file in (("gguf", "package.gguf"), ("safetensors", "package.safetensors"), ("config", "config_llama3.json"),
-                         ("config", "config_yarn.json")):
+    for reader, file in (("gguf", "package.gguf"), ("safetensors", "package.safetensors"),
+                         ("config", "config_llama3.json"), ("config", "config_yarn.json")):
         folder = CORPUS / reader
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file).write_bytes((DATA / file).read_bytes())
