@@ -1,0 +1,29 @@
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <iostream>
+
+namespace {
+
+cogen::net::awaitable<void> answer(cogen::engine& engine, std::string& text) {
+  auto stream = engine.generate(cogen::chat("Say hello.").max_tokens(8));
+  while (auto piece = co_await stream.next()) text += piece->text;
+}
+
+}  // namespace
+
+// Loads the model named on the command line and generates a few tokens, as a program outside the repository would.
+int main(int, char** arguments) {
+  cogen::engine engine(cogen::load_model(arguments[1]));
+  cogen::net::io_context context;
+  std::string text;
+  std::exception_ptr failure;
+  co_spawn(context, answer(engine, text), [&](std::exception_ptr thrown) { failure = thrown; });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  std::cout << text << '\n';
+  return text.empty() ? 1 : 0;
+}
