@@ -8,8 +8,8 @@ namespace cogen::kernels {
 /// How products of activations and weights are computed.
 ///
 /// exact: weights are dequantised to exactly the float32 values that their format defines; float32 activations,
-/// products and sums. fast: where weights are quantised, activations are rounded to 8 bits per group of 32, products
-/// are integers. Both give each row the same bits in any company, for one instruction set.
+/// products and sums; each row has the same bits in any company, for one instruction set. fast: a name for integer
+/// products that no kernel offers yet; kernels compute as for exact, and load_model refuses it.
 enum class numerics { exact, fast };
 
 /// Where and how kernels run. Results depend on `set` and `mode`, never on the number of threads.

@@ -15,6 +15,7 @@ using vector = simd::f;
 
 constexpr std::int64_t prefetch_ahead = 4096;
 
+// Fetches what lies some way behind the bytes of the lanes at hand.
 template <int Bytes>
 COGEN_INLINE void prefetch(const std::byte* address) {
   COGEN_UNROLL
@@ -27,9 +28,10 @@ COGEN_INLINE void prefetch(const std::byte* address) {
 struct f32_weights {
   static constexpr int inputs = 1;
   static constexpr int bytes = tile_lanes * 4;
-  template <int C, class Use>
+  template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
     const auto* from = reinterpret_cast<const float*>(data) + lane;
+    if constexpr (Ahead) prefetch<4 * C * simd::width>(data + 4 * lane);
     vector w[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) w[c] = simd::load(from + c * simd::width);
@@ -40,8 +42,9 @@ struct f32_weights {
 struct f16_weights {
   static constexpr int inputs = 1;
   static constexpr int bytes = tile_lanes * 2;
-  template <int C, class Use>
+  template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
+    if constexpr (Ahead) prefetch<2 * C * simd::width>(data + 2 * lane);
     vector w[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) w[c] = simd::load_f16(data + 2 * (lane + c * simd::width));
@@ -52,8 +55,9 @@ struct f16_weights {
 struct bf16_weights {
   static constexpr int inputs = 2;
   static constexpr int bytes = tile_lanes * 4;
-  template <int C, class Use>
+  template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int count, Use use) {
+    if constexpr (Ahead) prefetch<4 * C * simd::width>(data + 4 * lane);
     simd::i pairs[C];
     vector w[C];
     COGEN_UNROLL
@@ -74,9 +78,13 @@ struct q4_weights {
   static constexpr int header = tile_lanes * (Minimum ? 4 : 2);
   static constexpr int bytes = header + tile_lanes * quantised_group / 2;
 
-  template <int C, class Use>
+  template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
     vector scale[C], offset[C];
+    if constexpr (Ahead) {
+      prefetch<2 * C * simd::width>(data + 2 * lane);
+      if constexpr (Minimum) prefetch<2 * C * simd::width>(data + 2 * (tile_lanes + lane));
+    }
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
       const std::byte* at = data + 2 * (lane + c * simd::width);
@@ -84,10 +92,11 @@ struct q4_weights {
       offset[c] = Minimum ? simd::load_f16(at + 2 * tile_lanes) : simd::mul(scale[c], simd::set(-8.0F));
     }
     for (int eight = 0; eight < 4; ++eight) {
+      const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
+      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
       simd::i packed[C];
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c)
-        packed[c] = simd::load_bits(data + header + 4 * (eight * tile_lanes + lane + c * simd::width));
+      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
       unpack<0, C>(packed, scale, offset, 8 * eight, use);
     }
   }
@@ -110,9 +119,13 @@ struct q8_weights {
   static constexpr int header = tile_lanes * (Minimum ? 4 : 2);
   static constexpr int bytes = header + tile_lanes * quantised_group;
 
-  template <int C, class Use>
+  template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
     vector scale[C], offset[C];
+    if constexpr (Ahead) {
+      prefetch<2 * C * simd::width>(data + 2 * lane);
+      if constexpr (Minimum) prefetch<2 * C * simd::width>(data + 2 * (tile_lanes + lane));
+    }
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
       const std::byte* at = data + 2 * (lane + c * simd::width);
@@ -121,10 +134,11 @@ struct q8_weights {
       offset[c] = Minimum ? simd::load_f16(at + 2 * tile_lanes) : simd::byte_offset(stored);
     }
     for (int four = 0; four < 8; ++four) {
+      const std::byte* lanes = data + header + 4 * (four * tile_lanes + lane);
+      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
       simd::i packed[C];
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c)
-        packed[c] = simd::load_bits(data + header + 4 * (four * tile_lanes + lane + c * simd::width));
+      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
       unpack<0, C>(packed, scale, offset, 4 * four, use);
     }
   }
@@ -239,9 +253,8 @@ void multiply(const linear_job& job, int lane) {
   const std::byte* data = job.tile;
   input_rows<M> x(job.x, job.x_stride);
   for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, data += Weights::bytes) {
-    prefetch<Weights::bytes>(data);
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
-    Weights::template group<C>(
+    Weights::template group<C, true>(
         data, lane, left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, at, w); });
     x.advance(Weights::inputs);
   }
@@ -267,6 +280,8 @@ struct panel_step {
   int lanes;
   std::int64_t first;
   std::int64_t last;
+  const std::byte* next;  // the next panel's packed weights
+  std::int64_t next_bytes;
 };
 
 template <class Weights, int C>
@@ -275,19 +290,21 @@ void fill_panel(const panel_step& step, float* panel) {
   for (std::int64_t input = step.first; input < step.last; input += Weights::inputs, data += Weights::bytes) {
     const auto left = static_cast<int>(step.last - input < Weights::inputs ? step.last - input : Weights::inputs);
     float* to = panel + (input - step.first) * step.stride;
-    prefetch<Weights::bytes>(data);
     for (int lane = 0; lane < step.lanes; lane += C * simd::width) {
       const auto store = [&](int at, const vector(&w)[C]) __attribute__((always_inline)) {
         COGEN_UNROLL
         for (int c = 0; c < C; ++c) simd::store(to + at * step.stride + lane + c * simd::width, w[c]);
       };
-      Weights::template group<C>(data, step.lane + lane, left, store);
+      Weights::template group<C, false>(data, step.lane + lane, left, store);
     }
   }
 }
 
+// Lines of the next panel that are fetched while a block of rows is multiplied: one for two inputs.
+constexpr std::int64_t lines_per_block = panel_inputs / 2;
+
 template <int M, int C>
-void multiply_panel(const panel_step& step, int lane, std::int64_t row) {
+void multiply_panel(const panel_step& step, int lane, std::int64_t row, std::int64_t line) {
   accumulators<M, C> total;
   float* sums = step.sums + row * step.stride + lane;
   if (step.first == 0)
@@ -304,8 +321,13 @@ void multiply_panel(const panel_step& step, int lane, std::int64_t row) {
     total.add(x, at, w);
     panel += step.stride;
   };
+  const bool ahead = 64 * line < step.next_bytes;
+  const std::byte* fetched = step.next + (ahead ? 64 * line : 0);
+  const std::int64_t fetch_stride = ahead ? 64 : 0;
   std::int64_t input = 0;
   for (; input + 2 <= inputs; input += 2, x.advance(2)) {
+    __builtin_prefetch(fetched);
+    fetched += fetch_stride;
     add(0);
     add(1);
   }
@@ -317,20 +339,23 @@ void multiply_panel(const panel_step& step, int lane, std::int64_t row) {
 }
 
 template <int M, int Least, int C>
-COGEN_INLINE void multiply_panel_rows(const panel_step& step, std::int64_t row, std::int64_t rows) {
+COGEN_INLINE void multiply_panel_rows(const panel_step& step, std::int64_t row, std::int64_t rows, std::int64_t& line) {
   if constexpr (M > Least)
-    if (rows < M) return multiply_panel_rows<M - 1, Least, C>(step, row, rows);
-  for (int lane = 0; lane < step.lanes; lane += C * simd::width) multiply_panel<M, C>(step, lane, row);
+    if (rows < M) return multiply_panel_rows<M - 1, Least, C>(step, row, rows, line);
+  for (int lane = 0; lane < step.lanes; lane += C * simd::width, line += lines_per_block)
+    multiply_panel<M, C>(step, lane, row, line);
 }
 
-// More rows than one register tile holds, in blocks of nearly equal size: at least half of what a tile holds.
+// All rows, in blocks of nearly equal size: half of what a register tile holds at least, if there are that many.
 template <int Rows, int C>
 void multiply_panel_blocks(const panel_step& step) {
   const std::int64_t rows = step.job.rows;
   const std::int64_t blocks = (rows + Rows - 1) / Rows;
+  constexpr int fewest = Rows / 2 < simd::narrow_rows + 1 ? Rows / 2 : simd::narrow_rows + 1;
+  std::int64_t line = 0;
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t row = rows * block / blocks;
-    multiply_panel_rows<Rows, Rows / 2, C>(step, row, rows * (block + 1) / blocks - row);
+    multiply_panel_rows<Rows, fewest, C>(step, row, rows * (block + 1) / blocks - row, line);
   }
 }
 
@@ -341,7 +366,9 @@ void multiply_by_panels(const linear_job& job) {
   const int lanes = job.last_lane - job.first_lane > tile_lanes / 2 ? tile_lanes : tile_lanes / 2;
   for (std::int64_t first = 0; first < job.inputs; first += panel_inputs) {
     const std::int64_t last = first + panel_inputs < job.inputs ? first + panel_inputs : job.inputs;
-    panel_step step{job, memory, lanes, sums, job.first_lane, lanes, first, last};
+    const std::int64_t panel_bytes = panel_inputs / Weights::inputs * Weights::bytes;
+    const std::byte* next = job.tile + (first / panel_inputs + 1) * panel_bytes;
+    panel_step step{job, memory, lanes, sums, job.first_lane, lanes, first, last, next, panel_bytes};
     fill_panel<Weights, C>(step, memory);
     multiply_panel_blocks<Rows, C>(step);
   }

@@ -14,8 +14,8 @@ struct simd {
   static constexpr int width = 16;
   // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
   // none).
-  static constexpr int wide_rows = 6;
-  static constexpr int narrow_rows = 6;
+  static constexpr int wide_rows = 4;
+  static constexpr int narrow_rows = 4;
   static constexpr int wide_panel_rows = 6;
   static constexpr int narrow_panel_rows = 12;
 
