@@ -27,7 +27,6 @@ struct settings {
   int new_tokens;
   int repeat;
   int threads;
-  std::string numerics;
   std::string cache_type;
   bool json;
 };
@@ -153,7 +152,6 @@ std::optional<settings> parse(int argc, char** argv) {
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(64), "tokens to generate for each");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
-  add("numerics", po::value(&wanted.numerics)->default_value(""), "exact or fast; the library's default if not given");
   add("cache-type", po::value(&wanted.cache_type)->default_value(""), "f32, f16 or bf16; the model's own if not given");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   po::variables_map given;
@@ -174,8 +172,6 @@ std::optional<settings> parse(int argc, char** argv) {
 int run(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.threads;
-  if (wanted.numerics == "exact") loading.arithmetic = cogen::numerics::exact;
-  if (wanted.numerics == "fast") loading.arithmetic = cogen::numerics::fast;
   const auto model = cogen::load_model(wanted.model, loading);
   measure(model, 1, wanted);  // warms the file cache, the pages and the threads
   if (!wanted.json) fmt::print("requests  decode tok/s  prefill tok/s  first token (ms)  mean batch  peak MiB\n");

@@ -13,6 +13,9 @@ struct copy_job {
   transfer::callback done;
 };
 
+/// Throws std::invalid_argument where the two sides of a copy differ in size.
+void check(std::span<const byte_copy> copies);
+
 void run(std::span<const byte_copy> copies);
 
 }  // namespace cogen::cache

@@ -1,12 +1,13 @@
 // Without coroutines: a future for one answer, a callback for each piece of another.
-#include <fmt/core.h>
+#include "model_path.hpp"
 
-#include <boost/asio/use_future.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
-#include <future>
 
-#include "model_path.hpp"
+#include <boost/asio/use_future.hpp>
+#include <fmt/core.h>
+
+#include <future>
 
 namespace asio = boost::asio;
 

@@ -1,14 +1,15 @@
 // A conversation in the terminal. Ctrl-D ends it.
-#include <fmt/core.h>
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-#include <iostream>
+#include <fmt/core.h>
 
-#include "model_path.hpp"
+#include <iostream>
 
 namespace asio = boost::asio;
 

@@ -1,17 +1,18 @@
 // Sixteen chats at once on one thread, streaming side by side, and what that took.
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/program_options.hpp>
-#include <clocale>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-
 #include "model_path.hpp"
 #include "panes.hpp"
 #include "terminal.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/program_options.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <clocale>
 
 namespace asio = boost::asio;
 namespace po = boost::program_options;

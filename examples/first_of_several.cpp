@@ -1,15 +1,15 @@
 // Three attempts race; the first to finish wins, and the others leave the batch at once.
-#include <fmt/core.h>
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-
-#include "model_path.hpp"
+#include <fmt/core.h>
 
 namespace asio = boost::asio;
 

@@ -1,11 +1,11 @@
 //[hello
-#include <fmt/core.h>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
+#include <fmt/core.h>
 
 namespace asio = boost::asio;
 

@@ -1,13 +1,13 @@
 // Many requests at once on one thread: each is a coroutine, all share one batch.
-#include <fmt/core.h>
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-
-#include "model_path.hpp"
+#include <fmt/core.h>
 
 namespace asio = boost::asio;
 

@@ -1,15 +1,16 @@
 // A decoding strategy of one's own is a coroutine over a sequence: here the answer is forced to be one of three words,
 // and the probability of each is computed on forks that share the prompt.
-#include <fmt/core.h>
+#include "model_path.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_future.hpp>
-#include <cmath>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
-#include "model_path.hpp"
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+#include <fmt/core.h>
+
+#include <cmath>
 
 namespace asio = boost::asio;
 

@@ -1,11 +1,11 @@
 #include "panes.hpp"
 
+#include "terminal.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
-
-#include "terminal.hpp"
 
 namespace example {
 namespace {

@@ -1,6 +1,9 @@
 // A TCP server: each line that a client sends is answered by a stream of text; a client that goes away stops its
 // generation.
-#include <fmt/core.h>
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -12,10 +15,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/write.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-
-#include "model_path.hpp"
+#include <fmt/core.h>
 
 namespace asio = boost::asio;
 using asio::ip::tcp;

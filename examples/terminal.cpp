@@ -1,12 +1,11 @@
 #include "terminal.hpp"
 
-#include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <clocale>
 #include <cstdlib>
 #include <cwchar>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace example {
 namespace {

@@ -1,14 +1,14 @@
 // Giving up on a token without losing it, and ending a generation early without losing what it produced.
-#include <fmt/core.h>
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <cogen/engine.hpp>
-#include <cogen/load_model.hpp>
-
-#include "model_path.hpp"
+#include <fmt/core.h>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

@@ -23,11 +23,7 @@ class packing {
   }
 
  private:
-  int prefill_share() const {
-    if (all_.queued.prefilling.empty()) return 0;
-    if (left_ == 1) return static_cast<int>(plan_.number % 2);
-    return std::max(1, left_ / 8);
-  }
+  int prefill_share() const { return left_ == 1 ? static_cast<int>(plan_.number % 2) : std::max(1, left_ / 8); }
 
   void decode() {
     auto& turns = all_.queued.decoding;

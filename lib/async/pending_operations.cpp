@@ -1,6 +1,8 @@
+#include <cogen/async/pending_operations.hpp>
+
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
-#include <cogen/async/pending_operations.hpp>
+
 #include <vector>
 
 namespace cogen::async {

@@ -1,5 +1,7 @@
 #include "kernels/attention.hpp"
 
+#include "kernels/kernel_choice.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +9,6 @@
 #include <new>
 #include <stdexcept>
 #include <vector>
-
-#include "kernels/kernel_choice.hpp"
 
 namespace cogen::kernels {
 namespace {

@@ -1,10 +1,10 @@
 #include "kernels/embed.hpp"
 
+#include "kernels/row_tasks.hpp"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
-
-#include "kernels/row_tasks.hpp"
 
 namespace cogen::kernels {
 

@@ -1,5 +1,7 @@
 #include "kernels/instruction_set.hpp"
 
+#include "kernels/kernel_choice.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +9,6 @@
 #include <cstdlib>
 #include <ranges>
 #include <stdexcept>
-
-#include "kernels/kernel_choice.hpp"
 
 #if defined(COGEN_KERNELS_X86)
 #include <cpuid.h>

@@ -1,11 +1,11 @@
 #include "kernels/packed_matrix.hpp"
 
+#include "kernels/tile_layout.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
-
-#include "kernels/tile_layout.hpp"
 
 namespace cogen::kernels {
 namespace {

@@ -1,14 +1,14 @@
 #include "kernels/rope.hpp"
 
+#include "kernels/kernel_choice.hpp"
+#include "kernels/row_tasks.hpp"
+#include "kernels/token_places.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-
-#include "kernels/kernel_choice.hpp"
-#include "kernels/row_tasks.hpp"
-#include "kernels/token_places.hpp"
 
 namespace cogen::kernels {
 namespace {

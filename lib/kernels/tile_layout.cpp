@@ -1,9 +1,9 @@
 #include "kernels/tile_layout.hpp"
 
+#include "kernels/convert.hpp"
+
 #include <array>
 #include <cstring>
-
-#include "kernels/convert.hpp"
 
 namespace cogen::kernels {
 namespace {

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace cogen {
 
 namespace {
@@ -30,11 +32,12 @@ layers::weight_reader::progress report_to(const load_options& options, const loa
 }  // namespace
 
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
+  if (options.arithmetic != numerics::exact)
+    throw std::invalid_argument("load_options.arithmetic: this version computes with numerics::exact only");
   const load::checkpoint files(path);
   const auto make = models::family_named(files.family());
   auto config = files.config();
-  auto tokenizer = models::make_tokenizer(files, config);
-  auto chat = models::make_chat_template(tokenizer.get());
+  auto text = models::read_text(files, config);
 
   kernels::worker_pool workers(options.threads);
   const auto report = report_to(options, files);
@@ -42,8 +45,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   layers::weight_reader weights(files, workers, report);
   auto network = make(config, weights);
   weights.finish();
-  return std::make_shared<const model>(std::move(config), std::move(tokenizer), std::move(chat), std::move(network),
-                                       options.arithmetic);
+  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), options.arithmetic);
 }
 
 }  // namespace cogen

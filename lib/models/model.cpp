@@ -1,4 +1,5 @@
 #include "kernels/instruction_set.hpp"
+#include "models/model_text.hpp"
 #include "models/network.hpp"
 #include "models/workspace.hpp"
 
@@ -92,12 +93,10 @@ layers::activations as_activations(const at::Tensor& logits) {
 
 }  // namespace
 
-model::model(load::model_config config, std::unique_ptr<const text::tokenizer> tokenizer,
-             std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network,
+model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
              numerics arithmetic)
     : config_(std::move(config)),
-      tokenizer_(std::move(tokenizer)),
-      chat_(std::move(chat)),
+      text_(std::make_unique<const models::model_text>(std::move(text))),
       network_(std::move(network)),
       runtime_(std::make_unique<runtime>()) {
   runtime_->mode = arithmetic == numerics::exact ? kernels::numerics::exact : kernels::numerics::fast;
@@ -105,10 +104,16 @@ model::model(load::model_config config, std::unique_ptr<const text::tokenizer> t
 
 model::~model() = default;
 
+bool model::has_tokenizer() const noexcept { return text_->tokenizer != nullptr; }
+
 const text::tokenizer& model::tokenizer() const {
-  if (tokenizer_) return *tokenizer_;
+  if (text_->tokenizer) return *text_->tokenizer;
   throw std::logic_error("the model was stored without a tokenizer; it takes token ids only");
 }
+
+const text::chat_template* model::chat() const noexcept { return text_->chat.get(); }
+
+const std::string& model::chat_error() const noexcept { return text_->chat_error; }
 
 const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { return network_->layer_shapes(); }
 

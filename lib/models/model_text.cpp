@@ -1,8 +1,8 @@
 #include "models/model_text.hpp"
 
-#include <cogen/load/load_error.hpp>
 #include <cogen/text/tokenizer_spec.hpp>
 
+#include <exception>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -45,8 +45,6 @@ std::vector<token> all_ends(const std::vector<token>& of_config, const std::vect
   return {ends.begin(), ends.end()};
 }
 
-}  // namespace
-
 std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config) {
   if (!has_tokenizer(files)) return nullptr;
   auto spec = std::visit([](const auto& source) { return spec_of(source); }, files.tokenizer());
@@ -54,9 +52,17 @@ std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& fi
   return std::make_unique<const text::tokenizer>(std::move(spec));
 }
 
-std::unique_ptr<const text::chat_template> make_chat_template(const text::tokenizer* tokenizer) {
-  if (tokenizer == nullptr || tokenizer->chat_template().empty()) return nullptr;
-  return std::make_unique<const text::chat_template>(tokenizer->chat_template());
+}  // namespace
+
+model_text read_text(const load::checkpoint& files, const load::model_config& config) {
+  model_text read{.tokenizer = make_tokenizer(files, config), .chat = nullptr, .chat_error = {}};
+  if (!read.tokenizer || read.tokenizer->chat_template().empty()) return read;
+  try {
+    read.chat = std::make_unique<const text::chat_template>(read.tokenizer->chat_template());
+  } catch (const std::exception& error) {
+    read.chat_error = error.what();
+  }
+  return read;
 }
 
 }  // namespace cogen::models

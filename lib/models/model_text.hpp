@@ -5,15 +5,18 @@
 #include <cogen/text/tokenizer.hpp>
 
 #include <memory>
+#include <string>
 
 namespace cogen::models {
 
-/// The checkpoint's tokenizer, or null where it was stored without one.
-/// Throws load::load_error or std::invalid_argument where it has one that cannot be understood.
-std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config);
+/// How a model reads and writes text.
+struct model_text {
+  std::unique_ptr<const text::tokenizer> tokenizer;  // null: it was stored without one
+  std::unique_ptr<const text::chat_template> chat;   // null: it brings none, or one that is not understood
+  std::string chat_error;                            // what is not understood
+};
 
-/// The tokenizer's chat template, or null where it has none. Throws load::load_error for one that is malformed or uses
-/// what is not known.
-std::unique_ptr<const text::chat_template> make_chat_template(const text::tokenizer* tokenizer);
+/// Throws load::load_error or std::invalid_argument for a tokenizer that cannot be understood.
+model_text read_text(const load::checkpoint& files, const load::model_config& config);
 
 }  // namespace cogen::models

@@ -1,10 +1,10 @@
 #include "sampling/filters.hpp"
 
+#include "sampling/row.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-
-#include "sampling/row.hpp"
 
 namespace cogen {
 namespace {

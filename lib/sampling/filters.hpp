@@ -1,9 +1,9 @@
 #pragma once
 
-#include <span>
-
 #include "sampling/scratch.hpp"
 #include "sampling/softmax.hpp"
+
+#include <span>
 
 namespace cogen {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <span>
-
 #include "sampling/scratch.hpp"
+
+#include <span>
 
 namespace cogen {
 

@@ -1,10 +1,10 @@
 #include "sampling/logprobs.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "sampling/row.hpp"
 #include "sampling/softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
 
 namespace cogen {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cogen/sampling.hpp"
+#include "sampling/scratch.hpp"
+
 #include <cstddef>
 #include <span>
 #include <vector>
-
-#include "cogen/sampling.hpp"
-#include "sampling/scratch.hpp"
 
 namespace cogen {
 

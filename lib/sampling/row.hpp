@@ -1,10 +1,11 @@
 #pragma once
 
+#include "sampling/scratch.hpp"
+
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
-
-#include "sampling/scratch.hpp"
 
 namespace cogen {
 

@@ -1,13 +1,13 @@
 #include "sampling/sampler.hpp"
 
-#include <algorithm>
-#include <exception>
-#include <limits>
-
 #include "sampling/inverse_distribution.hpp"
 #include "sampling/logprobs.hpp"
 #include "sampling/row.hpp"
 #include "sampling/softmax.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
 
 namespace cogen {
 namespace {

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "cogen/sampling.hpp"
 #include "cogen/token.hpp"
 #include "sampling/filters.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/scratch.hpp"
 #include "sampling/token_history.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace cogen {
 

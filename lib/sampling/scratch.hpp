@@ -1,8 +1,8 @@
 #pragma once
 
-#include <vector>
-
 #include "cogen/token.hpp"
+
+#include <vector>
 
 namespace cogen {
 

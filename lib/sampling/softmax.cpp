@@ -1,9 +1,9 @@
 #include "sampling/softmax.hpp"
 
-#include <array>
-
 #include "sampling/exponential.hpp"
 #include "sampling/row.hpp"
+
+#include <array>
 
 namespace cogen {
 namespace {

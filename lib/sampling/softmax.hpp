@@ -1,9 +1,9 @@
 #pragma once
 
+#include "sampling/scratch.hpp"
+
 #include <span>
 #include <vector>
-
-#include "sampling/scratch.hpp"
 
 namespace cogen {
 

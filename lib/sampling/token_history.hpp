@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cogen/token.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "cogen/token.hpp"
 
 namespace cogen {
 

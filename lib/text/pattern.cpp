@@ -16,14 +16,12 @@ namespace {
 constexpr std::uint32_t first_match_limit = 4096;
 constexpr std::uint32_t last_match_limit = 1u << 26;
 constexpr std::uint32_t heap_limit_kib = 256 * 1024;
-constexpr std::uint32_t depth_limit = 1'000'000;
-constexpr std::size_t jit_stack_bytes = std::size_t{32} << 20;
+constexpr std::uint32_t depth_limit = 10'000'000;
 
 struct release {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-  void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
 };
 
 template <typename T>
@@ -86,8 +84,8 @@ class walk {
       int rc = attempt(from);
       if (rc == PCRE2_ERROR_NOMATCH) return std::nullopt;
       if (rc >= 0) return matched();
-      if (rc == PCRE2_ERROR_JIT_STACKLIMIT && !stack_) {
-        grow_stack();
+      if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
+        options_ |= PCRE2_NO_JIT;  // the interpreter keeps its stack on the heap
       } else if (rc == PCRE2_ERROR_MATCHLIMIT && limit < last_match_limit && limit <= steps_left_) {
         steps_left_ -= limit;
       } else {
@@ -97,18 +95,13 @@ class walk {
   }
 
   int attempt(std::size_t from) {
-    return pcre2_match(code_, units(text_), text_.size(), from, PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
+    return pcre2_match(code_, units(text_), text_.size(), from, options_, data_.get(), context_.get());
   }
 
   range matched() const {
     auto* bounds = pcre2_get_ovector_pointer(data_.get());
     auto begin = std::min<std::size_t>(bounds[0], bounds[1]);
     return {begin, bounds[1]};
-  }
-
-  void grow_stack() {
-    stack_.reset(or_out_of_memory(pcre2_jit_stack_create(std::size_t{64} << 10, jit_stack_bytes, nullptr)));
-    pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
   }
 
   [[noreturn]] void fail(int rc, std::size_t from) const {
@@ -121,7 +114,7 @@ class walk {
   std::string_view text_;
   owned<pcre2_match_data> data_;
   owned<pcre2_match_context> context_;
-  owned<pcre2_jit_stack> stack_;
+  std::uint32_t options_ = PCRE2_NO_UTF_CHECK;
   std::size_t at_ = 0;
   std::uint64_t steps_left_;
 };

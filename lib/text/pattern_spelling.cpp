@@ -12,6 +12,10 @@ namespace {
 constexpr std::string_view white_space =
     R"(\x09-\x0D\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
+constexpr std::string_view not_white_space =
+    R"(\x00-\x08\x0E-\x1F\x21-\x{84}\x{86}-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027})"
+    R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})";
+
 // Letters, marks, digits, connectors, and the characters that are alphabetic though no letters.
 constexpr std::string_view word_characters =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
@@ -56,7 +60,7 @@ class rewriter {
       case 's':
         return put_set(white_space, false);
       case 'S':
-        return put_set(white_space, true);
+        return put_set(not_white_space, false);
       case 'w':
         return put_set(word_characters, false);
       case 'W':

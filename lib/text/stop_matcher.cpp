@@ -21,6 +21,22 @@ void require_stop(std::string_view stop, std::size_t index) {
   if (!is_utf8(stop)) throw std::invalid_argument(name + " is not valid UTF-8");
 }
 
+void require_stops(std::span<const std::string> stops) {
+  if (stops.size() > stop_matcher::max_strings) {
+    throw std::length_error(std::to_string(stops.size()) + " stop strings exceed the limit of " +
+                            std::to_string(stop_matcher::max_strings));
+  }
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    require_stop(stops[i], i);
+    total += stops[i].size();
+  }
+  if (total > stop_matcher::max_total_bytes) {
+    throw std::length_error("stop strings of " + std::to_string(total) + " bytes exceed the limit of " +
+                            std::to_string(stop_matcher::max_total_bytes));
+  }
+}
+
 }  // namespace
 
 class stop_matcher::automaton {
@@ -33,10 +49,7 @@ class stop_matcher::automaton {
   };
 
   explicit automaton(std::span<const std::string> stops) {
-    for (std::size_t i = 0; i < stops.size(); ++i) {
-      require_stop(stops[i], i);
-      trie_.insert(stops[i], i);
-    }
+    for (std::size_t i = 0; i < stops.size(); ++i) trie_.insert(stops[i], i);
     nodes_.resize(trie_.size());
     mark_depths(stops);
     link_suffixes();
@@ -94,10 +107,7 @@ class stop_matcher::automaton {
 };
 
 stop_matcher::stop_matcher(std::span<const std::string> stops) {
-  if (stops.size() > max_strings) {
-    throw std::length_error(std::to_string(stops.size()) + " stop strings exceed the limit of " +
-                            std::to_string(max_strings));
-  }
+  require_stops(stops);
   if (!stops.empty()) automaton_ = std::make_shared<const automaton>(stops);
 }
 

@@ -70,6 +70,7 @@ struct tokenizer::parts {
     added_ids.insert(added.content, static_cast<std::size_t>(added.id));
     if (added.normalized) {
       added.content = normalize(added.content);
+      bytes[static_cast<std::size_t>(added.id)] = added.content;
       normalized_added.add(added);
     } else {
       raw_added.add(added);

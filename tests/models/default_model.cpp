@@ -4,6 +4,7 @@
 #include "reference_llama.hpp"
 #include "some_models.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 #include <boost/test/unit_test.hpp>
 
@@ -60,16 +61,12 @@ BOOST_AUTO_TEST_CASE(exact_logits_differ_by_rounding_only) {
 
 BOOST_AUTO_TEST_CASE(coarser_numbers_hardly_move_the_distributions) {
   const double half = divergence(logits_of(*default_model(numerics::exact), cache::scalar::bf16));
-  const double fast = divergence(logits_of(*default_model(numerics::fast), cache::scalar::bf16));
-  BOOST_TEST_MESSAGE("bf16 cache: " << half << " nats; and 8-bit activations: " << fast << " nats");
+  BOOST_TEST_MESSAGE("bf16 cache: " << half << " nats");
   BOOST_TEST(half < 1e-3);
-  BOOST_TEST(fast < 2e-2);
 }
 
 BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_company) {
-  for (const auto arithmetic : {numerics::exact, numerics::fast}) {
-    check_company(*default_model(arithmetic), {1, 70, 12, 33}, 24, cache::scalar::bf16);
-  }
+  check_company(*default_model(numerics::exact), {1, 70, 12, 33}, 24, cache::scalar::bf16);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

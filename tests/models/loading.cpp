@@ -129,6 +129,18 @@ BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {
   BOOST_CHECK_THROW(model->tokenizer(), std::logic_error);
 }
 
+BOOST_AUTO_TEST_CASE(a_chat_template_that_is_not_understood_leaves_the_rest_usable) {
+  const altered_model folder("llama_default", [](auto&) {});
+  std::ofstream(folder.path() / "tokenizer.json") << R"({"version": "1.0", "added_tokens": [], "normalizer": null,
+      "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}, "post_processor": null,
+      "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []}})";
+  std::ofstream(folder.path() / "tokenizer_config.json") << R"({"chat_template": "{% frobnicate %}"})";
+  const auto model = load_model(folder.path());
+  BOOST_TEST((model->tokenizer().encode("ab") == std::vector<token>{0, 1}));
+  BOOST_TEST(model->chat() == nullptr);
+  BOOST_TEST(model->chat_error().find("frobnicate") != std::string::npos, model->chat_error());
+}
+
 BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
   const auto model = default_model(numerics::exact);
   BOOST_REQUIRE(model->has_tokenizer());

@@ -1,14 +1,15 @@
 // The filters over large vocabularies against their definitions done the slow way: sort everything, then cut.
 #include "sampling/filters.hpp"
 
-#include <algorithm>
-#include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <limits>
-
 #include "rows.hpp"
 #include "sampling/exponential.hpp"
 #include "sampling/row.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 using namespace cogen;
 

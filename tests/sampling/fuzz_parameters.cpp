@@ -1,11 +1,11 @@
 // Any parameters over any logits: either the parameters are refused in a sentence, or each draw gives a possible token
 // or a reason.
+#include "sampling/sampler.hpp"
+
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
-
-#include "sampling/sampler.hpp"
 
 using namespace cogen;
 

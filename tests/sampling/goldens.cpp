@@ -1,12 +1,13 @@
 // Probabilities and kept sets against those of Transformers' processors (make.py).
+#include "sampling/sampler.hpp"
+
 #include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>
+
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
-
-#include "sampling/sampler.hpp"
 
 namespace json = boost::json;
 using namespace cogen;

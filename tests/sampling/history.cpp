@@ -1,8 +1,9 @@
-#include <boost/test/unit_test.hpp>
-#include <map>
-
 #include "sampling/random_stream.hpp"
 #include "sampling/token_history.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <map>
 
 using namespace cogen;
 

@@ -1,10 +1,11 @@
+#include "cogen/sampling.hpp"
+
 #include <boost/test/unit_test.hpp>
+
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <stdexcept>
-
-#include "cogen/sampling.hpp"
 
 using cogen::sampling;
 

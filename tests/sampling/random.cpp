@@ -1,8 +1,9 @@
-#include <boost/test/unit_test.hpp>
-#include <set>
-
 #include "sampling/philox.hpp"
 #include "sampling/random_stream.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <set>
 
 using namespace cogen;
 

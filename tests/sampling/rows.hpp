@@ -1,11 +1,11 @@
 #pragma once
 
+#include "sampling/random_stream.hpp"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "sampling/random_stream.hpp"
 
 /// Reproducible logits of about normal distribution: sums of uniform numbers keyed by (seed, index).
 inline std::vector<float> some_logits(std::size_t vocabulary, std::uint64_t seed, float deviation = 2) {

@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
-
 #include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
 
 namespace cogen::scheduler {
 namespace {

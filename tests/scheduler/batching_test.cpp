@@ -1,9 +1,10 @@
+#include "scheduler/served.hpp"
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <set>
 
-#include "scheduler/served.hpp"
+#include <set>
 
 namespace cogen::scheduler {
 namespace {

@@ -1,9 +1,10 @@
-#include <boost/mpl/list.hpp>
-#include <boost/test/unit_test.hpp>
-#include <random>
-
 #include "scheduler/naive_scheduler.hpp"
 #include "scheduler/served.hpp"
+
+#include <boost/mpl/list.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <random>
 
 namespace cogen::scheduler {
 namespace {

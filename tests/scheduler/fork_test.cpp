@@ -1,6 +1,6 @@
-#include <boost/test/unit_test.hpp>
-
 #include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
 
 namespace cogen::scheduler {
 namespace {
@@ -193,6 +193,36 @@ BOOST_AUTO_TEST_CASE(a_child_cut_into_what_it_shares_shares_less) {
   s.machine.truncate(unstarted, 6);
   check_continues(s, unstarted, counting(6));
   check_continues(s, parent, counting(14));
+}
+
+BOOST_AUTO_TEST_CASE(a_child_for_whose_blocks_memory_is_short_waits_and_computes_again) {
+  for (const bool stepped : {false, true}) {
+    auto within = roomy();
+    within.memory_bytes = 30;
+    served s(within);
+    const auto parent = s.machine.submit({.max_length = 20}, {counting(14), output::last_logits});
+    s.finish();
+    const auto child = s.machine.fork(parent);
+    if (stepped) s.step();
+    BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 28);
+    s.machine.truncate(child, 6);
+    s.machine.start(child, {{}, output::sample, 3, 3});
+    s.finish();
+    BOOST_CHECK(s.machine.phase_of(child) == phase::waiting);
+    BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 20);
+    s.machine.cancel(parent);
+    s.finish();
+    BOOST_CHECK(s.sampled(child) == alone(counting(6), 3));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(those_that_can_be_seated_do_not_keep_a_fork_from_a_slot) {
+  served s(roomy());
+  const auto parent = prefilled(s, 10);
+  s.machine.submit({}, {counting(5), output::last_logits});
+  s.machine.fork(parent);
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 5);
+  BOOST_CHECK_EQUAL(s.step().adoptions.size(), 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_without_a_slot_computes_its_tokens_when_its_turn_comes) {

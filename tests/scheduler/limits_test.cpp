@@ -1,10 +1,11 @@
+#include "scheduler/served.hpp"
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
 #include <ostream>
 #include <string>
-
-#include "scheduler/served.hpp"
 
 namespace cogen::scheduler {
 

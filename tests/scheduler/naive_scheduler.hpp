@@ -1,7 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cogen/scheduler/scheduler.hpp>
+
+#include <algorithm>
 #include <deque>
 #include <map>
 

@@ -1,7 +1,8 @@
 #include "scheduler/served.hpp"
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
+
+#include <algorithm>
 #include <numeric>
 
 namespace cogen::scheduler {

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "simulation/toy_model.hpp"
+
 #include <cogen/scheduler/scheduler.hpp>
+
 #include <functional>
 #include <map>
 #include <vector>
-
-#include "simulation/toy_model.hpp"
 
 namespace cogen::scheduler {
 

@@ -1,5 +1,7 @@
 #include "simulation/settings.hpp"
 
+#include <algorithm>
+
 namespace cogen::scheduler::simulate {
 namespace {
 
@@ -11,6 +13,12 @@ class by_id final : public order {
   static std::uint64_t rank(const candidate& each) { return static_cast<std::uint64_t>(each.sequence) % 3; }
 };
 
+/// Enough for one sequence, not for all.
+void limit_memory(limits& within, random& from) {
+  const auto whole = static_cast<int>(within.usage(within.max_length));
+  within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
+}
+
 /// Room enough that forks find slots, and blocks small enough that they share some.
 void make_branching(settings& drawn, random& from) {
   auto& within = drawn.within;
@@ -18,7 +26,8 @@ void make_branching(settings& drawn, random& from) {
   within.max_length = from.between(16, 60);
   within.step_tokens = from.between(3, 40);
   within.usage.block = 1 << from.between(0, 2);
-  if (from.chance(70)) within.memory_bytes = limits().memory_bytes;
+  within.memory_bytes = limits().memory_bytes;
+  if (from.chance(40)) limit_memory(within, from);
   drawn.most_live = from.between(1, within.slots);
   drawn.failing /= 4;
 }
@@ -33,7 +42,7 @@ settings draw(random& from) {
   within.step_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
   within.depth = from.between(1, 2);
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
-  if (from.chance(50)) within.memory_bytes = within.usage(within.max_length) * from.between(2, 2 * within.slots) / 2;
+  if (from.chance(50)) limit_memory(within, from);
   result.model.vocabulary = from.between(3, 40);
   result.actions = from.between(20, 150);
   result.most_live = from.between(1, 10);

@@ -73,6 +73,7 @@ class world {
   void check_memory();
   void check_account_without_forks() const;
   void check_sequences();
+  void check_busy_slots() const;
   void check_empty();
   void count_features(const plan& step);
   std::set<sequence_id> waiting() const;

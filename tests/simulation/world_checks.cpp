@@ -170,6 +170,7 @@ void world::check_account_without_forks() const {
 
 void world::check_sequences() {
   machine_.verify();
+  check_busy_slots();
   note_seats();
   require(machine_.live() == static_cast<int>(live_.size()), "sequences are lost, or kept");
   for (const auto& [id, each] : live_) {
@@ -177,6 +178,19 @@ void world::check_sequences() {
     require(machine_.idle(id) != each.running, text(id) + " is idle, or is not, against the contract");
     if (each.running && !each.may_run()) require(machine_.phase_of(id) == phase::paused, text(id) + " does not pause");
   }
+}
+
+/// What plans in flight read or fill is not free.
+void world::check_busy_slots() const {
+  std::set<int> busy;
+  for (const auto& each : in_flight_) {
+    for (const auto& row : each.step.rows) busy.insert(row.slot);
+    for (const auto& cut : each.step.truncations) busy.insert(cut.slot);
+    for (const auto& taken : each.step.adoptions) busy.insert({taken.slot, taken.of});
+    for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
+  }
+  require(machine_.free_slots() <= settings_.within.slots - static_cast<int>(busy.size()),
+          "a slot is free that a plan in flight names");
 }
 
 void world::check_empty() {

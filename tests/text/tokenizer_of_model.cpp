@@ -1,10 +1,10 @@
 #include "tokenizer_of_model.hpp"
 
+#include "cogen/load/checkpoint.hpp"
+
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-
-#include "cogen/load/checkpoint.hpp"
 
 namespace {
 

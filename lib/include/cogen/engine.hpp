@@ -10,6 +10,7 @@
 #include <cogen/sequence.hpp>
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token_stream.hpp>
+
 #include <memory>
 
 namespace cogen {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cogen/cache/view.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>

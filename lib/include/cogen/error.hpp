@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+
 #include <string>
 #include <type_traits>
 

@@ -10,11 +10,9 @@ namespace cogen {
 
 class model;
 
-/// How a model's products are computed: see the contract "same tokens in any company" of the README.
-///
-/// exact: weights are used as exactly the numbers their format defines, everything else is float32. fast: where weights
-/// are quantised, activations are rounded to 8 bits per group of 32, so that products are of small integers. With
-/// weights in floating point both are the same. Either way a sequence's logits do not depend on its company.
+/// How a model's products are computed. exact: weights are used as exactly the numbers their format defines, everything
+/// else is float32. fast: activations are rounded to 8 bits, so that products are of small integers; this version does
+/// not have it yet, and load_model() refuses it.
 enum class numerics { exact, fast };
 
 /// How far loading has come.
@@ -27,7 +25,7 @@ struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
   /// load_aborted; what it throws ends it too.
   std::function<bool(const load_progress&)> progress = {};
-  numerics arithmetic = numerics::fast;
+  numerics arithmetic = numerics::exact;
   /// Threads that read and pack, the calling one among them. 0: as many as the process may run on.
   int threads = 0;
 };
@@ -42,8 +40,8 @@ class load_aborted : public std::runtime_error {
 ///
 /// Throws load::load_error where the file cannot be read or does not hold what its configuration says (each tensor that
 /// is missing, left over or of another shape is named), std::invalid_argument for a model family this build does not
-/// know (naming it and the ones it knows) or a negative number of threads, load_aborted, and std::bad_alloc.
-/// May be called from any thread, and from several at once.
+/// know (naming it and the ones it knows), numerics::fast or a negative number of threads, load_aborted, and
+/// std::bad_alloc. May be called from any thread, and from several at once.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/load/model_config.hpp>
@@ -9,6 +7,9 @@
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token.hpp>
+
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +24,7 @@ class worker_pool;
 }
 namespace models {
 class network;
+struct model_text;
 struct scratch;
 }  // namespace models
 
@@ -65,20 +67,21 @@ class workspace {
 ///   auto logits = model->forward(model->tokenizer().encode("The sea is"), cache);
 class model {
  public:
-  /// What load_model() puts together. `tokenizer` and `chat` may be null.
-  model(load::model_config config, std::unique_ptr<const text::tokenizer> tokenizer,
-        std::unique_ptr<const text::chat_template> chat, std::unique_ptr<const models::network> network,
+  /// What load_model() puts together.
+  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
         numerics arithmetic);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
   ~model();
 
   const load::model_config& config() const noexcept { return config_; }
-  bool has_tokenizer() const noexcept { return tokenizer_ != nullptr; }
+  bool has_tokenizer() const noexcept;
   /// Throws std::logic_error where the model was stored without one: then it takes token ids only.
   const text::tokenizer& tokenizer() const;
-  /// The model's own template, or null where it brings none.
-  const text::chat_template* chat() const noexcept { return chat_.get(); }
+  /// The model's own template, or null where it brings none or one that uses what is not known.
+  const text::chat_template* chat() const noexcept;
+  /// What chat_template said about that one; empty otherwise.
+  const std::string& chat_error() const noexcept;
 
   /// What each layer remembers, first layer first.
   const std::vector<cache::layer_shape>& layer_shapes() const noexcept;
@@ -115,8 +118,7 @@ class model {
   struct runtime;
 
   load::model_config config_;
-  std::unique_ptr<const text::tokenizer> tokenizer_;
-  std::unique_ptr<const text::chat_template> chat_;
+  std::unique_ptr<const models::model_text> text_;
   std::unique_ptr<const models::network> network_;
   std::unique_ptr<runtime> runtime_;
 };

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cogen/token_choice.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 #include <cogen/sampling.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
+
 #include <string>
 #include <utility>
 #include <variant>

@@ -4,6 +4,7 @@
 #include <cogen/logits.hpp>
 #include <cogen/scheduler/plan.hpp>
 #include <cogen/token_choice.hpp>
+
 #include <exception>
 #include <span>
 

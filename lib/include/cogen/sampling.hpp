@@ -1,13 +1,13 @@
 #pragma once
 
+#include "cogen/token.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-
-#include "cogen/token.hpp"
 
 namespace cogen {
 

@@ -1,15 +1,17 @@
 #pragma once
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/logits.hpp>
 #include <cogen/sampling.hpp>
 #include <cogen/token.hpp>
 #include <cogen/token_choice.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <vector>
 
 namespace cogen {

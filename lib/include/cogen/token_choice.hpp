@@ -2,6 +2,7 @@
 
 #include <cogen/sampling.hpp>
 #include <cogen/token.hpp>
+
 #include <vector>
 
 namespace cogen {

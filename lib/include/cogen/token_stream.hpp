@@ -1,13 +1,15 @@
 #pragma once
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/piece.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <optional>
 
 namespace cogen {
@@ -123,7 +125,8 @@ class token_stream {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_next(*wait);
           };
-          shared->start_next(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)), at_most);
+          shared->start_next(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)),
+                             at_most);
         },
         token, shared_, limit);
   }

@@ -27,7 +27,8 @@ void for_each_argument(const argument_list& given, Contain&& contain) {
 
 value variable::compute(renderer& run) const {
   auto* found = run.variables()->find(name_);
-  return found ? named(*found, name_) : value(undefined{&name_});
+  if (found) return named(*found, name_);
+  return find_function(name_) ? value(uncalled_function{&name_}) : value(undefined{&name_});
 }
 
 attribute::attribute(std::size_t line, expression_ptr object, std::string name)
@@ -37,7 +38,7 @@ attribute::attribute(std::size_t line, expression_ptr object, std::string name)
 
 value attribute::compute(renderer& run) const {
   auto object = object_->evaluate(run);
-  if (has_method(object, name_)) return unbound_method{&name_};
+  if (has_method(object, name_)) return uncalled_function{&name_};
   return named(member_of(run, object, trusted_text(name_)), name_);
 }
 

@@ -37,8 +37,8 @@ value loop_member(const loop_state& loop, std::string_view name) {
   if (name == "length") return size;
   if (name == "previtem") return neighbour(index - 1);
   if (name == "nextitem") return neighbour(index + 1);
-  if (name == "depth") return static_cast<std::int64_t>(loop.depth);
-  if (name == "depth0") return static_cast<std::int64_t>(loop.depth) - 1;
+  if (name == "depth") return std::int64_t{1};  // only recursive loops, which there are none of, go deeper
+  if (name == "depth0") return std::int64_t{0};
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "text/jinja/letter_case.hpp"
 
+#include "text/jinja/python_space.hpp"
 #include "text/utf8.hpp"
 
 #include <utf8proc.h>
@@ -56,6 +57,15 @@ std::string title(std::string_view text) {
   return with_each(text, [&](std::string& to, char32_t c) {
     begins_word ? append_title(to, c) : append_lower(to, c);
     begins_word = !has_case(c);
+  });
+}
+
+std::string title_words(std::string_view text) {
+  constexpr std::u32string_view openings = U"-({[<";
+  bool begins_word = true;
+  return with_each(text, [&](std::string& to, char32_t c) {
+    begins_word ? append_upper(to, c) : append_lower(to, c);
+    begins_word = is_python_space(c) || openings.find(c) != std::u32string_view::npos;
   });
 }
 

@@ -12,4 +12,7 @@ std::string lower(std::string_view text);
 std::string title(std::string_view text);
 std::string capitalize(std::string_view text);
 
+/// Jinja's filter `title`: words begin after white space, hyphens and opening brackets only.
+std::string title_words(std::string_view text);
+
 }  // namespace cogen::text::jinja

@@ -112,19 +112,23 @@ value joined(renderer& run, const list& left, const list& right) {
   return run.make_list(std::move(items), left.is_tuple);
 }
 
+std::size_t times(std::size_t size, std::int64_t count) {
+  std::size_t total = 0;
+  auto factor = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
+  return __builtin_mul_overflow(size, factor, &total) ? std::numeric_limits<std::size_t>::max() : total;
+}
+
 value repeated(renderer& run, const traced_text& text, std::int64_t count) {
+  run.charge(times(text.size(), count));
   traced_text result;
-  for (std::int64_t i = 0; i < count && !text.empty(); ++i) {
-    run.charge(text.size());
-    result.append(text);
-  }
+  for (std::int64_t i = 0; i < count && !text.empty(); ++i) result.append(text);
   return result;
 }
 
 value repeated(renderer& run, const list& what, std::int64_t count) {
+  run.charge(times(what.items.size() * sizeof(value), count));
   std::vector<value> items;
   for (std::int64_t i = 0; i < count && !what.items.empty(); ++i) {
-    run.charge(what.items.size() * sizeof(value));
     items.insert(items.end(), what.items.begin(), what.items.end());
   }
   return run.make_list(std::move(items), what.is_tuple);

@@ -29,11 +29,6 @@ struct assignment {
   }
 };
 
-std::size_t loop_depth(renderer& run) {
-  auto* around = run.variables()->find("loop");
-  return around && around->loop() ? around->loop()->depth + 1 : 1;
-}
-
 }  // namespace
 
 flow execute_all(renderer& run, const statement_list& body) {
@@ -83,7 +78,6 @@ shared_list for_statement::chosen(renderer& run) const {
 
 flow for_statement::perform(renderer& run) const {
   auto items = chosen(run);
-  auto depth = loop_depth(run);
   if (items->items.empty()) {
     renderer::block variables(run);
     return execute_all(run, parts_.otherwise);
@@ -91,7 +85,7 @@ flow for_statement::perform(renderer& run) const {
   for (std::size_t i = 0; i < items->items.size(); ++i) {
     auto level = run.enter_here();
     renderer::block variables(run);
-    run.variables()->set("loop", std::make_shared<const loop_state>(loop_state{items, i, depth}));
+    run.variables()->set("loop", std::make_shared<const loop_state>(loop_state{items, i}));
     parts_.each.assign(run, items->items[i]);
     if (execute_all(run, parts_.body) == flow::out_of_loop) break;
   }

@@ -168,16 +168,18 @@ class template_parser {
   }
 
   target parse_target(bool may_be_member) {
-    target to{from_.line(), parse_variable()};
-    if (may_be_member && from_.take_symbol(".")) {
-      to.what = member_name{std::get<std::string>(to.what), from_.expect(lexeme_kind::name, "a member").text};
-    } else if (from_.is_symbol(",")) {
-      names all{std::get<std::string>(to.what)};
-      while (from_.take_symbol(",") && from_.is(lexeme_kind::name) && !from_.is_name("in"))
-        all.push_back(parse_variable());
-      to.what = std::move(all);
+    auto line = from_.line();
+    bool has_parentheses = from_.take_symbol("(");
+    auto first = parse_variable();
+    if (!has_parentheses && may_be_member && from_.take_symbol(".")) {
+      return {line, member_name{std::move(first), from_.expect(lexeme_kind::name, "a member").text}};
     }
-    return to;
+    if (!from_.is_symbol(",") && !has_parentheses) return {line, std::move(first)};
+    names all{std::move(first)};
+    while (from_.take_symbol(",") && from_.is(lexeme_kind::name) && !from_.is_name("in"))
+      all.push_back(parse_variable());
+    if (has_parentheses) from_.expect_symbol(")");
+    return {line, std::move(all)};
   }
 
   std::string parse_variable() { return from_.expect(lexeme_kind::name, "a variable").text; }

@@ -97,11 +97,14 @@ value round_number(renderer& run, const value& input, const arguments& given) {
   if (!number) run.fail("'round' does not apply to " + kind_of(input));
   auto precision = std::clamp<std::int64_t>(bound.integer(0, 0), -300, 300);
   auto method = bound.find(1) ? bound.text(1) : std::string_view("common");
+  if (method == "common" && input.integer() && precision >= 0) return *input.integer();
   auto scale = std::pow(10.0, static_cast<double>(precision));
   if (method == "ceil") return std::ceil(*number * scale) / scale;
   if (method == "floor") return std::floor(*number * scale) / scale;
   if (method != "common") run.fail("'round' knows the methods common, ceil and floor");
-  return std::nearbyint(*number * scale) / scale;
+  auto rounded = std::nearbyint(*number * scale) / scale;
+  if (input.integer()) return static_cast<std::int64_t>(rounded);
+  return rounded;
 }
 
 value to_json(renderer& run, const value& input, const arguments& given) {
@@ -178,7 +181,7 @@ constexpr std::array<std::pair<std::string_view, filter>, 15> filters{{
     {"round", round_number},
     {"safe", as_it_is},
     {"string", to_text},
-    {"title", change_case<title>},
+    {"title", change_case<title_words>},
     {"tojson", to_json},
     {"trim", trim},
     {"upper", change_case<upper>},

@@ -113,7 +113,7 @@ std::string kind_of(const value& what) {
   if (what.members()) return "a dictionary";
   if (what.space()) return "a namespace";
   if (what.loop()) return "the variable 'loop'";
-  return what.function() ? "a macro" : "a method";
+  return what.function() ? "a macro" : "a function";
 }
 
 bool are_equal(const value& left, const value& right) {

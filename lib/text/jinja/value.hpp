@@ -61,7 +61,6 @@ struct name_space {
 struct loop_state {
   std::shared_ptr<const list> items;
   std::size_t index = 0;
-  std::size_t depth = 1;
 };
 
 /// A macro together with the scope it was defined in.
@@ -70,8 +69,8 @@ struct macro {
   std::weak_ptr<scope> defined_in;
 };
 
-/// A method that is named, but not called.
-struct unbound_method {
+/// A method or one of our functions that is named, but not called.
+struct uncalled_function {
   const std::string* name;
 };
 
@@ -94,7 +93,7 @@ class value {
   value(name_space* members) : what_(members) {}
   value(std::shared_ptr<const loop_state> loop) : what_(std::move(loop)) {}
   value(std::shared_ptr<const macro> function) : what_(std::move(function)) {}
-  value(unbound_method method) : what_(method) {}
+  value(uncalled_function method) : what_(method) {}
   value(shared_list items) : what_(std::move(items)) {}
   value(const char*) = delete;
 
@@ -122,7 +121,7 @@ class value {
 
  private:
   std::variant<undefined, none, bool, std::int64_t, double, shared_text, shared_list, shared_dictionary, name_space*,
-               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, unbound_method>
+               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, uncalled_function>
       what_;
 };
 

@@ -33,7 +33,7 @@ bool is_real(const value& what) { return what.is<double>(); }
 bool is_number(const value& what) { return what.number().has_value(); }
 bool is_exactly_true(const value& what) { return what.is<bool>() && jinja::is_true(what); }
 bool is_exactly_false(const value& what) { return what.is<bool>() && !jinja::is_true(what); }
-bool is_callable(const value& what) { return what.function() || what.is<unbound_method>(); }
+bool is_callable(const value& what) { return what.function() || what.is<uncalled_function>(); }
 
 bool is_iterable(const value& what) {
   return what.text() || what.items() || what.members() || what.is_undefined() || what.loop();

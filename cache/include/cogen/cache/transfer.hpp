@@ -26,15 +26,11 @@ class transfer {
   /// Begins a job: all of `copies`, in order. What they point to stays valid and alone in use until `done` is called:
   /// once, on any thread, possibly before start() returns. Jobs end in the order in which they were started.
   /// Throws std::invalid_argument, naming both sizes, where the two sides of a copy differ; then `done` is not called.
-  /// From any thread.
   virtual void start(std::vector<byte_copy> copies, callback done) = 0;
 };
 
-/// Throws std::invalid_argument where the two sides of a copy differ in size.
-void check(std::span<const byte_copy> copies);
-
-/// One thread that copies. `done` is called on it. The destructor ends all jobs that were started, then joins; on the
-/// thread itself, in a callback, it must not run.
+/// One thread that copies. Jobs may be started from any thread; `done` is called on the one that copies. The destructor
+/// ends all jobs that were started, then joins; it must not run in a callback.
 class worker_transfer final : public transfer {
  public:
   worker_transfer();

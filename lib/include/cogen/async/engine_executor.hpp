@@ -1,10 +1,12 @@
 #pragma once
 
-#include <atomic>
+#include <cogen/net.hpp>
+
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <cogen/net.hpp>
+
+#include <atomic>
 #include <memory>
 #include <mutex>
 

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <atomic>
+#include <cogen/async/pending_operations.hpp>
+#include <cogen/error.hpp>
+
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -9,8 +11,8 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
-#include <cogen/async/pending_operations.hpp>
-#include <cogen/error.hpp>
+
+#include <atomic>
 #include <optional>
 #include <utility>
 

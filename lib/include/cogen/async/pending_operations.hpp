@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cogen/net.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <cogen/net.hpp>
+
 #include <list>
 #include <memory>
 #include <mutex>

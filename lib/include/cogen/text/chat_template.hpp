@@ -1,7 +1,10 @@
 #pragma once
 
+#include "cogen/text/text_segment.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -11,8 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cogen/text/text_segment.hpp"
 
 namespace cogen::text {
 
@@ -38,9 +39,9 @@ struct template_options {
 
 /// What a template may use up while it is rendered, so that none runs for ever.
 struct template_limits {
-  std::size_t max_steps = 10'000'000;             ///< evaluated expressions and statements
-  std::size_t max_bytes = std::size_t{64} << 20;  ///< of the text, and of all strings made on the way
-  std::size_t max_depth = 200;                    ///< of nested expressions, statements and macro calls
+  std::size_t max_steps = 10'000'000;              ///< evaluated expressions and statements
+  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the text, and of all strings made on the way
+  std::size_t max_depth = 200;                     ///< of nested expressions, statements and macro calls
 };
 
 /// A template that cannot be understood or rendered. The text names the construct and its line.

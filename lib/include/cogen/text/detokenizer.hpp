@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "cogen/text/tokenizer.hpp"
 #include "cogen/token.hpp"
+
+#include <string>
+#include <string_view>
 
 namespace cogen::text {
 

@@ -18,7 +18,8 @@ namespace cogen::text {
 class stop_matcher {
  public:
   static constexpr std::size_t max_strings = 256;
-  static constexpr std::size_t max_bytes = 4096;  ///< of one stop string
+  static constexpr std::size_t max_bytes = 4096;         ///< of one stop string
+  static constexpr std::size_t max_total_bytes = 65536;  ///< of all together
 
   struct result {
     /// Text that no stop string can claim any more, ready to be shown.

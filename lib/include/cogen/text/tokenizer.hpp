@@ -1,5 +1,9 @@
 #pragma once
 
+#include "cogen/text/text_segment.hpp"
+#include "cogen/text/tokenizer_spec.hpp"
+#include "cogen/token.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -7,10 +11,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cogen/text/text_segment.hpp"
-#include "cogen/text/tokenizer_spec.hpp"
-#include "cogen/token.hpp"
 
 namespace cogen::text {
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cogen/token.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,8 +10,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "cogen/token.hpp"
 
 namespace cogen::text {
 

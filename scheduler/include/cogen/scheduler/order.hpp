@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/scheduler/types.hpp>
+
 #include <memory>
 
 namespace cogen::scheduler {

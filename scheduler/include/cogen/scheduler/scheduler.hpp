@@ -3,6 +3,7 @@
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/plan.hpp>
 #include <cogen/scheduler/types.hpp>
+
 #include <limits>
 #include <memory>
 #include <span>
@@ -113,7 +114,7 @@ class scheduler {
 
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
-  int free_slots() const;              ///< held by nobody, and named by no plan in flight
+  int free_slots() const;              ///< held by nobody, and read or filled by no plan in flight
   std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held; shared tokens count once
 
   /// Counts everything anew. Throws std::logic_error where two parts contradict each other, which is a defect of the

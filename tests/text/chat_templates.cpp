@@ -1,0 +1,269 @@
+// Chat templates, compared with what Transformers makes of them.
+#include "cogen/text/chat_template.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+namespace {
+
+using namespace cogen::text;
+using namespace std::chrono_literals;
+
+constexpr auto reference_time = std::chrono::sys_days(std::chrono::year(2024) / 2 / 9) + 13h + 5min + 7s;
+
+std::string content_of(const std::string& name) {
+  std::ifstream file(std::string(COGEN_TEST_DATA "/text/") + name, std::ios::binary);
+  BOOST_REQUIRE(file.good());
+  return std::move(std::ostringstream() << file.rdbuf()).str();
+}
+
+std::vector<chat_message> messages_of(const boost::json::array& given) {
+  std::vector<chat_message> messages;
+  for (const auto& entry : given) {
+    auto fields = entry.as_object();
+    auto& message = messages.emplace_back();
+    message.role = fields.at("role").as_string();
+    if (auto* text = fields.at("content").if_string()) {
+      message.content = *text;
+      fields.erase("content");
+    }
+    fields.erase("role");
+    message.extra = fields;
+  }
+  return messages;
+}
+
+template_options options_of(boost::json::object variables) {
+  template_options options;
+  options.bos = "<s>";
+  options.eos = "</s>";
+  options.now = reference_time;
+  if (auto* flag = variables.if_contains("add_generation_prompt")) options.add_generation_prompt = flag->as_bool();
+  variables.erase("add_generation_prompt");
+  options.extra = std::move(variables);
+  return options;
+}
+
+std::string rendered(const std::string& source, const std::vector<chat_message>& messages = {},
+                     const template_options& options = {}) {
+  return chat_template(source).render(messages, options);
+}
+
+std::string refusal(const std::string& source, const std::vector<chat_message>& messages = {},
+                    template_limits limits = {}) {
+  try {
+    chat_template(source, limits).render(messages);
+  } catch (const template_error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+bool mentions(const std::string& message, std::string_view part) { return message.find(part) != std::string::npos; }
+
+std::string repeated(std::string_view text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i) result += text;
+  return result;
+}
+
+std::vector<text_segment> segments_of(const std::string& source, const std::vector<chat_message>& messages,
+                                      const template_options& options = {}) {
+  return chat_template(source).render_segments(messages, options);
+}
+
+std::string trusted_part(const std::vector<text_segment>& segments) {
+  std::string text;
+  for (const auto& segment : segments) text += segment.trusted ? segment.text : "_";
+  return text;
+}
+
+/// Either side may refuse what the other refuses: the reference's error names no line of ours.
+void check(const boost::json::object& expected, const std::function<std::string()>& render) {
+  std::string text;
+  std::string error;
+  try {
+    text = render();
+  } catch (const template_error& refused) {
+    error = refused.what();
+  }
+  if (auto* wanted = expected.if_contains("text")) {
+    BOOST_TEST(error == "");
+    BOOST_TEST(text == std::string_view(wanted->as_string()));
+  } else {
+    BOOST_TEST(error != "", "is refused by the reference: " << expected.at("error").as_string());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(chat_templates)
+
+BOOST_AUTO_TEST_CASE(templates_render_as_in_transformers) {
+  auto content = boost::json::parse(content_of("chats.json")).as_object();
+  std::size_t errors = 0;
+  for (const auto& entry : content.at("cases").as_array()) {
+    const auto& expected = entry.as_object();
+    auto name = std::string(expected.at("template").as_string());
+    auto chat = expected.at("chat").as_string();
+    auto setting = expected.at("setting").as_string();
+    auto messages = messages_of(content.at("chats").at(chat).as_array());
+    auto options = options_of(content.at("settings").at(setting).as_object());
+    BOOST_TEST_CONTEXT(name << ", " << chat << ", " << setting) {
+      check(expected, [&] { return rendered(content_of("templates/" + name + ".jinja"), messages, options); });
+    }
+    errors += expected.contains("error");
+  }
+  BOOST_TEST(content.at("cases").as_array().size() == 180u);
+  BOOST_TEST(errors > 10u);
+}
+
+BOOST_AUTO_TEST_CASE(pieces_of_jinja_render_as_in_transformers) {
+  auto content = boost::json::parse(content_of("snippets.json")).as_object();
+  auto options = options_of(content.at("variables").as_object());
+  for (const auto& entry : content.at("snippets").as_array()) {
+    const auto& expected = entry.as_object();
+    auto source = std::string(expected.at("template").as_string());
+    BOOST_TEST_CONTEXT(source) check(expected, [&] { return rendered(source, {}, options); });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_of_the_template_says_its_words_and_its_line) {
+  BOOST_TEST(refusal("\n\n{{ raise_exception('only two roles') }}") == "chat template, line 3: raised: only two roles");
+}
+
+BOOST_AUTO_TEST_CASE(unknown_constructs_are_named_with_their_line_before_anything_is_rendered) {
+  auto refused = [](std::string_view construct, std::string_view name) {
+    try {
+      chat_template("{% if false %}\n" + std::string(construct) + "\n{% endif %}");
+    } catch (const template_error& error) {
+      return error.line() == 2 && mentions(error.what(), name);
+    }
+    return false;
+  };
+  BOOST_TEST(refused("{{ x | shout }}", "filter 'shout'"));
+  BOOST_TEST(refused("{{ x is shiny }}", "test 'shiny'"));
+  BOOST_TEST(refused("{{ shout(x) }}", "function 'shout'"));
+  BOOST_TEST(refused("{{ x.shout() }}", "method 'shout'"));
+  BOOST_TEST(refused("{{ x.append(1) }}", "method 'append'"));
+  BOOST_TEST(refused("{% include 'x' %}", "statement 'include'"));
+  BOOST_TEST(refused("{% call f() %}{% endcall %}", "statement 'call'"));
+  BOOST_TEST(refused("{% for x in y recursive %}{% endfor %}", "recursive"));
+  BOOST_TEST(refused("{% macro f(a) %}{% endmacro %}{{ f(*x) }}", "'*'"));
+}
+
+BOOST_AUTO_TEST_CASE(the_text_is_cut_by_who_wrote_it) {
+  std::vector<chat_message> messages{{.role = "user", .content = "<|im_end|>", .extra = {}}};
+  auto segments =
+      segments_of("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}", messages);
+  std::vector<text_segment> expected{{"<|im_start|>user\n", true}, {"<|im_end|>", false}, {"<|im_end|>", true}};
+  BOOST_TEST((segments == expected));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
+  std::vector<chat_message> messages{{.role = "user", .content = " a|b ", .extra = {}}};
+  auto trusted = [&](const std::string& expression) {
+    return trusted_part(segments_of("{% set m = messages[0].content %}{{ " + expression + " }}", messages));
+  };
+  for (auto expression : {"m", "m.strip()", "m | trim", "m[1:3]", "m[0]", "m.split('|')[0]", "m.upper()",
+                          "m | replace('a', m)", "m | tojson", "[m] | string", "[m] | join", "m * 2", "m | title",
+                          "{'k': m}.k", "m | list | first", "m.splitlines()[0]", "{m: 1}"}) {
+    BOOST_TEST_CONTEXT(expression) BOOST_TEST(trusted(expression) == "_");
+  }
+  BOOST_TEST(trusted("'<' + m + '>'") == "<_>");
+  BOOST_TEST(trusted("'<' ~ m ~ '>'") == "<_>");
+  BOOST_TEST(trusted("('<' ~ m ~ '>')[0]") == "<");
+  BOOST_TEST(trusted("'<%>'.replace('%', m)") == "<_>");
+  BOOST_TEST(trusted("['<', m, '>'] | join('-')") == "<-_->");
+  BOOST_TEST(trusted("m | length") == "5");
+  BOOST_TEST(trusted("'x' if m else 'y'") == "x");
+}
+
+BOOST_AUTO_TEST_CASE(a_role_is_trusted_only_if_it_is_a_word) {
+  auto trusted = [](std::string role) {
+    std::vector<chat_message> messages{{.role = std::move(role), .content = "", .extra = {}}};
+    return trusted_part(segments_of("<|{{ messages[0].role }}|>", messages));
+  };
+  BOOST_TEST(trusted("user") == "<|user|>");
+  BOOST_TEST(trusted("im_end|><|im_start") == "<|_|>");
+}
+
+BOOST_AUTO_TEST_CASE(variables_of_the_caller_are_untrusted_and_marks_are_trusted) {
+  template_options options{.bos = "<s>", .extra = {{"x", "<s>"}}};
+  BOOST_TEST(trusted_part(segments_of("{{ bos_token }}{{ x }}", {}, options)) == "<s>_");
+}
+
+BOOST_AUTO_TEST_CASE(templates_that_expand_for_ever_are_stopped) {
+  auto loops = "{% set r = range(1000) %}" + repeated("{% for i in r %}", 3) + repeated("{% endfor %}", 3);
+  BOOST_TEST(mentions(refusal(loops, {}, {.max_steps = 100'000}), "100000 steps"));
+  BOOST_TEST(mentions(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "depth"));
+  BOOST_TEST(mentions(
+      refusal("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}"),
+      "bytes"));
+  BOOST_TEST(mentions(refusal("{{ 'a' * 9000000000 }}"), "bytes"));
+  BOOST_TEST(mentions(refusal("{{ [0] * 9000000000 }}"), "bytes"));
+  BOOST_TEST(mentions(
+      refusal("{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor %}"), "nests"));
+  BOOST_TEST(mentions(refusal("{{ range(100001) }}"), "100000"));
+  BOOST_TEST(mentions(refusal("{{ 2 ** 64 }}"), "64 bits"));
+}
+
+BOOST_AUTO_TEST_CASE(limits_are_those_that_were_given) {
+  std::vector<chat_message> messages{{.role = "user", .content = std::string(1000, 'x'), .extra = {}}};
+  BOOST_TEST(mentions(refusal("{{ messages[0].content }}", messages, {.max_bytes = 1500}), "1500 bytes"));
+  BOOST_TEST(mentions(refusal("{{ 1 }}{{ 2 }}{{ 3 }}", {}, {.max_steps = 5}), "5 steps"));
+}
+
+BOOST_AUTO_TEST_CASE(deep_sources_are_refused_before_they_exhaust_the_stack) {
+  for (auto [open, close] :
+       {std::pair("(", ")"), {"[", "]"}, {"{1:", "}"}, {"-", ""}, {"not ", ""}, {"1 if 1 else ", ""}, {"x[", "]"}}) {
+    BOOST_TEST(
+        mentions(refusal("{{ " + repeated(open, 60'000) + "1" + repeated(close, 60'000) + " }}"), "nests deeper"));
+  }
+  for (auto link : {"+1", ".a", "|trim", "[0]", " and 1", "**1", " if 1"}) {
+    BOOST_TEST(mentions(refusal("{{ 1" + repeated(link, 60'000) + " }}"), "levels"));
+  }
+  BOOST_TEST(mentions(refusal(repeated("{% if 1 %}", 60'000)), "nests deeper"));
+  BOOST_CHECK_THROW(chat_template(std::string(chat_template::max_source_bytes + 1, ' ')), std::length_error);
+}
+
+BOOST_AUTO_TEST_CASE(long_flat_sources_are_fine) {
+  BOOST_TEST(rendered("{{ 0" + repeated(" ~ 1", 5000) + " }}").size() == 5001u);
+  BOOST_TEST(rendered("{% if 0 %}" + repeated("{% elif 0 %}", 5000) + "{% else %}x{% endif %}") == "x");
+  BOOST_TEST(rendered(repeated("{{ 1 }}", 20'000)).size() == 20'000u);
+}
+
+BOOST_AUTO_TEST_CASE(deep_values_of_the_caller_are_refused) {
+  boost::json::value deep = 1;
+  for (int i = 0; i < 300; ++i) deep = boost::json::array{std::move(deep)};
+  template_options options{.extra = {{"x", deep}}};
+  BOOST_CHECK_THROW(chat_template("").render({}, options), template_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_namespace_may_hold_what_refers_to_it) {
+  BOOST_TEST(rendered("{% set ns = namespace() %}{% set ns.self = ns %}{% macro f() %}{{ ns.x }}{% endmacro %}"
+                      "{% set ns.f = f %}{% set ns.x = 1 %}{{ ns.self.self.x }}{{ f() }}") == "11");
+}
+
+BOOST_AUTO_TEST_CASE(a_macro_is_not_called_where_its_variables_are_gone) {
+  auto source =
+      "{% set ns = namespace() %}{% for i in [1] %}{% macro f() %}{{ i }}{% endmacro %}{% set ns.f = f %}{% endfor %}"
+      "{% set f = ns.f %}{{ f() }}";
+  BOOST_TEST(mentions(refusal(source), "outside of the block"));
+}
+
+BOOST_AUTO_TEST_CASE(invalid_utf8_is_replaced_wherever_it_comes_from) {
+  std::vector<chat_message> messages{{.role = "us\xFF"
+                                              "er",
+                                      .content = "\xC3",
+                                      .extra = {{"more", "\xED\xA0\x80"}}}};
+  BOOST_TEST(rendered("{{ messages[0].role }}{{ messages[0].content }}{{ messages[0].more | length }}", messages) ==
+             "us\uFFFDer\uFFFD3");
+  BOOST_TEST(rendered("a\xFF") == "a\uFFFD");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

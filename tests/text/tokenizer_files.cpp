@@ -1,0 +1,172 @@
+// What tokenizer.json, tokenizer_config.json and GGUF metadata say, and what they must not say.
+#include "cogen/text/tokenizer.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <stdexcept>
+
+namespace {
+
+using namespace cogen;
+using namespace cogen::text;
+using ids = std::vector<token>;
+using strings = std::vector<std::string>;
+
+constexpr std::string_view model = R"("model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]})";
+
+std::string file_with(std::string_view more) { return "{" + std::string(model) + std::string(more) + "}"; }
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+std::string refusal_of(const std::string& json, const std::string& config = "") {
+  return refusal([&] { tokenizer tokens(from_tokenizer_json(json, config)); });
+}
+
+bool mentions(const std::string& message, std::string_view part) { return message.find(part) != std::string::npos; }
+
+struct gguf_fields {
+  strings tokens{"a", "b", "ab", "<s>", "</s>", "<mine>"};
+  std::vector<std::int32_t> types{1, 1, 1, 3, 3, 4};
+  strings merges{"a b"};
+  gguf_vocabulary view{.model = "gpt2", .pre = "smollm"};
+
+  tokenizer_spec spec() {
+    view.tokens = tokens;
+    view.token_types = types;
+    view.merges = merges;
+    return from_gguf(view);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tokenizer_files)
+
+BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
+  tokenizer tokens(from_tokenizer_json(file_with("")));
+  BOOST_TEST(tokens.encode("ab") == ids{2});
+  BOOST_TEST(tokens.encode("ba") == (ids{1, 0}));
+  BOOST_TEST(tokens.size() == 3u);
+  BOOST_TEST(!tokens.bos());
+  BOOST_TEST(tokens.eos().empty());
+  BOOST_TEST(tokens.chat_template() == "");
+}
+
+BOOST_AUTO_TEST_CASE(merges_are_pairs_or_texts) {
+  auto json = R"({"model": {"vocab": {"a": 0, " ": 1, "a ": 2}, "merges": [["a", " "]]}})";
+  BOOST_TEST(tokenizer(from_tokenizer_json(json)).encode("a ") == ids{2});
+}
+
+BOOST_AUTO_TEST_CASE(the_configuration_names_the_beginning_the_end_and_the_template) {
+  auto json =
+      file_with(R"(, "added_tokens": [{"id": 3, "content": "<s>", "special": true}, {"id": 9, "content": "<e>"}])");
+  auto config = R"({"bos_token": {"content": "<s>"}, "eos_token": "<e>", "chat_template": "hello"})";
+  tokenizer tokens(from_tokenizer_json(json, config));
+  BOOST_TEST(tokens.bos().value() == 3);
+  BOOST_TEST(tokens.eos().front() == 9);
+  BOOST_TEST(tokens.chat_template() == "hello");
+  BOOST_TEST(tokens.size() == 10u);
+  BOOST_TEST(tokens.is_special(3));
+  BOOST_TEST(!tokens.is_special(9));
+}
+
+BOOST_AUTO_TEST_CASE(of_several_templates_the_default_one_counts) {
+  auto config = R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})";
+  BOOST_TEST(from_tokenizer_json(file_with(""), config).chat_template == "d");
+}
+
+BOOST_AUTO_TEST_CASE(added_tokens_of_the_file_keep_out_of_the_merges) {
+  auto json = file_with(R"(, "added_tokens": [{"id": 3, "content": "c", "special": true}])");
+  tokenizer tokens(from_tokenizer_json(json));
+  BOOST_TEST(tokens.encode("c").empty());
+  BOOST_TEST(tokens.encode("c", {.add_special = false, .parse_special = true}) == ids{3});
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_are_named) {
+  BOOST_TEST(mentions(refusal_of("{"), "tokenizer.json is no valid JSON"));
+  BOOST_TEST(mentions(refusal_of("[]"), "must be an object"));
+  BOOST_TEST(mentions(refusal_of("{}"), "tokenizer.json.model is missing"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram"}})"), "\"Unigram\""));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {}, "merges": []}})"), "empty"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": -1}, "merges": []}})"), "vocab.a is -1"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 1000000000}, "merges": []}})"), "1000000000"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 1.5}, "merges": []}})"), "integer"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 0, "b": 0}, "merges": []}})"), "has that id already"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 0}, "merges": ["aa"]}})"), "merges[0]"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 0}, "merges": ["a a"]}})"), "\"aa\""));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 0}, "merges": [], "unk_token": "?"}})"), "unk_token"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "/w"}})"), "/w"));
+}
+
+BOOST_AUTO_TEST_CASE(unknown_steps_are_named) {
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Nmt"})")), "normalizer.type is \"Nmt\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "Whitespace"})")), "\"Whitespace\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "CTC"})")), "\"CTC\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "Odd"})")), "\"Odd\""));
+  auto split = R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")";
+  auto rest = [](std::string_view behavior) { return R"("}, "behavior": ")" + std::string(behavior) + "\"}]}"; };
+  BOOST_TEST(mentions(refusal_of(file_with(split + std::string("a") + rest("Sideways"))), "Sideways"));
+  BOOST_TEST(mentions(refusal_of(file_with(split + std::string("(") + rest("Isolated"))), "malformed"));
+}
+
+BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
+  std::string steps;
+  for (int i = 0; i < 10'000; ++i) steps += R"({"type": "Sequence", "normalizers": [)";
+  BOOST_TEST(mentions(refusal_of(file_with(", \"normalizer\": " + steps)), "no valid JSON"));
+}
+
+BOOST_AUTO_TEST_CASE(gguf_types_say_which_tokens_are_matched_in_the_text) {
+  gguf_fields fields;
+  fields.view.bos = 3;
+  fields.view.eos = 4;
+  fields.view.eot = 3;
+  fields.view.unknown = 0;
+  fields.view.add_bos = true;
+  fields.view.chat_template = "hello";
+  tokenizer tokens(fields.spec());
+  BOOST_TEST(tokens.is_special(3));
+  BOOST_TEST(!tokens.is_special(5));
+  BOOST_TEST(tokens.encode("<mine>ab") == (ids{5, 2}));
+  BOOST_TEST(tokens.encode("ab", {.add_special = true, .parse_special = false}) == (ids{3, 2}));
+  BOOST_TEST(tokens.eos() == (ids{3, 4}), boost::test_tools::per_element());
+  BOOST_TEST(tokens.chat_template() == "hello");
+}
+
+BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
+  auto refused = [](const std::function<void(gguf_fields&)>& spoil) {
+    gguf_fields fields;
+    spoil(fields);
+    return refusal([&] { tokenizer tokens(fields.spec()); });
+  };
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "llama"; }), "\"llama\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "viking"; }), "\"viking\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.types.pop_back(); }), "token_type has 5"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("x"); }), "merges[1]"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("a z"); }), "\"az\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.bos = 6; }), "6"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.add_bos = true; }), "bos_token_id is missing"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.tokens.clear(), f.types.clear(), f.merges.clear(); }), "empty"));
+}
+
+BOOST_AUTO_TEST_CASE(each_known_gguf_pre_tokenizer_splits_digits_its_own_way) {
+  auto pieces = [](std::string_view pre) {
+    strings tokens{"1", "11", "111", "1111"};
+    strings merges{"1 1", "11 1", "11 11"};
+    tokenizer made(from_gguf({.model = "gpt2", .pre = pre, .tokens = tokens, .merges = merges}));
+    return made.encode("1111").size();
+  };
+  BOOST_TEST(pieces("gpt-2") == 1u);
+  BOOST_TEST(pieces("smollm") == 4u);
+  BOOST_TEST(pieces("llama-bpe") == 2u);
+  BOOST_TEST(pieces("qwen2") == 4u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
