@@ -112,21 +112,6 @@ BOOST_DATA_TEST_CASE(the_system_gets_its_memory_back, data::make(kinds_in_place(
   }
 }
 
-BOOST_DATA_TEST_CASE(a_tail_is_given_back_where_its_base_is_cut, data::make(kinds_in_place()), kind) {
-  cache cache = kind.make(whole_pages, 2, 500);
-  fill(cache, 1, 500);
-  const kv_view own = *cache.layer(0).view(1, 500);
-  cache.clear(1);
-  fill(cache, 0, 200);
-  cache.adopt(1, 0, 192);
-  fill(cache, 1, 300);
-  BOOST_TEST(resident_bytes(own, 8) == 5 * own.block_stride);
-  cache.truncate(1, 100);
-  BOOST_TEST(resident_bytes(own, 8) == own.block_stride);
-  cache.truncate(1, 64);
-  BOOST_TEST(resident_bytes(own, 8) == 0);
-}
-
 BOOST_DATA_TEST_CASE(a_new_cache_takes_addresses_only, data::make(kinds_in_place()), kind) {
   rusage before{};
   ::getrusage(RUSAGE_SELF, &before);
