@@ -120,6 +120,10 @@ BOOST_AUTO_TEST_CASE(tensor_of_another_shape) {
                                   {"embed_tokens.weight", "200", "157"});
 }
 
+BOOST_AUTO_TEST_CASE(arithmetic_that_is_not_there_is_refused) {
+  BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.arithmetic = numerics::fast}), std::invalid_argument);
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(steady_step)
 BOOST_AUTO_TEST_CASE(allocates_nothing) {
   const auto model = tiny_model();
   auto cache = model->make_cache({.slots = 3, .max_length = 200});
-  workspace workspace(2);
+  workspace workspace(1);  // a thread that joins late takes its own scratch then
   const std::vector<token> tokens{3, 4, 5};
   const std::vector<int> outputs{0, 2};
   const batch batch{.step = cache::step({{.slot = 0, .count = 1}, {.slot = 1, .count = 1}, {.slot = 2, .count = 1}}),
