@@ -171,7 +171,7 @@ int main(int count, char** arguments) try {
   const std::string set = count > 1 ? arguments[1] : std::string(name_of(preferred_instruction_set()));
   worker_pool workers(count > 2 ? std::atoi(arguments[2]) : 0);
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
-  const execution run{&workers, instruction_set_named(set), numerics::exact};
+  const execution run{&workers, instruction_set_named(set)};
   const double memory = bandwidth(workers);
   fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s\n", set, workers.threads(),
              memory / 1e9, arithmetic_peak(run) / 1e9);

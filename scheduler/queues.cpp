@@ -1,5 +1,7 @@
 #include "queues.hpp"
 
+#include <utility>
+
 namespace cogen::scheduler {
 
 phase belongs_in(const sequence& each) {
@@ -14,22 +16,24 @@ bool by_order::operator()(const sequence* a, const sequence* b) const {
   return !policy->before(b->queued_as, a->queued_as) && a->queued_as.arrival < b->queued_as.arrival;
 }
 
-void queues::place(sequence& whose) {
+void queues::place(sequence& whose) noexcept {
   const phase target = belongs_in(whose);
   if (target == phase::decoding && whose.where == phase::decoding)
     return decoding.splice(decoding.end(), decoding, whose.turn);
   remove(whose);
   whose.where = target;
   whose.queued_as = {whose.id, whose.current.arrival, whose.remaining()};
-  if (target == phase::waiting) waiting.insert(&whose);
-  if (target == phase::prefilling) prefilling.insert(&whose);
-  if (target == phase::decoding) whose.turn = decoding.insert(decoding.end(), &whose);
+  auto& own = whose.nodes;
+  if (target == phase::waiting) waiting.insert(std::move(own.ordered));
+  if (target == phase::prefilling) prefilling.insert(std::move(own.ordered));
+  if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, whose.turn);
 }
 
-void queues::remove(sequence& whose) {
-  if (whose.where == phase::waiting) waiting.erase(&whose);
-  if (whose.where == phase::prefilling) prefilling.erase(&whose);
-  if (whose.where == phase::decoding) decoding.erase(whose.turn);
+void queues::remove(sequence& whose) noexcept {
+  auto& own = whose.nodes;
+  if (whose.where == phase::waiting) own.ordered = waiting.extract(&whose);
+  if (whose.where == phase::prefilling) own.ordered = prefilling.extract(&whose);
+  if (whose.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, whose.turn);
   whose.where = phase::idle;
 }
 

@@ -16,16 +16,17 @@ struct by_order {
 /// The queue that a sequence should be in.
 phase belongs_in(const sequence& each);
 
-/// Who could have a row, by what they wait for. A sequence is in the queue that its phase names, or in none.
+/// Who could have a row, by what they wait for. A sequence is in the queue that its phase names, or in none. Changing
+/// queues never fails: each sequence brings its own nodes.
 class queues {
  public:
   explicit queues(const order& policy) : waiting(by_order{&policy}), prefilling(by_order{&policy}) {}
 
   /// Puts the sequence into the queue it belongs to now: at its place by order, or last of those that decode.
-  void place(sequence& whose);
+  void place(sequence& whose) noexcept;
 
   /// Takes it out of its queue.
-  void remove(sequence& whose);
+  void remove(sequence& whose) noexcept;
 
   // Read only.
   std::set<sequence*, by_order> waiting;

@@ -73,12 +73,10 @@ sequence made(const machine& all, const sequence_options& options, int capacity)
 
 sequence& taken_in(machine& all, sequence&& added) {
   added.id = sequence_id{++all.ids};
-  return all.sequences.emplace(added.id, std::move(added)).first->second;
-}
-
-void begin(machine& all, sequence& whose, run&& next) {
-  whose.begin(std::move(next), ++all.arrivals);
-  all.queued.place(whose);
+  sequence& whose = all.sequences.emplace(added.id, std::move(added)).first->second;
+  whose.nodes.name(&whose);
+  whose.turn = whose.nodes.unordered.begin();
+  return whose;
 }
 
 }  // namespace
@@ -98,8 +96,9 @@ sequence_id scheduler::submit(const sequence_options& options, run first) {
   const int allowed = allowed_length(*machine_, options);
   auto added = made(*machine_, options, needed_length(options, first, allowed));
   added.check(first);
+  added.begin(std::move(first), ++machine_->arrivals);
   sequence& whose = taken_in(*machine_, std::move(added));
-  begin(*machine_, whose, std::move(first));
+  machine_->queued.place(whose);
   return whose.id;
 }
 
@@ -115,7 +114,12 @@ sequence_id scheduler::fork(sequence_id id) {
   copied.tokens = parent.tokens;
   copied.sampled = parent.sampled;
   sequence& child = taken_in(*machine_, std::move(copied));
-  seat_beside(*machine_, child, parent);
+  try {
+    seat_beside(*machine_, child, parent);
+  } catch (...) {
+    forget(*machine_, child);
+    throw;
+  }
   return child.id;
 }
 
@@ -137,7 +141,8 @@ void scheduler::cancel(sequence_id id) {
 void scheduler::start(sequence_id id, run next) {
   sequence& whose = idle_one(*machine_, id);
   whose.check(next);
-  begin(*machine_, whose, std::move(next));
+  whose.begin(std::move(next), ++machine_->arrivals);
+  machine_->queued.place(whose);
 }
 
 void scheduler::grant(sequence_id id, int credits) {

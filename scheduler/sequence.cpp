@@ -6,6 +6,16 @@
 
 namespace cogen::scheduler {
 
+queue_nodes::queue_nodes() {
+  std::set<sequence*> made{nullptr};
+  ordered = made.extract(made.begin());
+}
+
+void queue_nodes::name(sequence* whose) {
+  ordered.value() = whose;
+  unordered.front() = whose;
+}
+
 std::int64_t sequence::room() const {
   const auto new_tokens = std::int64_t{options.max_new_tokens} - sampled - current.unknown;
   return std::min<std::int64_t>(new_tokens, capacity - length() - current.unknown);
@@ -33,8 +43,9 @@ void sequence::check(const run& next) const {
 }
 
 void sequence::begin(run&& next, std::uint64_t arrival) {
-  current = {next.wanted, arrival, next.credits, next.samples, 0, length(), sampled, 0};
+  const int before = length();
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
+  current = {next.wanted, arrival, next.credits, next.samples, 0, before, sampled, 0};
   current.length_fed = length();
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;

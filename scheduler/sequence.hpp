@@ -4,6 +4,7 @@
 #include <cogen/scheduler/scheduler.hpp>
 
 #include <list>
+#include <set>
 #include <vector>
 
 namespace cogen::scheduler {
@@ -18,6 +19,17 @@ struct progress {
   int length_before = 0;
   int sampled_before = 0;
   int length_fed = 0;  ///< of the sequence with the run's own tokens
+};
+
+struct sequence;
+
+/// The nodes with which a sequence stands in queues, made once: changing queues needs no memory.
+struct queue_nodes {
+  queue_nodes();
+  void name(sequence* whose);
+
+  std::set<sequence*>::node_type ordered;
+  std::list<sequence*> unordered{nullptr};
 };
 
 /// A sequence, and where it stands once every plan given out so far has run.
@@ -36,6 +48,7 @@ struct sequence {
 
   phase where = phase::idle;            ///< the queue it is in
   candidate queued_as{};                ///< its place there, if that is ordered
+  queue_nodes nodes;                    ///< those it stands with in no queue
   std::list<sequence*>::iterator turn;  ///< its place among those that decode
   std::uint64_t served = 0;             ///< number of the last plan with a row of it
 
@@ -56,6 +69,7 @@ struct sequence {
   /// fit.
   void check(const run& next) const;
 
+  /// Throws std::bad_alloc, and has changed nothing then.
   void begin(run&& next, std::uint64_t arrival);
 
   /// Ends the run; what rows in flight bring is lost.

@@ -12,12 +12,19 @@ void erase_one(std::vector<int>& from, int value) {
   from.pop_back();
 }
 
+/// The next push_back() allocates nothing.
+void make_room(std::vector<int>& in) {
+  in.push_back(0);
+  in.pop_back();
+}
+
 }  // namespace
 
 int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begin(), pins.end()); }
 
 slot_table::slot_table(const limits& within)
     : usage_(within.usage), memory_(within.memory_bytes), slots_(static_cast<std::size_t>(within.slots)) {
+  for (auto* each : {&free_, &draining_, &orphans_, &filling_, &clears_}) each->reserve(slots_.size());
   for (int index = within.slots; index-- > 0;) free_.push_back(index);
 }
 
@@ -68,6 +75,7 @@ void slot_table::set_aside(slot& whose, std::int64_t bytes) {
 }
 
 int slot_table::take(int capacity, const origin& first) {
+  if (first.base >= 0) make_room(at(first.base).pins);
   const int index = free_.back();
   free_.pop_back();
   slot& taken = at(index);
@@ -211,7 +219,7 @@ void slot_table::trim(plan& into) {
 void slot_table::settle(plan& into) {
   into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
-  for (const int index : std::exchange(filling_, {})) {
+  for (const int index : filling_) {
     const auto pending = *std::exchange(at(index).pending, std::nullopt);
     at(index).touched = into.number;
     if (pending.base >= 0) {
@@ -223,6 +231,7 @@ void slot_table::settle(plan& into) {
     at(pending.from).touched = into.number;
     drop_user(pending.from);
   }
+  filling_.clear();
 }
 
 void slot_table::absorbed(std::uint64_t number) {

@@ -32,7 +32,8 @@ struct slot {
   int pinned() const;  ///< the first tokens that must stay as they are: the longest pin
 };
 
-/// The slots: who holds them, what they share, what memory is set aside for them. It knows no sequences.
+/// The slots: who holds them, what they share, what memory is set aside for them. It knows no sequences. Leaving a slot
+/// needs no memory; what throws std::bad_alloc outside a plan has changed nothing.
 ///
 /// A slot is free again when nobody uses it and every plan that names it has been absorbed. A slot that is read as a
 /// base has none itself.

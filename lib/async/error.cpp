@@ -1,5 +1,7 @@
 #include <cogen/error.hpp>
 
+#include <new>
+
 namespace cogen {
 namespace {
 
@@ -23,6 +25,8 @@ class cogen_category final : public boost::system::error_category {
         return "the model produced logits from which no token can be drawn";
       case error::callback_threw:
         return "the request's logits processor threw";
+      case error::out_of_memory:
+        return "memory for the request was refused";
       case error::engine_stopped:
         return "the engine was stopped";
       case error::device_failed:
@@ -40,5 +44,17 @@ const boost::system::error_category& category() noexcept {
 }
 
 error_code make_error_code(error value) noexcept { return {static_cast<int>(value), category()}; }
+
+failure::failure(error_code code, std::string_view message) noexcept : code_(code) {
+  try {
+    message_ = std::make_shared<const std::string>(message);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+std::string failure::message() const {
+  if (message_) return *message_;
+  return code_ ? code_.message() : std::string();
+}
 
 }  // namespace cogen

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/failure_of.hpp"
 #include "sampling/sampler.hpp"
 
 #include <cogen/runner.hpp>
@@ -25,8 +26,8 @@ inline row_outcome draw_outcome(const sampler& from, std::span<float> scores, to
       break;
   }
   return outcome;
-} catch (const std::exception& e) {
-  return {failure(error::bad_logits, e.what()), {}, {}};
+} catch (...) {
+  return {failure_of(std::current_exception()), {}, {}};
 }
 
 }  // namespace cogen::detail

@@ -1,5 +1,7 @@
 #include "engine/driver.hpp"
 
+#include "engine/failure_of.hpp"
+
 #include <boost/asio/system_executor.hpp>
 #include <fmt/format.h>
 
@@ -10,14 +12,10 @@
 namespace cogen::detail {
 namespace {
 
-std::string sentence_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception of unknown type";
-  }
+failure failed_step(const std::exception_ptr& why) noexcept try {
+  return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
+} catch (...) {
+  return {error::device_failed, sentence_of(why)};
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ void driver::offload(std::function<void()> job) {
   if (options_.by_hand)
     job();
   else
-    net::post(offloaded_, std::move(job));
+    net::post(net::system_executor(), std::move(job));
 }
 
 bool driver::turn() {
@@ -73,8 +71,7 @@ bool driver::turn() {
   read_mail();
   ring_alarms();
   gather();
-  launch_next();
-  return deliver_done();
+  return advance();
 }
 
 void driver::run() noexcept {
@@ -82,7 +79,7 @@ void driver::run() noexcept {
     try {
       if (!turn()) sleep(std::nullopt);
     } catch (...) {
-      if (options_.log) options_.log(fmt::format("a handler threw: {}", sentence_of(std::current_exception())));
+      log("a handler threw", std::current_exception());
     }
   }
   end();
@@ -95,15 +92,17 @@ void driver::run_handlers() {
     if (queue_->stopped()) queue_->restart();
 }
 
-void driver::read_mail() {
+void driver::read_mail() noexcept try {
   while (auto sender = mailbox_.take()) {
     try {
       sender->attend();
-    } catch (const std::exception& e) {
-      sender->fail(failure(error::invalid_request, e.what()));
+    } catch (...) {
+      sender->give_up(failure_of(std::current_exception()));
     }
   }
-  publish();
+  if (!ended_) publish();
+} catch (...) {
+  die(std::current_exception());
 }
 
 void driver::ring_alarms() {
@@ -128,6 +127,15 @@ void driver::gather() {
 
 bool driver::somebody_is_thinking() {
   return std::any_of(served_.begin(), served_.end(), [](const auto& each) { return each->owner_is_thinking(); });
+}
+
+bool driver::advance() noexcept try {
+  if (ended_) return false;
+  launch_next();
+  return deliver_done();
+} catch (...) {
+  die(std::current_exception());
+  return false;
 }
 
 void driver::launch_next() {
@@ -155,7 +163,7 @@ bool driver::deliver_done() {
     die(step->error());
   else
     absorb(*step);
-  publish();
+  if (!ended_) publish();
   return true;
 }
 
@@ -168,24 +176,26 @@ void driver::absorb(step_in_flight& step) {
     auto& outcome = event.row < 0 ? nothing : step.outcomes()[static_cast<std::size_t>(event.row)];
     try {
       member->take(event, outcome);
-    } catch (const std::exception& e) {
-      scheduler_.cancel(event.sequence);
-      leave(event.sequence);
-      member->fail(failure(error::device_failed, e.what()));
+    } catch (...) {
+      member->give_up(failure_of(std::current_exception()));
     }
     served_.push_back(member);
   }
 }
 
-void driver::die(std::exception_ptr why) {
-  const auto sentence = fmt::format("a step failed: {}", sentence_of(why));
-  if (options_.log) options_.log(sentence);
+void driver::die(const std::exception_ptr& why) noexcept {
+  log("a step failed", why);
   {
     std::lock_guard lock(mutex_);
-    error_ = failure(error::device_failed, sentence);
+    error_ = failed_step(why);
   }
   end();
   stop_requested_.store(true);
+}
+
+void driver::log(std::string_view what, const std::exception_ptr& why) noexcept try {
+  if (options_.log) options_.log(fmt::format("{}: {}", what, sentence_of(why)));
+} catch (...) {  // a log that fails must not take the engine with it
 }
 
 void driver::end() noexcept {
@@ -197,7 +207,10 @@ void driver::end() noexcept {
     why = error_;
   }
   mailbox_.close();
-  while (auto sender = mailbox_.take()) sender->fail(why);
+  while (auto sender = mailbox_.take()) {
+    sender->post_again();
+    sender->fail(why);
+  }
   parts_.runner.reset();
   in_flight_.clear();
   served_.clear();
@@ -206,7 +219,7 @@ void driver::end() noexcept {
   try {
     run_handlers();
   } catch (...) {
-    if (options_.log) options_.log(fmt::format("a handler threw: {}", sentence_of(std::current_exception())));
+    log("a handler threw", std::current_exception());
   }
   queue_->close();
 }

@@ -5,8 +5,6 @@
 
 #include <cogen/engine.hpp>
 
-#include <boost/asio/thread_pool.hpp>
-
 #include <atomic>
 #include <deque>
 #include <map>
@@ -62,13 +60,15 @@ class driver : public std::enable_shared_from_this<driver> {
 
  private:
   void run_handlers();
-  void read_mail();
+  void read_mail() noexcept;
   void ring_alarms();
   void gather();
+  bool advance() noexcept;
   void launch_next();
   bool deliver_done();
   void absorb(step_in_flight& step);
-  void die(std::exception_ptr why);
+  void die(const std::exception_ptr& why) noexcept;
+  void log(std::string_view what, const std::exception_ptr& why) noexcept;
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
   bool somebody_is_thinking();
@@ -89,7 +89,6 @@ class driver : public std::enable_shared_from_this<driver> {
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   bool ended_ = false;
-  net::thread_pool offloaded_{1};
   mutable std::mutex mutex_;  // guards the two below
   failure error_;
   engine_stats stats_;

@@ -2,28 +2,59 @@
 
 #include "engine/driver.hpp"
 
+#include <thread>
+#include <utility>
+
 namespace cogen::detail {
 
-void participant::keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept {
-  {
-    std::lock_guard lock(unposted_mutex_);
-    operation->next_unposted = std::move(unposted_);
-    unposted_ = std::move(operation);
-  }
-  engine_->mail(shared_from_this());
+void participant::give_up(const failure& why) {
+  fail(why);
+  leave();
+}
+
+void participant::leave() {
+  if (!id_) return;
+  const auto left = *std::exchange(id_, std::nullopt);
+  engine_->plans().cancel(left);
+  engine_->leave(left);
 }
 
 void participant::post_again() noexcept {
+  if (!post_unposted() && !engine_->mail(shared_from_this())) insist();
+}
+
+void participant::post_later(std::shared_ptr<async::pending_operation> operation) noexcept {
+  keep_unposted(std::move(operation));
+  if (!engine_->mail(shared_from_this())) insist();
+}
+
+void participant::keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept {
+  std::lock_guard lock(unposted_mutex_);
+  operation->next_unposted = std::move(unposted_);
+  unposted_ = std::move(operation);
+}
+
+bool participant::post_unposted() noexcept {
   std::shared_ptr<async::pending_operation> each;
   {
     std::lock_guard lock(unposted_mutex_);
     each = std::move(unposted_);
   }
+  bool all = true;
   while (each) {
     auto next = std::move(each->next_unposted);
-    if (!each->post_again()) keep_unposted(std::move(each));
+    if (!each->post_again()) {
+      keep_unposted(std::move(each));
+      all = false;
+    }
     each = std::move(next);
   }
+  return all;
+}
+
+void participant::insist() noexcept {
+  constexpr int tries = 1000;
+  for (int i = 0; i < tries && !post_unposted(); ++i) std::this_thread::yield();
 }
 
 }  // namespace cogen::detail

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace cogen::detail {
 
@@ -35,6 +36,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
 
+  /// Takes it out of the batch, and tells its owner why.
+  void give_up(const failure& why);
+
   /// Posts what could not be posted before for want of memory.
   void post_again() noexcept;
 
@@ -42,15 +46,22 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// Completes `operation`; where memory is short its handler is posted in a later round.
   template <class Operation, class Result>
   void complete(std::shared_ptr<Operation> operation, error_code code, Result result) noexcept {
-    if (!operation->complete(code, std::move(result))) keep_unposted(std::move(operation));
+    if (!operation->complete(code, std::move(result))) post_later(std::move(operation));
   }
 
+  /// Takes it out of the batch.
+  void leave();
+
   const std::shared_ptr<driver> engine_;
+  std::optional<scheduler::sequence_id> id_;  // the driving thread alone
 
  private:
   friend class mailbox;
 
+  void post_later(std::shared_ptr<async::pending_operation> operation) noexcept;
   void keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept;
+  bool post_unposted() noexcept;  // false: memory is still short
+  void insist() noexcept;         // the engine has ended: there is no later round
 
   std::shared_ptr<participant> next_;
   bool mailed_ = false;

@@ -29,10 +29,10 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
     failure_ = std::move(*wrong);
     return complete(wait, failure_.code(), logits());
   }
-  forward_ = std::move(wait);
   fed_ = tokens;
   give(run_order{
       std::move(tokens), which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits, {}});
+  forward_ = std::move(wait);
   lock.unlock();
   want_attention();
 }
@@ -47,10 +47,10 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
     failure_ = std::move(*wrong);
     return complete(wait, failure_.code(), token_choice());
   }
-  decode_ = std::move(wait);
   fed_ = tokens;
   give(run_order{std::move(tokens), scheduler::output::sample,
                  sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
+  decode_ = std::move(wait);
   lock.unlock();
   want_attention();
 }
@@ -149,8 +149,8 @@ std::optional<failure> sequence_state::problem(const std::vector<token>& fed, in
 }
 
 void sequence_state::give(order what) {
-  thinking_ = false;
   orders_.push_back(std::move(what));
+  thinking_ = false;
 }
 
 void sequence_state::withdraw() noexcept {
@@ -263,13 +263,6 @@ void sequence_state::end_run(failure why) {
   failure_ = std::move(why);
   fed_.clear();
   complete_waiter(failure_.code());
-}
-
-void sequence_state::leave() {
-  if (!id_) return;
-  engine_->plans().cancel(*id_);
-  engine_->leave(*id_);
-  id_.reset();
 }
 
 void sequence_state::fail(const failure& why) noexcept {

@@ -76,14 +76,12 @@ class sequence_state final : public participant, public sequence_face {
   void carry_out(run_order& what);
   void carry_out(truncate_order& what);
   void carry_out(fork_order& what);
-  void leave();
   void end_run(failure why);
   void complete_waiter(error_code code);
 
   const int max_length_;
 
   // The engine's thread alone.
-  std::optional<scheduler::sequence_id> id_;
   token_history history_;
   random_stream random_;
   std::uint32_t truncations_ = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
+#include "engine/failure_of.hpp"
 
 #include <fmt/format.h>
 
@@ -22,10 +23,8 @@ net::any_io_executor stream_state::default_executor() const { return engine_->de
 void stream_state::begin() noexcept {
   try {
     prepare();
-  } catch (const boost::system::system_error& e) {
-    return fail(failure(e.code(), e.what()));
-  } catch (const std::exception& e) {
-    return fail(failure(error::invalid_request, e.what()));
+  } catch (...) {
+    return fail(failure_of(std::current_exception()));
   }
   want_attention();
 }
@@ -65,11 +64,10 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
 void stream_state::cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept {
   const locked lock(*this);
   if (whole_.get() != &wait) return;
-  auto waiting = std::exchange(whole_, nullptr);
   if ((type & net::cancellation_type::terminal) != net::cancellation_type::none)
-    complete(std::move(waiting), net::error::operation_aborted, completion());
+    complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
   else
-    complete(std::move(waiting), error_code(), gather_completion());
+    complete_whole();
 }
 
 void stream_state::stop() noexcept {
@@ -185,13 +183,6 @@ void stream_state::submit() {
   engine_->join(*id_, shared_from_this());
 }
 
-void stream_state::leave() {
-  if (!id_) return;
-  engine_->plans().cancel(*id_);
-  engine_->leave(*id_);
-  id_.reset();
-}
-
 // What the engine's thread does
 
 void stream_state::attend() {
@@ -209,13 +200,7 @@ void stream_state::attend() {
   const auto limit = next_ ? next_limit_ : std::nullopt;
   lock.unlock();
   if (stop) return finish(finish_reason::stopped);
-  try {
-    if (first) submit();
-  } catch (const boost::system::system_error& e) {
-    return fail(failure(e.code(), e.what()));
-  } catch (const std::length_error& e) {
-    return fail(failure(error::does_not_fit, e.what()));
-  }
+  if (first) submit();
   if (credits > 0) engine_->plans().grant(*id_, credits);
   if (limit) engine_->wake_at(*limit, weak_from_this());
 }
@@ -331,6 +316,10 @@ piece stream_state::read_piece() {
 
 completion stream_state::gather_completion() {
   completion all;
+  std::size_t bytes = 0, tokens = 0;
+  for (const auto& each : ready_) bytes += each.text.size(), tokens += each.tokens.size();
+  all.text.reserve(bytes);  // from here on nothing throws, and no piece is lost
+  all.tokens.reserve(tokens);
   while (!ready_.empty()) {
     auto each = read_piece();
     all.text += each.text;
@@ -350,7 +339,17 @@ void stream_state::serve_waiters() {
   else if (whole_ && ended_ && failure_)
     complete(std::exchange(whole_, nullptr), failure_.code(), completion());
   else if (whole_ && ended_)
-    complete(std::exchange(whole_, nullptr), error_code(), gather_completion());
+    complete_whole();
+}
+
+void stream_state::complete_whole() {
+  auto waiting = std::exchange(whole_, nullptr);
+  try {
+    auto all = gather_completion();
+    complete(std::move(waiting), error_code(), std::move(all));
+  } catch (...) {
+    complete(std::move(waiting), failure_of(std::current_exception()).code(), completion());
+  }
 }
 
 }  // namespace cogen::detail

@@ -49,12 +49,12 @@ class stream_state final : public participant, public stream_face {
   std::vector<token> prompt_tokens() const;
   void check() const;
   void submit();
-  void leave();
   void take_token(token_choice chosen, bool is_end);
   void finish(finish_reason reason, failure why = {});
   void push_piece(std::string text);
   piece read_piece();
   completion gather_completion();
+  void complete_whole();
   void serve_waiters();
   void want_attention();
   bool busy();  // forgets a wait whose context has gone
@@ -68,7 +68,6 @@ class stream_state final : public participant, public stream_face {
   std::vector<token> end_tokens_;
   std::optional<sampler> sampler_;
   std::optional<text_cutter> cutter_;
-  std::optional<scheduler::sequence_id> id_;
   token_history history_;
   random_stream random_;
   std::vector<token_choice> uncut_;  // tokens that have made no piece yet

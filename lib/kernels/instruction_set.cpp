@@ -28,7 +28,6 @@ constexpr named_set all_sets[] = {
     {instruction_set::portable, "portable"},
     {instruction_set::avx2, "avx2"},
     {instruction_set::avx512, "avx512"},
-    {instruction_set::avx512_vnni, "avx512_vnni"},
 };
 
 #if defined(COGEN_KERNELS_X86)
@@ -52,8 +51,6 @@ bool available(instruction_set set) {
       return has_avx2();
     case instruction_set::avx512:
       return has_avx512();
-    case instruction_set::avx512_vnni:
-      return has_avx512() && __builtin_cpu_supports("avx512vnni");
   }
   return false;
 }
@@ -106,7 +103,6 @@ const kernel_table& kernels_of(instruction_set set) {
     case instruction_set::avx2:
       return avx2_kernels;
     case instruction_set::avx512:
-    case instruction_set::avx512_vnni:
       return avx512_kernels;
   }
 #else

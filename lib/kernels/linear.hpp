@@ -21,8 +21,8 @@ struct linear_operands {
 /// Multiplies rows of activations by packed weights.
 ///
 /// Each output is one chain of fused (portable: plain) multiply-adds over ascending inputs, then + bias, then + y: the
-/// same bits whatever the other rows, the number of rows and of threads. Any thread; allocates a scratch once per
-/// thread and only in `numerics::fast`. Zero rows are fine.
+/// same bits whatever the other rows, the number of rows and of threads. Weights are used as exactly the float32 values
+/// that their format defines. Any thread; allocates nothing. Zero rows are fine.
 void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands);
 
 }  // namespace cogen::kernels

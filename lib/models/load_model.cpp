@@ -32,8 +32,6 @@ layers::weight_reader::progress report_to(const load_options& options, const loa
 }  // namespace
 
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
-  if (options.arithmetic != numerics::exact)
-    throw std::invalid_argument("load_options.arithmetic: this version computes with numerics::exact only");
   const load::checkpoint files(path);
   const auto make = models::family_named(files.family());
   auto config = files.config();
@@ -45,7 +43,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   layers::weight_reader weights(files, workers, report);
   auto network = make(config, weights);
   weights.finish();
-  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), options.arithmetic);
+  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network));
 }
 
 }  // namespace cogen

@@ -17,7 +17,6 @@ namespace cogen {
 /// How kernels run, and the workspace that hand-written loops share.
 struct model::runtime {
   kernels::instruction_set set = kernels::preferred_instruction_set();
-  kernels::numerics mode = kernels::numerics::exact;
   std::mutex mutex;
   std::optional<workspace> own;
 };
@@ -93,14 +92,11 @@ layers::activations as_activations(const at::Tensor& logits) {
 
 }  // namespace
 
-model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
-             numerics arithmetic)
+model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network)
     : config_(std::move(config)),
       text_(std::make_unique<const models::model_text>(std::move(text))),
       network_(std::move(network)),
-      runtime_(std::make_unique<runtime>()) {
-  runtime_->mode = arithmetic == numerics::exact ? kernels::numerics::exact : kernels::numerics::fast;
-}
+      runtime_(std::make_unique<runtime>()) {}
 
 model::~model() = default;
 
@@ -131,7 +127,7 @@ at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& wo
   scratch.space.reset();
   cache.reserve(batch.step);
   if (batch.step.tokens() > 0) {
-    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set, runtime_->mode},
+    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
                             .step = batch.step,
                             .memory = cache,
                             .rows = scratch.rows,

@@ -76,6 +76,28 @@ BOOST_AUTO_TEST_CASE(a_stop_string_ends_the_text_before_it) {
   BOOST_CHECK(cut.reason == finish_reason::stop_string);
 }
 
+BOOST_AUTO_TEST_CASE(a_long_prompt_is_read_away_from_the_caller_and_means_the_same) {
+  std::string text;
+  while (text.size() < 20'000) text += "The sea was calm, and nobody spoke for a while. ";
+  const auto tokens = the_model()->tokenizer().encode(text, {.add_special = true}).size();
+  engine running(the_model(), {.slots = 1, .max_length = 512});
+  auto stream = running.generate(continuation(text));
+  BOOST_CHECK_THROW(stream.async_next(net::use_future).get(), boost::system::system_error);
+  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
+  BOOST_TEST(stream.error().message().find(std::to_string(tokens) + " tokens") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_may_go_while_a_long_prompt_is_read) {
+  for (int i = 0; i < 20; ++i) {
+    engine running(the_model(), {.slots = 1, .max_length = 512});
+    auto dropped = running.generate(continuation(std::string(100'000, 'x')));
+    if (i % 2 == 0) continue;
+    auto kept = running.generate(continuation(std::string(100'000, 'x')));
+    running.stop();
+    BOOST_CHECK_THROW(kept.async_next(net::use_future).get(), boost::system::system_error);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
   const auto honest = run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
   const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_length = 512}).front();

@@ -24,7 +24,6 @@ namespace options = boost::program_options;
 struct request {
   std::vector<std::string> goldens;
   std::string model;
-  numerics mode = numerics::exact;
   cache::scalar kv = cache::scalar::f32;
   std::optional<float> tolerance;
 };
@@ -42,7 +41,7 @@ std::optional<request> parse(int argc, char** argv) {
   options::options_description described("golden_check [options] FOLDER|FILE.json...");
   auto add = described.add_options();
   add("help", "show this");
-  add("mode", options::value(&mode)->default_value("exact"), "exact or fast");
+  add("mode", options::value(&mode)->default_value("exact"), "arithmetic: exact, the only one there is");
   add("kv", options::value(&kv)->default_value("f32"), "number format of the cache: f32, f16 or bf16");
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
   add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
@@ -56,7 +55,7 @@ std::optional<request> parse(int argc, char** argv) {
     std::cout << described;
     return std::nullopt;
   }
-  wanted.mode = choose<numerics>({{"exact", numerics::exact}, {"fast", numerics::fast}}, "mode", mode);
+  choose<bool>({{"exact", true}}, "mode", mode);
   wanted.kv = choose<cache::scalar>(
       {{"f32", cache::scalar::f32}, {"f16", cache::scalar::f16}, {"bf16", cache::scalar::bf16}}, "kv", kv);
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
@@ -67,7 +66,6 @@ bool is_continuations(const std::string& path) { return path.ends_with(".json");
 
 /// Of logits with a standard deviation of 2; a real model's 30 layers round more often.
 float default_tolerance(const request& wanted, const std::string& path) {
-  if (wanted.mode == numerics::fast) return is_continuations(path) ? 2.0F : 0.5F;
   if (wanted.kv == cache::scalar::bf16) return 0.5F;
   if (wanted.kv == cache::scalar::f16) return 0.05F;
   return is_continuations(path) ? 2e-3F : 2e-4F;
@@ -76,7 +74,7 @@ float default_tolerance(const request& wanted, const std::string& path) {
 bool check(const request& wanted, const std::string& path) {
   const auto reference =
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
-  const auto model = load_model(reference.model, {.arithmetic = wanted.mode});
+  const auto model = load_model(reference.model);
   const float tolerance = wanted.tolerance.value_or(default_tolerance(wanted, path));
   golden::runner run(*model, wanted.kv);
   const auto result = golden::judge(run, reference, tolerance);

@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_not_finite_shows_it) {
 BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
   worker_pool workers(1);
   const sequence each({4, 2, 16}, cache::scalar::f32, 10, 0, 1);
-  const execution run{&workers, instruction_set::portable, numerics::exact};
+  const execution run{&workers, instruction_set::portable};
   const token_rows row{each.storage.view(), 0, 1, 0};
   std::vector<float> out(200);
   BOOST_CHECK_THROW(attention(run, {&row, 1}, {.q = each.q.data(), .out = out.data(), .heads = 3}),

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(embedding_gathers_rows_and_refuses_strangers) {
   const source_rows from = random_rows(weight_format::q8_0, 100, 32, 9);
   const weight_source source = from.source();
   const packed_matrix table({&source, 1}, 32, workers);
-  const execution run{&workers, instruction_set::portable, numerics::exact};
+  const execution run{&workers, instruction_set::portable};
   const std::vector<token> tokens = {99, 0, 42, 42};
   std::vector<float> out(4 * 40, 7.0F);
   embed(run, table, tokens, out.data(), 40);

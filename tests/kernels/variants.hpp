@@ -23,7 +23,7 @@ inline std::vector<float> random_floats(std::size_t count, std::uint32_t seed, f
 template <class Check>
 void for_each_set(worker_pool& workers, Check check) {
   for (const instruction_set set : available_instruction_sets()) {
-    BOOST_TEST_CONTEXT("instruction set " << name_of(set)) { check(execution{&workers, set, numerics::exact}); }
+    BOOST_TEST_CONTEXT("instruction set " << name_of(set)) { check(execution{&workers, set}); }
   }
 }
 

@@ -21,7 +21,7 @@ std::vector<token> tokens_of_text(const model& model) { return model.tokenizer()
 
 const at::Tensor& expected_logits() {
   static const auto logits =
-      reference_llama(load::checkpoint(default_model_file())).forward(tokens_of_text(*default_model(numerics::exact)));
+      reference_llama(load::checkpoint(default_model_file())).forward(tokens_of_text(*default_model()));
   return logits;
 }
 
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_SUITE(the_default_model)
 BOOST_AUTO_TEST_CASE(exact_logits_differ_by_rounding_only) {
   for (const auto set : kernels::available_instruction_sets()) {
     const environment_setting forced("COGEN_INSTRUCTION_SET", std::string(kernels::name_of(set)));
-    const auto model = load_model(default_model_file(), {.arithmetic = numerics::exact});
+    const auto model = load_model(default_model_file());
     const auto worst = (logits_of(*model, cache::scalar::f32) - expected_logits()).abs().max().item<float>();
     BOOST_TEST_MESSAGE(kernels::name_of(set) << ": " << worst);
     BOOST_TEST(worst < 2e-3F, kernels::name_of(set) << " is off by " << worst);
@@ -60,13 +60,13 @@ BOOST_AUTO_TEST_CASE(exact_logits_differ_by_rounding_only) {
 }
 
 BOOST_AUTO_TEST_CASE(coarser_numbers_hardly_move_the_distributions) {
-  const double half = divergence(logits_of(*default_model(numerics::exact), cache::scalar::bf16));
+  const double half = divergence(logits_of(*default_model(), cache::scalar::bf16));
   BOOST_TEST_MESSAGE("bf16 cache: " << half << " nats");
   BOOST_TEST(half < 1e-3);
 }
 
 BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_company) {
-  check_company(*default_model(numerics::exact), {1, 70, 12, 33}, 24, cache::scalar::bf16);
+  check_company(*default_model(), {1, 70, 12, 33}, 24, cache::scalar::bf16);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

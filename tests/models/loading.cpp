@@ -120,10 +120,6 @@ BOOST_AUTO_TEST_CASE(tensor_of_another_shape) {
                                   {"embed_tokens.weight", "200", "157"});
 }
 
-BOOST_AUTO_TEST_CASE(arithmetic_that_is_not_there_is_refused) {
-  BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.arithmetic = numerics::fast}), std::invalid_argument);
-}
-
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {
@@ -146,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_chat_template_that_is_not_understood_leaves_the_rest_usab
 }
 
 BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
-  const auto model = default_model(numerics::exact);
+  const auto model = default_model();
   BOOST_REQUIRE(model->has_tokenizer());
   BOOST_TEST(static_cast<std::int64_t>(model->tokenizer().size()) == model->config().vocabulary);
   BOOST_TEST(model->tokenizer().decode(model->tokenizer().encode("Hello, world")) == "Hello, world");

@@ -1,7 +1,6 @@
 #include "some_models.hpp"
 
 #include <cstdlib>
-#include <map>
 
 namespace cogen::test {
 
@@ -10,10 +9,8 @@ std::shared_ptr<const model> tiny_model() {
   return loaded;
 }
 
-std::shared_ptr<const model> default_model(numerics arithmetic) {
-  static std::map<numerics, std::shared_ptr<const model>> loaded;
-  auto& model = loaded[arithmetic];
-  if (!model) model = load_model(default_model_file(), {.arithmetic = arithmetic});
+std::shared_ptr<const model> default_model() {
+  static const auto model = load_model(default_model_file());
   return model;
 }
 

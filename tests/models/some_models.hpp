@@ -22,8 +22,8 @@ inline std::filesystem::path default_model_file() {
 /// A model of a few layers and odd sizes; the same object each time.
 std::shared_ptr<const model> tiny_model();
 
-/// SmolLM2, the same object each time for one numerics.
-std::shared_ptr<const model> default_model(numerics arithmetic);
+/// SmolLM2, the same object each time.
+std::shared_ptr<const model> default_model();
 
 /// Tokens of the model's vocabulary, the same for the same seed.
 std::vector<token> random_tokens(const model& model, int count, unsigned seed);

@@ -2,7 +2,9 @@
 
 #include <boost/system/error_code.hpp>
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace cogen {
@@ -19,6 +21,7 @@ enum class error {
   timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
   bad_logits,             ///< the model produced nothing a token could be drawn from
   callback_threw,         ///< the request's own logits processor threw
+  out_of_memory,          ///< memory for this request was refused; the others go on
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
 };
@@ -28,20 +31,22 @@ const boost::system::error_category& category() noexcept;
 
 error_code make_error_code(error value) noexcept;
 
-/// Why a stream or sequence ended badly: empty code and message while nothing has gone wrong.
+/// Why a stream or sequence ended badly: empty code and message while nothing has gone wrong. Cheap to copy; none of
+/// its constructors throws, so that a failure can be told also where memory has run out.
 class failure {
  public:
   failure() = default;
-  failure(error_code code, std::string message) : code_(code), message_(std::move(message)) {}
-  failure(error code, std::string message) : failure(make_error_code(code), std::move(message)) {}
+  /// Where there is no memory for the sentence, the code's own stands in for it.
+  failure(error_code code, std::string_view message) noexcept;
+  failure(error code, std::string_view message) noexcept : failure(make_error_code(code), message) {}
 
   explicit operator bool() const noexcept { return code_.failed(); }
   const error_code& code() const noexcept { return code_; }
-  const std::string& message() const noexcept { return message_; }
+  std::string message() const;
 
  private:
   error_code code_;
-  std::string message_;
+  std::shared_ptr<const std::string> message_;
 };
 
 }  // namespace cogen

@@ -10,11 +10,6 @@ namespace cogen {
 
 class model;
 
-/// How a model's products are computed. exact: weights are used as exactly the numbers their format defines, everything
-/// else is float32. fast: activations are rounded to 8 bits, so that products are of small integers; this version does
-/// not have it yet, and load_model() refuses it.
-enum class numerics { exact, fast };
-
 /// How far loading has come.
 struct load_progress {
   std::uint64_t done_bytes = 0;   ///< of weights read and packed
@@ -25,7 +20,6 @@ struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
   /// load_aborted; what it throws ends it too.
   std::function<bool(const load_progress&)> progress = {};
-  numerics arithmetic = numerics::exact;
   /// Threads that read and pack, the calling one among them. 0: as many as the process may run on.
   int threads = 0;
 };
@@ -36,12 +30,13 @@ class load_aborted : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Loads a GGUF file, a folder that holds one, or a Hugging Face folder. Weights keep the type they have in the file.
+/// Loads a GGUF file, a folder that holds one, or a Hugging Face folder. Weights keep the type they have in the file
+/// and are used as exactly the numbers that type defines; activations are float32.
 ///
 /// Throws load::load_error where the file cannot be read or does not hold what its configuration says (each tensor that
 /// is missing, left over or of another shape is named), std::invalid_argument for a model family this build does not
-/// know (naming it and the ones it knows), numerics::fast or a negative number of threads, load_aborted, and
-/// std::bad_alloc. May be called from any thread, and from several at once.
+/// know (naming it and the ones it knows), a negative number of threads, load_aborted, and std::bad_alloc.
+/// May be called from any thread, and from several at once.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

@@ -68,8 +68,7 @@ class workspace {
 class model {
  public:
   /// What load_model() puts together.
-  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
-        numerics arithmetic);
+  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network);
   model(const model&) = delete;
   model& operator=(const model&) = delete;
   ~model();

@@ -49,7 +49,9 @@ struct machine;
 /// Decides who runs in the next step: continuous batching as a machine of values.
 ///
 /// Pure: no tensor, thread, clock or I/O; not thread-safe. Every member is legal at any time, also while plans are
-/// unabsorbed. Slot lengths change through plans only. A member that throws what is named here has changed nothing.
+/// unabsorbed. Slot lengths change through plans only. A member that throws has changed nothing, but for next() and
+/// absorb(): std::bad_alloc out of them is the end of this scheduler. grant(), abandon(), truncate() and cancel() need
+/// no memory.
 ///
 /// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
 /// something cached. Slots and memory are given to those that wait in the policy's order; the first of them is never

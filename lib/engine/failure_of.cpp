@@ -1,0 +1,35 @@
+#include "engine/failure_of.hpp"
+
+#include <boost/system/system_error.hpp>
+
+#include <new>
+#include <stdexcept>
+
+namespace cogen::detail {
+namespace {
+
+error_code code_of(const std::exception_ptr& thrown) noexcept try {
+  std::rethrow_exception(thrown);
+} catch (const boost::system::system_error& e) {
+  return e.code();
+} catch (const std::bad_alloc&) {
+  return make_error_code(error::out_of_memory);
+} catch (const std::length_error&) {
+  return make_error_code(error::does_not_fit);
+} catch (...) {
+  return make_error_code(error::invalid_request);
+}
+
+}  // namespace
+
+std::string_view sentence_of(const std::exception_ptr& thrown) noexcept try {
+  std::rethrow_exception(thrown);
+} catch (const std::exception& e) {
+  return e.what();  // of the exception that `thrown` holds
+} catch (...) {
+  return "an exception of unknown type";
+}
+
+failure failure_of(const std::exception_ptr& thrown) noexcept { return {code_of(thrown), sentence_of(thrown)}; }
+
+}  // namespace cogen::detail

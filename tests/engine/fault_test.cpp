@@ -1,0 +1,235 @@
+// One scripted history, in which everything that can fail does so in turn: each allocation, each step.
+#include "failing_memory.hpp"
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(faults)
+
+/// What one handle's operations came to. Lives in storage that was there before anything could fail.
+struct account {
+  int begun = 0;
+  int told = 0;
+  error_code last;
+  std::array<token, 64> tokens{};
+  int count = 0;
+
+  void read(const std::optional<piece>& next) {
+    if (!next) return;
+    for (const auto& each : next->tokens) tokens[static_cast<std::size_t>(count++)] = each.id;
+  }
+  std::vector<token> read_so_far() const { return {tokens.begin(), tokens.begin() + count}; }
+};
+
+/// Calls `begin`, which starts an operation: that may fail at once, and then nothing is told later.
+template <class Begin>
+void start(account& whose, Begin begin) {
+  try {
+    begin();
+    ++whose.begun;
+  } catch (const std::bad_alloc&) {
+  } catch (const boost::system::system_error&) {  // the operation before it is still under way
+  } catch (const std::out_of_range&) {            // the one before it never was
+  }
+}
+
+/// Two readers, one who gathers, a sequence with a fork, a wait that is cancelled: everything an engine is asked for.
+class history {
+ public:
+  void run(toy_engine& toy) {
+    open(toy);
+    for (int round = 0; round < 40; ++round) {
+      if (round == 3) start(waiter, [&] { wait(); });
+      if (round == 4) signal_.emit(net::cancellation_type::partial);
+      if (round == 6) start(worker, [&] { feed(); });
+      if (round == 14) start(worker, [&] { branch(); });
+      if (round == 20 && waited_) waited_->stop();
+      if (round == 24 && one_) one_.reset();
+      go(toy);
+    }
+  }
+
+  /// Lets go of every handle and lets the engine find out.
+  void leave(toy_engine& toy) {
+    one_.reset(), two_.reset(), waited_.reset(), work_.reset(), branch_.reset();
+    for (int i = 0; i < 4; ++i) go(toy);
+  }
+
+  account reader, gatherer, waiter, worker, fork;
+  static inline const std::vector<token> prompt{3, 1}, long_prompt = std::vector<token>(19, 5);
+
+ private:
+  void open(toy_engine& toy) {
+    start(reader, [&] {
+      one_.emplace(toy.running.generate(token_ids(prompt).max_tokens(30).lookahead(3)));
+      next();
+    });
+    start(gatherer, [&] {
+      two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).lookahead(2)));
+      two_->async_complete(net::bind_executor(context_, [this](error_code code, completion all) {
+        ++gatherer.told;
+        gatherer.last = code;
+        for (const auto& each : all.tokens) gatherer.tokens[static_cast<std::size_t>(gatherer.count++)] = each.id;
+      }));
+    });
+    start(waiter, [&] { waited_.emplace(toy.running.generate(token_ids({7}).lookahead(1))); });
+    waiter.begun = 0;
+    try {
+      work_.emplace(toy.running.open());
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
+  void next() {
+    one_->async_next(net::bind_executor(context_, [this](error_code code, std::optional<piece> piece) {
+      ++reader.told;
+      reader.last = code;
+      reader.read(piece);
+      if (piece && one_) start(reader, [&] { next(); });
+    }));
+  }
+
+  void wait() {
+    if (!waited_) throw std::bad_alloc();
+    waited_->async_next_for(
+        std::chrono::seconds(1),
+        net::bind_cancellation_slot(signal_.slot(), net::bind_executor(context_, [this](auto code, auto) {
+                                      ++waiter.told;
+                                      waiter.last = code;
+                                    })));
+  }
+
+  void feed() {
+    if (!work_) throw std::bad_alloc();
+    work_->async_forward({1, 2, 3}, logits_of::all, net::bind_executor(context_, [this](error_code code, logits) {
+                           ++worker.told;
+                           worker.last = code;
+                         }));
+  }
+
+  void branch() {
+    if (!work_) throw std::bad_alloc();
+    branch_.emplace(work_->fork());
+    start(fork, [&] {
+      branch_->async_decode({}, sampling(), net::bind_executor(context_, [this](error_code code, token_choice) {
+                              ++fork.told;
+                              fork.last = code;
+                            }));
+    });
+    work_->truncate(1);
+    work_->async_decode({4}, sampling(), net::bind_executor(context_, [this](error_code code, token_choice choice) {
+                          ++worker.told;
+                          worker.last = code;
+                          if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
+                        }));
+  }
+
+  void go(toy_engine& toy) {
+    try {
+      toy.running.run_step();
+    } catch (const std::bad_alloc&) {  // out of a handler of our own
+    }
+    context_.restart();
+    context_.poll();
+  }
+
+  net::io_context context_;
+  net::cancellation_signal signal_;
+  std::optional<token_stream> one_, two_, waited_;
+  std::optional<sequence> work_, branch_;
+};
+
+void check_prefix(const account& told, std::vector<token> whole) {
+  const auto read = told.read_so_far();
+  BOOST_REQUIRE(read.size() <= whole.size());
+  whole.resize(read.size());
+  BOOST_TEST(read == whole, boost::test_tools::per_element());
+}
+
+/// Whatever failed: everybody was told, nobody was told anything wrong, nothing is held, and the engine either goes on
+/// or says that it is dead.
+void check(const history& past, toy_engine& toy) {
+  for (const auto* each : {&past.reader, &past.gatherer, &past.waiter, &past.worker, &past.fork})
+    BOOST_TEST(each->told == each->begun);
+  check_prefix(past.reader, toy_continuation(history::prompt, 30));
+  check_prefix(past.gatherer, toy_continuation(history::long_prompt, 9));
+  if (past.worker.count > 0) BOOST_TEST(past.worker.tokens[0] == toy_next(std::vector<token>{1, 4}));
+  if (toy.running.error()) return;
+  BOOST_TEST(toy.running.stats().sequences == 0);
+  BOOST_TEST(toy.running.stats().free_slots == 4);
+  net::io_context context;
+  std::optional<completion> whole;
+  auto stream = toy.running.generate(token_ids({2, 2}).max_tokens(5));
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
+  toy.settle(context);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(ids_of(whole->tokens) == toy_continuation({2, 2}, 5), boost::test_tools::per_element());
+}
+
+/// Returns whether the history met the n-th allocation, and whether the engine lived on.
+struct trial {
+  bool met = false;
+  bool lived = false;
+};
+
+trial with_memory_refused(long n) {
+  trial result;
+  toy_engine toy;
+  {
+    history past;
+    failing_memory::refuse(n);
+    past.run(toy);
+    result.met = failing_memory::relent();
+    past.leave(toy);
+    check(past, toy);
+  }
+  result.lived = !toy.running.error();
+  return result;
+}
+
+BOOST_AUTO_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies) {
+  BOOST_TEST(!with_memory_refused(1'000'000).met);  // and what is made once in a process has been made
+  long survived = 0, n = 0;
+  for (trial last{true, true}; last.met; ++n) {
+    const long before = failing_memory::blocks();
+    last = with_memory_refused(n);
+    BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+    survived += last.lived;
+  }
+  BOOST_TEST(n > 300);
+  BOOST_TEST_MESSAGE(n - 1 << " allocations failed in turn; the engine lived on after " << survived - 1);
+}
+
+BOOST_AUTO_TEST_CASE(any_step_may_fail_and_everybody_is_told) {
+  int launches = 0;
+  {
+    toy_engine toy;
+    toy.control->before = [&](const scheduler::plan&) { ++launches; };
+    history past;
+    past.run(toy);
+    past.leave(toy);
+  }
+  BOOST_TEST(launches > 20);
+  for (int failing = 0; failing < launches; ++failing) {
+    toy_engine toy;
+    int seen = 0;
+    toy.control->before = [&](const scheduler::plan&) {
+      if (seen++ == failing) throw std::runtime_error("the bus is on fire");
+    };
+    history past;
+    past.run(toy);
+    past.leave(toy);
+    check(past, toy);
+    BOOST_CHECK_EQUAL(toy.running.error().code(), make_error_code(error::device_failed));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
