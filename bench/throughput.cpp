@@ -38,6 +38,7 @@ struct measurement {
   int requests;
   double decode_tokens_per_second;   // while every request decodes: tokens after the last request's first one
   double prefill_tokens_per_second;  // all prompt tokens by the time until the last request's first token
+  double tokens_per_second;          // all new tokens by the whole time, prompts included
   double time_to_first_token_ms;     // median
   double mean_batch;
 };
@@ -91,13 +92,17 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   }
   std::sort(first.begin(), first.end());
   double decoded = 0;
+  const double all = static_cast<double>(requests) * wanted.new_tokens;
   for (const auto& each : seen)
     decoded +=
         static_cast<double>(std::count_if(each.begin(), each.end(), [&](auto time) { return time > last_first; }));
   const auto stats = engine.stats();
-  return {requests, decoded / std::max(1e-9, seconds(end - last_first).count()),
+  return {requests,
+          decoded / std::max(1e-9, seconds(end - last_first).count()),
           static_cast<double>(requests) * wanted.prompt_tokens / std::max(1e-9, seconds(last_first - begin).count()),
-          first[first.size() / 2], static_cast<double>(stats.rows) / static_cast<double>(stats.steps)};
+          all / std::max(1e-9, seconds(end - begin).count()),
+          first[first.size() / 2],
+          static_cast<double>(stats.rows) / static_cast<double>(stats.steps)};
 }
 
 measurement median(std::vector<measurement> all) {
@@ -116,15 +121,14 @@ void print(const measurement& one, const cogen::model& model, bool json) {
   if (json)
     fmt::print(
         "{{\"requests\": {}, \"decode_tokens_per_second\": {:.1f}, \"prefill_tokens_per_second\": {:.1f}, "
-        "\"time_to_first_token_ms\": {:.1f}, \"mean_batch\": {:.2f}, \"peak_memory_mib\": {:.0f}, \"bytes_per_step\": "
-        "{}, "
-        "\"weight_type\": \"{}\"}}\n",
-        one.requests, one.decode_tokens_per_second, one.prefill_tokens_per_second, one.time_to_first_token_ms,
-        one.mean_batch, peak_memory_mib(), model.weight_bytes(), model.weight_type());
+        "\"tokens_per_second\": {:.1f}, \"time_to_first_token_ms\": {:.1f}, \"mean_batch\": {:.2f}, "
+        "\"peak_memory_mib\": {:.0f}, \"bytes_per_step\": {}, \"weight_type\": \"{}\"}}\n",
+        one.requests, one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
+        one.time_to_first_token_ms, one.mean_batch, peak_memory_mib(), model.weight_bytes(), model.weight_type());
   else
-    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:>16.1f}  {:>10.2f}  {:>9.0f}\n", one.requests,
-               one.decode_tokens_per_second, one.prefill_tokens_per_second, one.time_to_first_token_ms, one.mean_batch,
-               peak_memory_mib());
+    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:>11.1f}  {:>16.1f}  {:>10.2f}  {:>8.0f}\n", one.requests,
+               one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
+               one.time_to_first_token_ms, one.mean_batch, peak_memory_mib());
   std::fflush(stdout);
 }
 
@@ -174,7 +178,8 @@ int run(const settings& wanted) {
   loading.threads = wanted.threads;
   const auto model = cogen::load_model(wanted.model, loading);
   measure(model, 1, wanted);  // warms the file cache, the pages and the threads
-  if (!wanted.json) fmt::print("requests  decode tok/s  prefill tok/s  first token (ms)  mean batch  peak MiB\n");
+  if (!wanted.json)
+    fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
   for (const int requests : wanted.requests) {
     std::vector<measurement> all;
     for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted));

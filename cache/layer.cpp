@@ -73,6 +73,7 @@ void layer::copy(int from, int to, int begin, int end) {
 std::int64_t layer::exported_bytes(int length) const { return length * token_bytes(shape_, type_); }
 
 void layer::export_slot(int slot, std::span<std::byte> into) const {
+  if (into.empty()) return;
   const keys_values all = materialise(slot, slots_.length(slot));
   const std::size_t half = into.size() / 2;
   std::memcpy(into.data(), all.k.contiguous().data_ptr(), half);

@@ -20,7 +20,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line)) {
     messages.push_back({"user", line});
     auto request = cogen::chat(messages).max_tokens(200);
-    request.sampling(cogen::sampling().temperature(0.7).top_p(0.9));
+    request.sampling(cogen::sampling().temperature(0.2).top_p(0.9));
     auto stream = engine.generate(std::move(request));
     std::string answer;
     while (auto piece = co_await stream.next()) {

@@ -20,6 +20,7 @@ ROOT = HERE.parent.parent
 QUIET = 0.1
 DECODE = "decode_tokens_per_second"
 PREFILL = "prefill_tokens_per_second"
+WHOLE = "tokens_per_second"
 
 
 class Cogen:
@@ -88,7 +89,7 @@ def wait_for_quiet(patience):
 
 
 def means_of(records):
-    return {field: statistics.mean(record[field] for record in records) for field in (DECODE, PREFILL)}
+    return {field: statistics.mean(record[field] for record in records) for field in (DECODE, PREFILL, WHOLE)}
 
 
 def run_block(systems, requests, block, raw, patience):
@@ -148,7 +149,8 @@ def page(given, systems, results):
              f"of those that did not begin quiet {dropped} were left out and {noisy} kept.\n")
     versions = "".join(f"- {system.name}: {system.version}\n" for system in systems)
     return "\n".join([about, versions, table(results, systems, DECODE, "Decoding"),
-                      table(results, systems, PREFILL, "Prefill")])
+                      table(results, systems, PREFILL, "Prefill"),
+                      table(results, systems, WHOLE, "New tokens over the whole run, prompts included")])
 
 
 def arguments():

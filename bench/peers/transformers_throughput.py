@@ -61,6 +61,7 @@ def measure(model, dtype, requests, prompt_tokens, new_tokens):
         "requests": requests,
         "decode_tokens_per_second": round(requests * (new_tokens - 1) / decode, 2),
         "prefill_tokens_per_second": round(requests * prompt_tokens / prefill, 2),
+        "tokens_per_second": round(requests * new_tokens / (prefill + decode), 2),
         "time_to_first_token_ms": round(prefill * 1000, 2),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "bytes_per_step": sum(p.numel() * p.element_size() for p in model.parameters()),

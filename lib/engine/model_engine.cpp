@@ -48,6 +48,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.usage = {terms.fixed, terms.per_block, terms.block};
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
+  parts.chat_error = model->chat_error();
   if (model->has_tokenizer()) {
     const auto ends = model->tokenizer().eos();
     parts.end_tokens.assign(ends.begin(), ends.end());

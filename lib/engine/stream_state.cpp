@@ -10,6 +10,14 @@
 #include <utility>
 
 namespace cogen::detail {
+namespace {
+
+std::string no_chat(const std::string& why) {
+  if (why.empty()) return "the prompt is a chat, and the model brings no chat template: give plain text or tokens";
+  return fmt::format("the prompt is a chat, and the model's chat template is not understood: {}", why);
+}
+
+}  // namespace
 
 stream_state::stream_state(std::shared_ptr<driver> engine, request what)
     : participant(std::move(engine)), request_(std::move(what)), opened_(engine_->now()) {}
@@ -152,16 +160,14 @@ void stream_state::check() const {
 std::vector<token> stream_state::prompt_tokens() const {
   if (const auto* ids = std::get_if<request::ids>(&request_.prompt())) return *ids;
   const auto& parts = engine_->parts();
+  const auto* messages = std::get_if<request::messages>(&request_.prompt());
+  if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
-  if (const auto* text = std::get_if<std::string>(&request_.prompt()))
-    return parts.tokenizer->encode(*text, {.add_special = true});
-  if (!parts.chat)
-    throw std::invalid_argument(
-        "the prompt is a chat, and the model brings no chat template: give plain text or tokens");
+  if (!messages) return parts.tokenizer->encode(std::get<std::string>(request_.prompt()), {.add_special = true});
   text::template_options options;
   if (const auto bos = parts.tokenizer->bos()) options.bos = parts.tokenizer->token_text(*bos);
   if (const auto eos = parts.tokenizer->eos(); !eos.empty()) options.eos = parts.tokenizer->token_text(eos.front());
-  const auto segments = parts.chat->render_segments(std::get<request::messages>(request_.prompt()), options);
+  const auto segments = parts.chat->render_segments(*messages, options);
   return parts.tokenizer->encode(segments, {.parse_special = true});
 }
 

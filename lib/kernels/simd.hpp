@@ -1,11 +1,15 @@
 #pragma once
 
-#if defined(__clang__)
+#if defined(COGEN_KERNELS_ROLLED)  // where only correctness is looked at
+#define COGEN_UNROLL
+#define COGEN_INLINE inline
+#elif defined(__clang__)
 #define COGEN_UNROLL _Pragma("unroll")
+#define COGEN_INLINE __attribute__((always_inline)) inline
 #else
 #define COGEN_UNROLL _Pragma("GCC unroll 32")
-#endif
 #define COGEN_INLINE __attribute__((always_inline)) inline
+#endif
 
 // The vectors of the instruction set for which the including file is compiled, as `simd`, private to that file.
 #if defined(COGEN_SIMD_AVX512)

@@ -129,7 +129,7 @@ std::string config_fields::string(std::string_view key) const {
 }
 
 std::string config_fields::string(std::string_view key, std::string fallback) const {
-  return has(key) ? string(key) : fallback;
+  return has(key) ? string(key) : std::move(fallback);
 }
 
 std::vector<std::int64_t> config_fields::integers(std::string_view key, integer_range range) const {

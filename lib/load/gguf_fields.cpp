@@ -44,7 +44,7 @@ struct field_maker {
   field operator()(const std::vector<T>& list) const {
     field made{field::shape::list, {}};
     made.values.reserve(list.size());
-    for (const T value : list) made.values.push_back(scalar_of<T>(value));
+    for (const auto& value : list) made.values.push_back(scalar_of<T>(value));
     return made;
   }
 };

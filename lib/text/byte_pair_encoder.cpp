@@ -28,10 +28,12 @@ std::array<token, 256> byte_tokens(const vocabulary& words) {
   return tokens;
 }
 
-std::vector<bool> special_tokens(std::size_t size, const tokenizer_spec& spec) {
-  std::vector<bool> special(size);
+// Of the words alone: added tokens may have ids behind them.
+std::vector<bool> special_words(std::size_t words, const tokenizer_spec& spec) {
+  std::vector<bool> special(words);
   for (const auto& added : spec.added) {
-    if (added.special) special[static_cast<std::size_t>(added.id)] = true;
+    const auto id = static_cast<std::size_t>(added.id);
+    if (added.special && id < words) special[id] = true;
   }
   return special;
 }
@@ -41,7 +43,7 @@ std::vector<bool> special_tokens(std::size_t size, const tokenizer_spec& spec) {
 byte_pair_encoder::byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec)
     : words_(&words),
       merges_(spec.merges.size()),
-      is_special_(special_tokens(words.size(), spec)),
+      is_special_(special_words(words.size(), spec)),
       unknown_(spec.unknown),
       fuse_unknown_(spec.fuse_unknown),
       ignore_merges_(spec.ignore_merges) {

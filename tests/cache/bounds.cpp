@@ -61,6 +61,7 @@ BOOST_AUTO_TEST_CASE(a_dynamic_cache_needs_no_bound) {
   BOOST_TEST(bounded.max_length() == 77);
 }
 
+#if !defined(COGEN_FEW_ADDRESSES)
 BOOST_AUTO_TEST_CASE(a_dynamic_cache_shares_addresses_among_slots_and_layers) {
   const std::vector<layer_shape> wide(4, {.kv_heads = 64, .head_dim = 256});
   const cache cache = made(wide, {.kind = cache_kind::dynamic, .type = scalar::f32, .slots = 64});
@@ -69,6 +70,7 @@ BOOST_AUTO_TEST_CASE(a_dynamic_cache_shares_addresses_among_slots_and_layers) {
   BOOST_TEST(cache.max_length() * token * 64 <= std::int64_t{1} << 44);
   BOOST_TEST((cache.max_length() + 64) * token * 64 > std::int64_t{1} << 44);
 }
+#endif
 
 BOOST_DATA_TEST_CASE(slots_and_layers_that_do_not_exist_are_named, data::make(kinds()), kind) {
   twin twin(kind, 2, longest);

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cogen::cache::test {
@@ -38,13 +39,14 @@ BOOST_AUTO_TEST_SUITE(transfers)
 
 BOOST_AUTO_TEST_CASE(a_worker_copies_elsewhere_and_says_so_once) {
   buffers data(1 << 20, 1);
-  std::promise<std::thread::id> ended;
+  std::promise<std::pair<std::thread::id, bool>> ended;
   worker_transfer worker;
   worker.start(data.pieces(4), [&](std::exception_ptr error) {
-    BOOST_TEST(!error);
-    ended.set_value(std::this_thread::get_id());
+    ended.set_value({std::this_thread::get_id(), error != nullptr});
   });
-  BOOST_TEST((ended.get_future().get() != std::this_thread::get_id()));
+  const auto [thread, failed] = ended.get_future().get();
+  BOOST_TEST(!failed);
+  BOOST_TEST((thread != std::this_thread::get_id()));
   BOOST_TEST((data.to == data.from));
 }
 

@@ -49,6 +49,9 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
   check(refused(token_ids(std::vector<token>(64, 1))), error::does_not_fit, {"64"});
   check(refused(token_ids(std::vector<token>(1000, 1))), error::does_not_fit, {"1000", "64"});
   check(refused(continuation("text")), error::invalid_request, {"tokenizer"});
+  check(refused(chat("Hello.")), error::invalid_request, {"chat", "brings no chat template"});
+  check(refused(chat("Hello."), {.chat_error = "line 3: frobnicate"}), error::invalid_request,
+        {"not understood", "line 3: frobnicate"});
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {

@@ -125,6 +125,7 @@ struct toy_setup {
   int max_length = 64;
   int step_tokens = 8;
   std::vector<token> end_tokens;
+  std::string chat_error = {};
 };
 
 /// An engine over the toy model, driven by hand unless the options say otherwise.
@@ -139,6 +140,7 @@ struct toy_engine {
     made.limits.max_length = setup.max_length;
     made.limits.step_tokens = setup.step_tokens;
     made.end_tokens = setup.end_tokens;
+    made.chat_error = setup.chat_error;
     made.clock = time;
     return made;
   }

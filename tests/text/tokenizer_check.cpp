@@ -19,7 +19,7 @@ int check(const char* model, const char* file) {
   std::size_t different = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     token_count += lines[i].ids.size();
-    auto found = difference(tokens, lines[i]);
+    auto found = difference(*tokens, lines[i]);
     if (found.empty() || ++different > shown_differences) continue;
     std::cout << "line " << i + 1 << ": " << boost::json::serialize(boost::json::value(lines[i].text)) << ": " << found
               << '\n';

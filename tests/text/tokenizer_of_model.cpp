@@ -1,6 +1,6 @@
 #include "tokenizer_of_model.hpp"
 
-#include "cogen/load/checkpoint.hpp"
+#include "models/model_text.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -16,27 +16,20 @@ std::string content_of(const std::filesystem::path& path) {
   return std::move(std::ostringstream() << file.rdbuf()).str();
 }
 
-tokenizer from_gguf_file(const std::filesystem::path& path) {
-  auto source = std::get<cogen::load::gguf_tokenizer>(cogen::load::checkpoint(path).tokenizer());
-  return tokenizer(cogen::text::from_gguf({.model = source.model,
-                                           .pre = source.pre,
-                                           .tokens = source.tokens,
-                                           .token_types = source.types,
-                                           .merges = source.merges,
-                                           .bos = source.bos,
-                                           .eos = source.eos,
-                                           .unknown = source.unknown,
-                                           .add_bos = source.add_bos,
-                                           .add_eos = source.add_eos,
-                                           .chat_template = source.chat_template.value_or("")}));
+std::unique_ptr<const tokenizer> of_json(const std::filesystem::path& file) {
+  const auto config = file.parent_path() / "tokenizer_config.json";
+  const auto settings = std::filesystem::exists(config) ? content_of(config) : std::string();
+  return std::make_unique<const tokenizer>(cogen::text::from_tokenizer_json(content_of(file), settings));
 }
 
 }  // namespace
 
-tokenizer tokenizer_of_model(const std::filesystem::path& model) {
-  if (std::filesystem::is_directory(model)) return tokenizer_of_model(model / "tokenizer.json");
-  if (model.extension() == ".gguf") return from_gguf_file(model);
-  auto config = model.parent_path() / "tokenizer_config.json";
-  auto settings = std::filesystem::exists(config) ? content_of(config) : std::string();
-  return tokenizer(cogen::text::from_tokenizer_json(content_of(model), settings));
+std::unique_ptr<const tokenizer> tokenizer_of_model(const std::filesystem::path& model) {
+  if (model.extension() == ".json") return of_json(model);
+  if (std::filesystem::is_directory(model) && !std::filesystem::exists(model / "config.json"))
+    return of_json(model / "tokenizer.json");
+  const cogen::load::checkpoint files(model);
+  auto text = cogen::models::read_text(files, files.config());
+  if (!text.tokenizer) throw std::runtime_error(model.string() + " has no tokenizer");
+  return std::move(text.tokenizer);
 }

@@ -29,6 +29,7 @@ struct engine_parts {
   std::unique_ptr<scheduler::order> order = scheduler::first_come();
   std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
   std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
+  std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };

@@ -75,6 +75,7 @@ class sequence {
   /// Signature: void(error_code, logits).
   template <net::completion_token_for<void(error_code, logits)> Token = net::deferred_t>
   auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last, Token&& completion = {}) {
+    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
     return net::async_initiate<Token, void(error_code, logits)>(
         [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, logits_of wanted) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {

@@ -90,6 +90,7 @@ class token_stream {
   /// Signature: void(error_code, completion).
   template <net::completion_token_for<void(error_code, completion)> Token = net::deferred_t>
   auto async_complete(Token&& token = {}) {
+    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
     return net::async_initiate<Token, void(error_code, completion)>(
         [](auto handler, std::shared_ptr<detail::stream_face> shared) {
           using operation = detail::stream_face::complete_operation;

@@ -34,8 +34,8 @@ class operation final : public pending_operation, public std::enable_shared_from
   template <class Handler, class Cancel>
   static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel) {
     auto slot = net::get_associated_cancellation_slot(handler);
-    auto made = std::make_shared<operation>(net::any_io_executor(net::get_associated_executor(handler, fallback)),
-                                            net::any_completion_handler<signature>(std::move(handler)));
+    const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
+    auto made = std::make_shared<operation>(executor, net::any_completion_handler<signature>(std::move(handler)));
     made->entry_ = made->registry_->add(made);
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
