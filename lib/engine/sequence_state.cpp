@@ -30,7 +30,7 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
     return complete(wait, failure_.code(), logits());
   }
   fed_ = tokens;
-  give(run_order{
+  orders_.push_back(run_order{
       std::move(tokens), which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits, {}});
   forward_ = std::move(wait);
   lock.unlock();
@@ -48,8 +48,8 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
     return complete(wait, failure_.code(), token_choice());
   }
   fed_ = tokens;
-  give(run_order{std::move(tokens), scheduler::output::sample,
-                 sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
+  orders_.push_back(run_order{std::move(tokens), scheduler::output::sample,
+                              sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
   decode_ = std::move(wait);
   lock.unlock();
   want_attention();
@@ -81,7 +81,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
-    give(fork_order{child});
+    orders_.push_back(fork_order{child});
   }
   want_attention();
   return child;
@@ -93,7 +93,7 @@ void sequence_state::truncate(int length) {
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "truncate()");
     if (length < 0 || length > static_cast<int>(held_.size()))
       throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_.size(), length));
-    give(truncate_order{length});
+    orders_.push_back(truncate_order{length});
     held_.resize(static_cast<std::size_t>(length));
   }
   want_attention();
@@ -148,13 +148,8 @@ std::optional<failure> sequence_state::problem(const std::vector<token>& fed, in
   return std::nullopt;
 }
 
-void sequence_state::give(order what) {
-  orders_.push_back(std::move(what));
-  thinking_ = false;
-}
-
 void sequence_state::withdraw() noexcept {
-  if (!orders_.empty() && std::holds_alternative<run_order>(orders_.back()))
+  if (!orders_.empty() && is_run(orders_.back()))
     orders_.pop_back();
   else
     undo_ = true;
@@ -179,6 +174,7 @@ void sequence_state::attend() {
   if (ended_) return;
   const bool undoes = std::exchange(undo_, false);
   auto orders = std::exchange(orders_, {});
+  if (std::any_of(orders.begin(), orders.end(), is_run)) thinking_ = false;
   lock.unlock();
   if (undoes) undo();
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);

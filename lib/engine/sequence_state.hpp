@@ -49,6 +49,7 @@ class sequence_state final : public participant, public sequence_face {
     std::shared_ptr<sequence_state> child;
   };
   using order = std::variant<run_order, truncate_order, fork_order>;
+  static bool is_run(const order& what) { return std::holds_alternative<run_order>(what); }
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
   /// the very handle of this sequence.
@@ -69,7 +70,6 @@ class sequence_state final : public participant, public sequence_face {
 
   bool busy();
   std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
-  void give(order what);
   void withdraw() noexcept;
   void want_attention();
   void undo();
@@ -97,7 +97,7 @@ class sequence_state final : public participant, public sequence_face {
   bool undo_ = false;  // a cancelled operation had begun
   bool aborted_ = false;
   bool ended_ = false;
-  bool thinking_ = false;  // holds a result and has not asked for more
+  bool thinking_ = false;  // holds a result, and a wish for more has not been taken up
   failure failure_;
 };
 

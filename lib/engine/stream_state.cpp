@@ -42,7 +42,6 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), std::optional<piece>());
   next_ = wait;
   next_limit_ = limit ? std::optional(engine_->now() + *limit) : std::nullopt;
-  thinking_ = false;
   if (ready_.empty()) ask();
   serve_waiters();
   const bool in_need = owed_ >= std::max(1, lookahead() / 2) || (next_ && next_limit_);
@@ -203,6 +202,7 @@ void stream_state::attend() {
   const bool first = !std::exchange(submitted_, true);
   const bool stop = stop_asked_;
   const int credits = std::exchange(owed_, 0);
+  if (credits > 0) thinking_ = false;
   const auto limit = next_ ? next_limit_ : std::nullopt;
   lock.unlock();
   if (stop) return finish(finish_reason::stopped);

@@ -100,7 +100,7 @@ class stream_state final : public participant, public stream_face {
   bool aborted_ = false;
   bool ended_ = false;
   bool asked_ = false;     // lookahead 0: a credit was given for which no piece has come yet
-  bool thinking_ = false;  // lookahead 0: holds a piece and has not asked for the next
+  bool thinking_ = false;  // lookahead 0: holds a piece, and a wish for the next has not been taken up
   finish_reason reason_ = finish_reason::stopped;
   failure failure_;
   cogen::usage usage_;

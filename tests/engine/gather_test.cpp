@@ -21,15 +21,22 @@ net::awaitable<void> loop(engine& running, token first, int decodes) {
   for (int i = 0; i < decodes; ++i) co_await sequence.decode();
 }
 
+/// Waits until the handlers given to `executor` so far have run.
+template <class Executor>
+void let_run(Executor& executor) {
+  net::post(executor, net::use_future([] {})).get();
+}
+
 /// Keeps the engine's thread busy until everything that `begin` starts has been asked for.
 template <class Begin>
 void while_the_engine_is_held(engine& running, Begin begin) {
-  std::promise<void> held, go;
-  net::post(running.get_executor(), [&] {
-    held.set_value();
-    go.get_future().wait();
+  std::promise<void> go;
+  const auto held = std::make_shared<std::promise<void>>();
+  net::post(running.get_executor(), [held, released = go.get_future().share()] {
+    held->set_value();
+    released.wait();
   });
-  held.get_future().wait();
+  held->get_future().wait();
   begin();
   go.set_value();
 }
@@ -40,9 +47,7 @@ BOOST_AUTO_TEST_CASE(a_step_waits_for_all_who_are_about_to_ask_and_for_nobody_wh
   std::vector<std::future<void>> loops;
   while_the_engine_is_held(toy.running, [&] {
     for (int i = 0; i < 4; ++i) loops.push_back(net::co_spawn(other, loop(toy.running, i, 3 * i), net::use_future));
-    std::promise<void> asked;
-    net::post(other, [&] { asked.set_value(); });
-    asked.get_future().wait();
+    let_run(other);
   });
   for (auto& each : loops) each.get();
   other.join();
