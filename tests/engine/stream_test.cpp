@@ -145,17 +145,29 @@ BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   BOOST_CHECK(stream.reason() == finish_reason::stopped);
 }
 
-BOOST_AUTO_TEST_CASE(destroying_the_handle_frees_the_slot_within_one_step) {
+enum class way { destroy, stop, destroy_while_waiting };
+
+BOOST_DATA_TEST_CASE(ending_at_any_moment_frees_the_slot_within_one_step, data::xrange(3) * data::xrange(24), how,
+                     moment) {
   net::io_context context;
-  toy_engine toy;
-  auto stream = std::make_optional(toy.running.generate(token_ids({4, 4}).lookahead(60)));
-  for (int i = 0; i < 4; ++i) toy.running.run_step();
+  toy_engine toy({.step_tokens = 4});
+  auto stream =
+      std::make_optional(toy.running.generate(token_ids(std::vector<token>(30, 4)).max_tokens(12).lookahead(60)));
+  auto other = toy.running.generate(token_ids({7}).max_tokens(40).lookahead(60));
+  int told = 0;
+  if (static_cast<way>(how) == way::destroy_while_waiting)
+    stream->async_complete(net::bind_executor(context, [&](error_code, completion) { ++told; }));
+  for (int i = 0; i < moment; ++i) toy.running.run_step();
+  if (static_cast<way>(how) == way::stop)
+    stream->stop();
+  else
+    stream.reset();
+  toy.running.run_step();
   BOOST_TEST(toy.running.stats().free_slots == 3);
-  stream.reset();
-  toy.running.run_step();
-  toy.running.run_step();
-  BOOST_TEST(toy.running.stats().free_slots == 4);
-  BOOST_TEST(toy.running.stats().sequences == 0);
+  BOOST_TEST(toy.running.stats().sequences == 1);
+  if (stream) BOOST_TEST(stream->ended());
+  context.poll();
+  BOOST_TEST(told == (static_cast<way>(how) == way::destroy_while_waiting));
 }
 
 BOOST_AUTO_TEST_CASE(next_for_times_out_and_loses_nothing) {
