@@ -79,7 +79,7 @@ float reference_row::margin() const {
 
 golden read_folder(const std::filesystem::path& folder) {
   const load::safetensors_file file(folder / "golden.safetensors");
-  golden result{.name = folder.filename().string(), .model = folder};
+  golden result{.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string(), .model = folder};
   for (int i = 0; file.find(fmt::format("p{}.ids", i)) != nullptr; ++i) {
     result.prompts.push_back({.ids = read_ids(file, fmt::format("p{}.ids", i)),
                               .prompt_rows = read_rows(file, fmt::format("p{}.prompt_logits", i)),
