@@ -92,7 +92,6 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   }
   std::sort(first.begin(), first.end());
   double decoded = 0;
-  const double all = static_cast<double>(requests) * wanted.new_tokens;
   for (const auto& each : seen)
     decoded +=
         static_cast<double>(std::count_if(each.begin(), each.end(), [&](auto time) { return time > last_first; }));
@@ -100,7 +99,7 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   return {requests,
           decoded / std::max(1e-9, seconds(end - last_first).count()),
           static_cast<double>(requests) * wanted.prompt_tokens / std::max(1e-9, seconds(last_first - begin).count()),
-          all / std::max(1e-9, seconds(end - begin).count()),
+          static_cast<double>(requests) * wanted.new_tokens / std::max(1e-9, seconds(end - begin).count()),
           first[first.size() / 2],
           static_cast<double>(stats.rows) / static_cast<double>(stats.steps)};
 }

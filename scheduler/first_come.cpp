@@ -5,7 +5,7 @@ namespace {
 
 class first_come_order final : public order {
  public:
-  bool before(const candidate& a, const candidate& b) const override { return a.arrival < b.arrival; }
+  bool before(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
 };
 
 }  // namespace

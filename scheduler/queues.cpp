@@ -18,22 +18,22 @@ bool by_order::operator()(const sequence* a, const sequence* b) const {
 
 void queues::place(sequence& whose) noexcept {
   const phase target = belongs_in(whose);
+  auto& own = whose.nodes;
   if (target == phase::decoding && whose.where == phase::decoding)
-    return decoding.splice(decoding.end(), decoding, whose.turn);
+    return decoding.splice(decoding.end(), decoding, own.turn);
   remove(whose);
   whose.where = target;
   whose.queued_as = {whose.id, whose.current.arrival, whose.remaining()};
-  auto& own = whose.nodes;
   if (target == phase::waiting) waiting.insert(std::move(own.ordered));
   if (target == phase::prefilling) prefilling.insert(std::move(own.ordered));
-  if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, whose.turn);
+  if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, own.turn);
 }
 
 void queues::remove(sequence& whose) noexcept {
   auto& own = whose.nodes;
   if (whose.where == phase::waiting) own.ordered = waiting.extract(&whose);
   if (whose.where == phase::prefilling) own.ordered = prefilling.extract(&whose);
-  if (whose.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, whose.turn);
+  if (whose.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, own.turn);
   whose.where = phase::idle;
 }
 

@@ -75,7 +75,6 @@ sequence& taken_in(machine& all, sequence&& added) {
   added.id = sequence_id{++all.ids};
   sequence& whose = all.sequences.emplace(added.id, std::move(added)).first->second;
   whose.nodes.name(&whose);
-  whose.turn = whose.nodes.unordered.begin();
   return whose;
 }
 

@@ -30,6 +30,7 @@ struct queue_nodes {
 
   std::set<sequence*>::node_type ordered;
   std::list<sequence*> unordered{nullptr};
+  std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in whichever list it is
 };
 
 /// A sequence, and where it stands once every plan given out so far has run.
@@ -46,11 +47,10 @@ struct sequence {
   bool running = false;
   progress current;
 
-  phase where = phase::idle;            ///< the queue it is in
-  candidate queued_as{};                ///< its place there, if that is ordered
-  queue_nodes nodes;                    ///< those it stands with in no queue
-  std::list<sequence*>::iterator turn;  ///< its place among those that decode
-  std::uint64_t served = 0;             ///< number of the last plan with a row of it
+  phase where = phase::idle;  ///< the queue it is in
+  candidate queued_as{};      ///< its place there, if that is ordered
+  queue_nodes nodes;          ///< those it stands with in no queue
+  std::uint64_t served = 0;   ///< number of the last plan with a row of it
 
   int length() const { return static_cast<int>(tokens.size()); }
 

@@ -13,7 +13,7 @@
 namespace cogen::detail {
 
 /// The engine's loop and what it works on. Handles share it, so it lives as long as any of them.
-class driver : public std::enable_shared_from_this<driver> {
+class driver {
  public:
   driver(engine_parts parts, engine_options options);
   ~driver();

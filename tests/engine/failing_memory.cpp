@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 
 // What glibc's allocator is called by those who stand in front of it.
 extern "C" void* __libc_malloc(std::size_t bytes);

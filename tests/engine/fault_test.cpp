@@ -15,7 +15,6 @@ BOOST_AUTO_TEST_SUITE(faults)
 struct account {
   int begun = 0;
   int told = 0;
-  error_code last;
   std::array<token, 64> tokens{};
   int count = 0;
 
@@ -71,9 +70,8 @@ class history {
     });
     start(gatherer, [&] {
       two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).lookahead(2)));
-      two_->async_complete(net::bind_executor(context_, [this](error_code code, completion all) {
+      two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
         ++gatherer.told;
-        gatherer.last = code;
         for (const auto& each : all.tokens) gatherer.tokens[static_cast<std::size_t>(gatherer.count++)] = each.id;
       }));
     });
@@ -86,9 +84,8 @@ class history {
   }
 
   void next() {
-    one_->async_next(net::bind_executor(context_, [this](error_code code, std::optional<piece> piece) {
+    one_->async_next(net::bind_executor(context_, [this](error_code, std::optional<piece> piece) {
       ++reader.told;
-      reader.last = code;
       reader.read(piece);
       if (piece && one_) start(reader, [&] { next(); });
     }));
@@ -96,35 +93,27 @@ class history {
 
   void wait() {
     if (!waited_) throw std::bad_alloc();
-    waited_->async_next_for(
-        std::chrono::seconds(1),
-        net::bind_cancellation_slot(signal_.slot(), net::bind_executor(context_, [this](auto code, auto) {
-                                      ++waiter.told;
-                                      waiter.last = code;
-                                    })));
+    waited_->async_next_for(std::chrono::seconds(1),
+                            net::bind_cancellation_slot(
+                                signal_.slot(), net::bind_executor(context_, [this](auto, auto) { ++waiter.told; })));
   }
 
   void feed() {
     if (!work_) throw std::bad_alloc();
-    work_->async_forward({1, 2, 3}, logits_of::all, net::bind_executor(context_, [this](error_code code, logits) {
-                           ++worker.told;
-                           worker.last = code;
-                         }));
+    work_->async_forward({1, 2, 3}, logits_of::all,
+                         net::bind_executor(context_, [this](error_code, logits) { ++worker.told; }));
   }
 
   void branch() {
     if (!work_) throw std::bad_alloc();
     branch_.emplace(work_->fork());
     start(fork, [&] {
-      branch_->async_decode({}, sampling(), net::bind_executor(context_, [this](error_code code, token_choice) {
-                              ++fork.told;
-                              fork.last = code;
-                            }));
+      branch_->async_decode({}, sampling(),
+                            net::bind_executor(context_, [this](error_code, token_choice) { ++fork.told; }));
     });
     work_->truncate(1);
     work_->async_decode({4}, sampling(), net::bind_executor(context_, [this](error_code code, token_choice choice) {
                           ++worker.told;
-                          worker.last = code;
                           if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
                         }));
   }

@@ -7,7 +7,7 @@ namespace {
 
 class fewest_tokens final : public order {
  public:
-  bool before(const candidate& a, const candidate& b) const override { return a.tokens < b.tokens; }
+  bool before(const candidate& a, const candidate& b) const noexcept override { return a.tokens < b.tokens; }
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 class by_id final : public order {
  public:
-  bool before(const candidate& a, const candidate& b) const override { return rank(a) < rank(b); }
+  bool before(const candidate& a, const candidate& b) const noexcept override { return rank(a) < rank(b); }
 
  private:
   static std::uint64_t rank(const candidate& each) { return static_cast<std::uint64_t>(each.sequence) % 3; }

@@ -20,7 +20,7 @@ class order {
 
   /// A strict weak order: true when `a` is served before `b`. The answer for two candidates never changes; a candidate
   /// whose `tokens` have become fewer is another one. Those that are equal are served by arrival.
-  virtual bool before(const candidate& a, const candidate& b) const = 0;
+  virtual bool before(const candidate& a, const candidate& b) const noexcept = 0;
 };
 
 /// First come, first served.
