@@ -19,9 +19,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line)) {
     messages.push_back({"user", line});
-    auto request = cogen::chat(messages).max_tokens(200);
-    request.sampling(cogen::sampling().temperature(0.2).top_p(0.9));
-    auto stream = engine.generate(std::move(request));
+    auto stream = engine.generate(cogen::chat(messages).max_tokens(200));
     std::string answer;
     while (auto piece = co_await stream.next()) {
       fmt::print("{}", piece->text);
