@@ -22,12 +22,16 @@ cache::scalar cache_type_of(const model& model) {
   return cache::scalar::f16;
 }
 
+/// What 0 means for a model that could read for ever: room that is only reserved, not taken, should stay affordable.
+constexpr int length_of_unlimited = 1 << 20;
+
 int length_limit(const model& model, const engine_options& options) {
   const int positions = static_cast<int>(model.config().max_positions);
   if (options.max_length < 0 || options.max_length > positions)
     throw std::invalid_argument(
         fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
-  return options.max_length == 0 ? positions : options.max_length;
+  if (options.max_length != 0) return options.max_length;
+  return positions == load::unlimited_positions ? length_of_unlimited : positions;
 }
 
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {

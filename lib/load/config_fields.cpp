@@ -87,6 +87,12 @@ config_fields::source config_fields::origin() const noexcept { return values_->o
 const std::string& config_fields::name() const noexcept { return values_->name; }
 std::string config_fields::family() const { return values_->family(); }
 bool config_fields::has(std::string_view key) const { return values_->find(key).has_value(); }
+bool config_fields::is_null(std::string_view key) const { return values_->is_null(key); }
+
+bool config_fields::is(std::string_view key, std::string_view text) const {
+  const auto found = values_->find(key);
+  return found && found->kind == field::shape::scalar && found->values.front() == field_scalar(std::string(text));
+}
 
 std::size_t config_fields::size(std::string_view key) const {
   const auto found = values_->find(key);

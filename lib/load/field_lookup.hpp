@@ -28,8 +28,9 @@ struct config_fields::lookup {
   virtual source origin() const noexcept = 0;
   virtual std::string family() const = 0;
   virtual std::optional<field> find(std::string_view key) const = 0;
-  virtual std::string spelled(std::string_view key) const = 0;  // as the source writes it
-  virtual std::string shown(std::string_view key) const = 0;    // its value, or "missing"
+  virtual bool is_null(std::string_view) const { return false; }  // there, with null for its value
+  virtual std::string spelled(std::string_view key) const = 0;    // as the source writes it
+  virtual std::string shown(std::string_view key) const = 0;      // its value, or "missing"
 
   std::string name;
 };

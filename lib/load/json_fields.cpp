@@ -87,6 +87,11 @@ class json_lookup final : public config_fields::lookup {
     return field_of(*value);
   }
 
+  bool is_null(std::string_view key) const override {
+    const auto* value = value_at(key);
+    return value != nullptr && value->is_null();
+  }
+
   std::string spelled(std::string_view key) const override { return std::string(key); }
 
   std::string shown(std::string_view key) const override {

@@ -1,10 +1,10 @@
+#include "load/family_fields.hpp"
 #include "load/message.hpp"
 #include "load/rope_config.hpp"
 
 #include <cogen/load/model_config.hpp>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace cogen::load {
@@ -19,52 +19,6 @@ constexpr integer_range vocabularies{1, 1 << 24};
 constexpr integer_range position_counts{1, (std::int64_t{1} << 31) - 1};
 constexpr real_range epsilons{1e-30, 1};
 
-// What a source calls the fields that every decoder has.
-struct key_names {
-  std::string_view vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions, rms_norm_eps,
-      sliding_window;
-};
-
-constexpr key_names hugging_face_keys{.vocabulary = "vocab_size",
-                                      .hidden = "hidden_size",
-                                      .layers = "num_hidden_layers",
-                                      .heads = "num_attention_heads",
-                                      .kv_heads = "num_key_value_heads",
-                                      .head_dim = "head_dim",
-                                      .intermediate = "intermediate_size",
-                                      .max_positions = "max_position_embeddings",
-                                      .rms_norm_eps = "rms_norm_eps",
-                                      .sliding_window = "sliding_window"};
-
-constexpr key_names gguf_keys{.vocabulary = "vocab_size",
-                              .hidden = "embedding_length",
-                              .layers = "block_count",
-                              .heads = "attention.head_count",
-                              .kv_heads = "attention.head_count_kv",
-                              .head_dim = "attention.key_length",
-                              .intermediate = "feed_forward_length",
-                              .max_positions = "context_length",
-                              .rms_norm_eps = "attention.layer_norm_rms_epsilon",
-                              .sliding_window = "attention.sliding_window"};
-
-// What a family's configuration class in Transformers takes for a key that config.json leaves out.
-// A further family with other values adds its line.
-struct family_defaults {
-  std::string_view family;
-  std::int64_t max_positions;
-  double rms_norm_eps;
-  bool tie_embeddings;
-};
-
-constexpr std::array defaults_by_family{
-    family_defaults{.family = "llama", .max_positions = 2048, .rms_norm_eps = 1e-6, .tie_embeddings = false},
-};
-
-const family_defaults& defaults_of(std::string_view family) {
-  const auto* found = std::ranges::find(defaults_by_family, family, &family_defaults::family);
-  return found == defaults_by_family.end() ? defaults_by_family.front() : *found;
-}
-
 bool is_gguf(const config_fields& fields) { return fields.origin() == config_fields::source::gguf; }
 
 std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys) {
@@ -75,36 +29,66 @@ std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys)
   return fields.integer(keys.vocabulary, vocabularies);
 }
 
-void read_heads(const config_fields& fields, const key_names& keys, model_config& config) {
+// Zero where the models have no such field.
+std::int64_t integer_or_none(const config_fields& fields, std::string_view key, integer_range range) {
+  return key.empty() ? 0 : fields.integer(key, range);
+}
+
+// In Transformers a null says "as many as heads", whatever a key that is left out stands for.
+std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
+                           std::int64_t heads) {
+  if (key.empty()) return heads;
+  return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
+}
+
+std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, std::int64_t fallback,
+                           const model_config& config) {
+  const bool is_given = !keys.head_dim.empty() && fields.has(keys.head_dim);
+  if (is_given) return fields.integer(keys.head_dim, head_sizes);
+  if (fallback != 0) return fallback;
+  if (config.hidden % config.heads != 0) {
+    fields.refuse(keys.heads, fmt::format("{} = {} must be a multiple of it{}", keys.hidden, config.hidden,
+                                          keys.head_dim.empty() ? "" : fmt::format(", or {} be given", keys.head_dim)));
+  }
+  return config.hidden / config.heads;
+}
+
+void read_heads(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
+  if (keys.heads.empty()) return;
   config.heads = fields.integer(keys.heads, head_counts);
-  config.kv_heads = fields.integer(keys.kv_heads, head_counts, config.heads);
+  config.kv_heads = read_kv_heads(fields, keys.kv_heads, family.kv_heads, config.heads);
   if (config.heads % config.kv_heads != 0) {
     fields.refuse(keys.kv_heads, fmt::format("{} = {} must be a multiple of it", keys.heads, config.heads));
   }
-  if (!fields.has(keys.head_dim) && config.hidden % config.heads != 0) {
-    fields.refuse(keys.heads, fmt::format("{} = {} must be a multiple of it, or {} be given", keys.hidden,
-                                          config.hidden, keys.head_dim));
-  }
-  config.head_dim = fields.integer(keys.head_dim, head_sizes, config.hidden / config.heads);
+  config.head_dim = read_head_dim(fields, keys, family.head_dim, config);
 }
 
-void read_shape(const config_fields& fields, const key_names& keys, model_config& config) {
-  const auto& defaults = defaults_of(config.family);
+// A null says that there is none, whatever a key that is left out stands for.
+std::optional<std::int64_t> read_window(const config_fields& fields, std::string_view key, std::int64_t fallback) {
+  if (key.empty() || fields.is_null(key)) return std::nullopt;
+  if (!fields.has(key)) return fallback == 0 ? std::nullopt : std::optional(fallback);
+  return fields.integer(key, position_counts);
+}
+
+void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   config.vocabulary = read_vocabulary(fields, keys);
   config.hidden = fields.integer(keys.hidden, widths);
   config.layers = fields.integer(keys.layers, layer_counts);
-  config.intermediate = fields.integer(keys.intermediate, inner_widths);
-  config.max_positions = fields.integer(keys.max_positions, position_counts, defaults.max_positions);
-  config.rms_norm_eps = fields.real(keys.rms_norm_eps, epsilons, defaults.rms_norm_eps);
-  if (fields.has(keys.sliding_window)) config.sliding_window = fields.integer(keys.sliding_window, position_counts);
-  read_heads(fields, keys, config);
+  config.intermediate = integer_or_none(fields, keys.intermediate, inner_widths);
+  config.max_positions = keys.max_positions.empty()
+                             ? family.max_positions
+                             : fields.integer(keys.max_positions, position_counts, family.max_positions);
+  config.rms_norm_eps =
+      keys.rms_norm_eps.empty() ? family.rms_norm_eps : fields.real(keys.rms_norm_eps, epsilons, family.rms_norm_eps);
+  config.sliding_window = read_window(fields, keys.sliding_window, family.sliding_window);
+  read_heads(fields, keys, family, config);
 }
 
-void read_layer_types(const config_fields& fields, model_config& config) {
+void read_layer_types(const config_fields& fields, std::string_view layers_key, model_config& config) {
   config.layer_types = fields.strings("layer_types");
   const auto count = static_cast<std::int64_t>(config.layer_types.size());
   if (count != 0 && count != config.layers) {
-    fields.refuse("layer_types", fmt::format("it must name num_hidden_layers = {} layers", config.layers));
+    fields.refuse("layer_types", fmt::format("it must name {} = {} layers", layers_key, config.layers));
   }
 }
 
@@ -126,16 +110,24 @@ std::optional<token> read_padding(const config_fields& fields, std::string_view 
   return id == -1 ? std::nullopt : id;
 }
 
+std::optional<token> read_decoder_start(const config_fields& fields, std::int64_t fallback, integer_range range) {
+  if (fallback < 0) return std::nullopt;
+  return static_cast<token>(fields.integer("decoder_start_token_id", range, fallback));
+}
+
 void read_hugging_face(const config_fields& fields, model_config& config) {
-  config.activation = fields.string("hidden_act", "silu");
+  const auto& family = fields_of(config.family);
+  read_shape(fields, family.keys, family, config);
+  config.activation = fields.string(family.keys.activation, std::string(family.activation));
   config.attention_bias = fields.boolean("attention_bias", false);
   config.mlp_bias = fields.boolean("mlp_bias", false);
-  config.tie_embeddings = fields.boolean("tie_word_embeddings", defaults_of(config.family).tie_embeddings);
-  config.rope = read_rope_config(fields, config);
-  read_layer_types(fields, config);
+  config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);
+  if (family.rotary) config.rope = read_rope_config(fields, config, family.rope_theta);
+  read_layer_types(fields, family.keys.layers, config);
   config.bos = read_token(fields, "bos_token_id", token_ids(config));
   config.eos = read_tokens(fields, "eos_token_id", token_ids(config));
   config.pad = read_padding(fields, "pad_token_id", token_ids(config));
+  config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
 
 std::vector<token> gguf_end_tokens(const config_fields& fields, integer_range range) {
@@ -149,6 +141,7 @@ std::vector<token> gguf_end_tokens(const config_fields& fields, integer_range ra
 }
 
 void read_gguf(const config_fields& fields, model_config& config) {
+  read_shape(fields, gguf_keys, {}, config);
   config.rope = read_gguf_rope_config(fields, config);
   config.bos = read_token(fields, "tokenizer.ggml.bos_token_id", token_ids(config));
   config.eos = gguf_end_tokens(fields, token_ids(config));
@@ -160,7 +153,6 @@ void read_gguf(const config_fields& fields, model_config& config) {
 model_config read_model_config(const config_fields& fields) {
   model_config config;
   config.family = fields.family();
-  read_shape(fields, is_gguf(fields) ? gguf_keys : hugging_face_keys, config);
   is_gguf(fields) ? read_gguf(fields, config) : read_hugging_face(fields, config);
   return config;
 }

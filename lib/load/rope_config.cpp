@@ -32,13 +32,13 @@ std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::
 // The fields of one object of config.json, "rope_scaling" say, and of the top level for what older writers put there.
 class rope_reader {
  public:
-  rope_reader(const config_fields& fields, std::string_view object, const model_config& shape)
-      : fields_(fields), object_(object), shape_(shape) {}
+  rope_reader(const config_fields& fields, std::string_view object, const model_config& shape, double default_theta)
+      : fields_(fields), object_(object), shape_(shape), default_theta_(default_theta) {}
 
   rope_config read() {
     rope_config rope;
     rope.kind = kind();
-    rope.theta = fields_.real(own_or_top("rope_theta"), thetas, rope.theta);
+    rope.theta = fields_.real(own_or_top("rope_theta"), thetas, default_theta_);
     rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, 1);
     rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
                                  shape_.head_dim, rope.partial_factor);
@@ -108,6 +108,7 @@ class rope_reader {
   const config_fields& fields_;
   std::string object_;
   const model_config& shape_;
+  double default_theta_;
 };
 
 // The object that says how positions are encoded, in today's spelling or the older one; models whose layers differ
@@ -140,12 +141,13 @@ rope_kind gguf_kind(const config_fields& fields) {
 
 }  // namespace
 
-rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape) {
-  return rope_reader(fields, object, shape).read();
+rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
+                             double default_theta) {
+  return rope_reader(fields, object, shape, default_theta).read();
 }
 
-rope_config read_rope_config(const config_fields& fields, const model_config& shape) {
-  return read_rope_config(fields, rope_object(fields), shape);
+rope_config read_rope_config(const config_fields& fields, const model_config& shape, double default_theta) {
+  return read_rope_config(fields, rope_object(fields), shape, default_theta);
 }
 
 rope_config read_gguf_rope_config(const config_fields& fields, const model_config& shape) {

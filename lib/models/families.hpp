@@ -3,6 +3,7 @@
 #include "layers/weight_reader.hpp"
 #include "models/network.hpp"
 
+#include <cogen/load/config_fields.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <functional>
@@ -12,7 +13,10 @@
 
 namespace cogen::models {
 
-using make_network = std::unique_ptr<const network> (*)(const load::model_config& config,
+/// Builds a network out of weights. `config` is what every family has, `fields` where a family finds what is its own.
+/// Throws load::load_error, naming key or tensor, for what does not fit.
+using make_network = std::unique_ptr<const network> (*)(const load::config_fields& fields,
+                                                        const load::model_config& config,
                                                         layers::weight_reader& weights);
 
 /// The function that makes a model of this family.

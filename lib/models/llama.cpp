@@ -118,7 +118,8 @@ class llama final : public network {
 
 }  // namespace
 
-std::unique_ptr<const network> make_llama(const load::model_config& config, layers::weight_reader& weights) {
+std::unique_ptr<const network> make_llama(const load::config_fields&, const load::model_config& config,
+                                          layers::weight_reader& weights) {
   return std::make_unique<llama>(config, weights);
 }
 

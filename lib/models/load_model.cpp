@@ -41,7 +41,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   const auto report = report_to(options, files);
   if (report) report(0);
   layers::weight_reader weights(files, workers, report);
-  auto network = make(config, weights);
+  auto network = make(files.fields(), config, weights);
   weights.finish();
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network));
 }

@@ -15,7 +15,8 @@ struct engine_options {
   /// Sequences that run, or rest with their cache in place, at the same time. Further ones wait their turn.
   int slots = 16;
 
-  /// Tokens one sequence may hold, prompt included. 0: as many positions as the model was made for.
+  /// Tokens one sequence may hold, prompt included. 0: as many positions as the model was made for; 2^20 for one that
+  /// was made for any number.
   int max_length = 0;
 
   /// Tokens of one step: one for each running sequence, then prompts in chunks up to this many in all. Smaller keeps

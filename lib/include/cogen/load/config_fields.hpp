@@ -51,6 +51,12 @@ class config_fields {
 
   bool has(std::string_view key) const;
 
+  /// Whether the key is there with null for its value.
+  bool is_null(std::string_view key) const;
+
+  /// Whether the key's value is this string.
+  bool is(std::string_view key, std::string_view text) const;
+
   /// The number of values under the key: of a list its length, of anything else 1, of an absent key 0.
   std::size_t size(std::string_view key) const;
 

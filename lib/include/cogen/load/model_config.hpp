@@ -38,20 +38,24 @@ struct rope_config {
   std::vector<float> frequency_factors;    // listed: [rotary_dim / 2]
 };
 
-/// What a decoder-only transformer needs to be built, from either source. Every field is checked: sizes are positive
-/// and bounded, heads divide, numbers are finite, token ids lie inside the vocabulary.
+/// model_config::max_positions of a model that could read for ever.
+inline constexpr std::int64_t unlimited_positions = (std::int64_t{1} << 31) - 1;
+
+/// What a language model needs to be built, from either source; of an encoder with a decoder it is the decoder. Every
+/// field is checked: sizes are positive and bounded, heads divide, numbers are finite, token ids lie inside the
+/// vocabulary. A model without attention has 0 heads of 0, one without rotary positions rotates 0 dimensions.
 /// What belongs to one family alone is not here: the family reads it from config_fields.
 struct model_config {
   std::string family;  // "llama", …
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
+  std::int64_t heads = 0;     // of queries; 0: no attention
+  std::int64_t kv_heads = 0;  // of keys and values
   std::int64_t head_dim = 0;
-  std::int64_t intermediate = 0;
+  std::int64_t intermediate = 0;  // the feed-forward's inner width; 0 where the family has none or its own
   std::int64_t max_positions = 0;
-  double rms_norm_eps = 1e-6;
+  double rms_norm_eps = 1e-6;  // of any norm, RMS or not
   std::string activation = "silu";
   bool attention_bias = false;
   bool mlp_bias = false;
@@ -61,7 +65,8 @@ struct model_config {
   std::vector<std::string> layer_types;  // [layers], as Transformers names them; empty: all "full_attention"
   std::optional<token> bos;
   std::optional<token> pad;
-  std::vector<token> eos;  // any of them ends a generation
+  std::vector<token> eos;              // any of them ends a generation
+  std::optional<token> decoder_start;  // what the decoder beside an encoder starts from
 };
 
 /// Reads and checks the fields above. Throws load_error naming key, value and limit.
@@ -70,8 +75,10 @@ struct model_config {
 model_config read_model_config(const config_fields& fields);
 
 /// The rotary encoding that one object of config.json describes: "rope_parameters.sliding_attention", say, for a family
-/// whose layers differ; "" is the top level alone. `shape` has head_dim and max_positions. Throws load_error.
-rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape);
+/// whose layers differ; "" is the top level alone. `shape` has head_dim and max_positions; `default_theta` stands for a
+/// rope_theta that neither says. Throws load_error.
+rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
+                             double default_theta = 10000);
 
 /// Replaces the end tokens by those of generation_config.json where it names any, as Transformers' generate() does.
 void read_generation_config(const config_fields& fields, model_config& config);

@@ -1,0 +1,29 @@
+#include "load/bart_fields.hpp"
+
+#include <fmt/format.h>
+
+namespace cogen::load {
+namespace {
+
+constexpr integer_range layer_counts{1, 1 << 12};
+constexpr integer_range head_counts{1, 1 << 14};
+constexpr integer_range inner_widths{1, 1 << 24};
+
+std::int64_t read_encoder_heads(const config_fields& fields, std::int64_t hidden) {
+  const auto heads = fields.integer("encoder_attention_heads", head_counts);
+  if (hidden % heads != 0) {
+    fields.refuse("encoder_attention_heads", fmt::format("d_model = {} must be a multiple of it", hidden));
+  }
+  return heads;
+}
+
+}  // namespace
+
+bart_fields read_bart_fields(const config_fields& fields, const model_config& config) {
+  return {.encoder_layers = fields.integer("encoder_layers", layer_counts),
+          .encoder_heads = read_encoder_heads(fields, config.hidden),
+          .encoder_intermediate = fields.integer("encoder_ffn_dim", inner_widths),
+          .scale_embedding = fields.boolean("scale_embedding", false)};
+}
+
+}  // namespace cogen::load

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cogen::load {
+
+/// What a source calls the fields of model_config. An empty name: the models have no such field.
+struct key_names {
+  std::string_view vocabulary = "vocab_size";
+  std::string_view hidden = "hidden_size";
+  std::string_view layers = "num_hidden_layers";
+  std::string_view heads = "num_attention_heads";
+  std::string_view kv_heads = "num_key_value_heads";
+  std::string_view head_dim = "head_dim";
+  std::string_view intermediate = "intermediate_size";
+  std::string_view max_positions = "max_position_embeddings";
+  std::string_view rms_norm_eps = "rms_norm_eps";
+  std::string_view sliding_window = "sliding_window";
+  std::string_view activation = "hidden_act";
+};
+
+/// How one family's config.json is read: its own names, and what its configuration class in Transformers takes for a
+/// key that is left out.
+struct family_fields {
+  std::string_view family;
+  key_names keys = {};
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t head_dim = 0;  // 0: hidden / heads
+  std::int64_t max_positions = 2048;
+  std::int64_t sliding_window = 0;  // 0: none
+  double rms_norm_eps = 1e-6;
+  double rope_theta = 10000;
+  std::string_view activation = "silu";
+  bool tie_embeddings = false;
+  bool rotary = true;                     // positions are told by rotations
+  std::int64_t decoder_start_token = -1;  // -1: no encoder that a decoder would start beside
+};
+
+/// The line of that family; of one that has none the first.
+const family_fields& fields_of(std::string_view family);
+
+/// GGUF's names, the same for every architecture.
+extern const key_names gguf_keys;
+
+}  // namespace cogen::load

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cogen/load/config_fields.hpp>
+#include <cogen/load/model_config.hpp>
+
+#include <vector>
+
+namespace cogen::load {
+
+/// What only a Gemma 3 (arXiv:2503.19786) has.
+struct gemma3_fields {
+  std::vector<bool> slides;  // [layers]: the layer sees a window only, and its positions are rotated by `local`
+  rope_config local;
+  double query_scalar = 0;  // queries are divided by its square root
+};
+
+/// Refuses soft-capped scores, soft-capped logits and attention to later tokens, which no published Gemma 3 has.
+/// Throws load_error.
+gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config);
+
+}  // namespace cogen::load

@@ -1,0 +1,79 @@
+#include "load/mamba_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace cogen::load {
+namespace {
+
+constexpr integer_range inner_widths{1, 1 << 24};
+constexpr integer_range factors{1, 1 << 10};
+constexpr integer_range state_sizes{1, 1 << 12};
+constexpr integer_range convolutions{1, 1 << 8};
+constexpr integer_range periods{1, 1 << 12};
+constexpr integer_range expert_counts{1, 1 << 12};
+
+struct mamba_names {
+  std::string_view state, convolution, expand, time_step_rank, bias, convolution_bias;
+};
+
+constexpr mamba_names mamba_keys{"state_size", "conv_kernel", "expand", "time_step_rank", "use_bias", "use_conv_bias"};
+constexpr mamba_names jamba_keys{"mamba_d_state", "mamba_d_conv",    "mamba_expand",
+                                 "mamba_dt_rank", "mamba_proj_bias", "mamba_conv_bias"};
+
+std::int64_t expanded(const config_fields& fields, std::string_view key, std::int64_t hidden) {
+  const auto inner = hidden * fields.integer(key, factors, 2);
+  if (inner > inner_widths.highest) {
+    fields.refuse(key, fmt::format("it makes {} channels; {} are allowed", inner, inner_widths.highest));
+  }
+  return inner;
+}
+
+// "auto" stands for a sixteenth of the hidden size, rounded up.
+std::int64_t rank(const config_fields& fields, std::string_view key, std::int64_t hidden) {
+  if (!fields.has(key) || fields.is(key, "auto")) return (hidden + 15) / 16;
+  return fields.integer(key, inner_widths);
+}
+
+mamba_fields read(const config_fields& fields, const mamba_names& keys, const model_config& config) {
+  return {.inner = expanded(fields, keys.expand, config.hidden),
+          .state = fields.integer(keys.state, state_sizes, 16),
+          .convolution = fields.integer(keys.convolution, convolutions, 4),
+          .time_step_rank = rank(fields, keys.time_step_rank, config.hidden),
+          .bias = fields.boolean(keys.bias, false),
+          .convolution_bias = fields.boolean(keys.convolution_bias, true)};
+}
+
+std::int64_t offset_within(const config_fields& fields, std::string_view key, std::int64_t period,
+                           std::int64_t fallback) {
+  const auto offset = fields.integer(key, {0, periods.highest}, fallback);
+  if (offset >= period) fields.refuse(key, fmt::format("it must be below the period {}", period));
+  return offset;
+}
+
+std::string_view experts_key(const config_fields& fields) {
+  return fields.has("num_local_experts") ? "num_local_experts" : "num_experts";
+}
+
+}  // namespace
+
+mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config) {
+  auto mamba = read(fields, mamba_keys, config);
+  mamba.inner = fields.integer("intermediate_size", inner_widths, mamba.inner);
+  return mamba;
+}
+
+jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {
+  jamba_fields jamba;
+  jamba.mamba = read(fields, jamba_keys, config);
+  jamba.attention_period = fields.integer("attn_layer_period", periods, 8);
+  jamba.attention_offset = offset_within(fields, "attn_layer_offset", jamba.attention_period, 4);
+  jamba.expert_period = fields.integer("expert_layer_period", periods, 2);
+  jamba.expert_offset = offset_within(fields, "expert_layer_offset", jamba.expert_period, 1);
+  jamba.experts = fields.integer(experts_key(fields), expert_counts, 16);
+  jamba.experts_per_token = fields.integer("num_experts_per_tok", {1, jamba.experts}, 2);
+  return jamba;
+}
+
+}  // namespace cogen::load
