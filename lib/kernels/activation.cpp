@@ -5,11 +5,14 @@
 
 namespace cogen::kernels {
 
-void silu_mul(const execution& run, const silu_mul_operands& operands) {
+void activate(const execution& run, const activation_operands& operands) {
   const kernel_table& kernels = kernels_of(run.set);
   for_each_row(*run.workers, operands.rows, operands.width, [&](std::int64_t row) {
-    const float* gate = operands.gate_up + row * operands.gate_up_stride;
-    kernels.silu_mul(gate, gate + operands.width, operands.out + row * operands.out_stride, operands.width);
+    kernels.activate({.kind = operands.kind,
+                      .x = operands.x + row * operands.x_stride,
+                      .factor = operands.factor ? operands.factor + row * operands.factor_stride : nullptr,
+                      .out = operands.out + row * operands.out_stride,
+                      .width = operands.width});
   });
 }
 

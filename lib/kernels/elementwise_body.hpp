@@ -29,6 +29,40 @@ COGEN_INLINE simd::f exponential(simd::f x) {
   return simd::where_less(x, simd::set(-86.6F), simd::zero(), simd::mul(p, power));
 }
 
+// x / (1 + e^-x)
+COGEN_INLINE simd::f silu(simd::f x) {
+  return simd::div(x, simd::add(simd::set(1.0F), exponential(simd::sub(simd::zero(), x))));
+}
+
+// The normal distribution's share below -a, for a >= 0: e^(-a^2 / 2) times a polynomial in 1 / (1 + 0.34 a) that was
+// fitted for the smallest relative error. To about 4e-7 of itself up to a = 4; 0 above 13.2.
+COGEN_INLINE simd::f normal_tail(simd::f a) {
+  const simd::f t = simd::div(simd::set(1.0F), simd::fma(simd::set(0.34F), a, simd::set(1.0F)));
+  simd::f p = simd::set(-2.63704285e-2F);
+  p = simd::fma(p, t, simd::set(0.140672863F));
+  p = simd::fma(p, t, simd::set(-0.2754637F));
+  p = simd::fma(p, t, simd::set(0.204734087F));
+  p = simd::fma(p, t, simd::set(-4.63959314e-2F));
+  p = simd::fma(p, t, simd::set(0.116035283F));
+  p = simd::fma(p, t, simd::set(0.11503502F));
+  p = simd::fma(p, t, simd::set(0.136133492F));
+  p = simd::fma(p, t, simd::set(0.135619342F));
+  return simd::mul(exponential(simd::mul(simd::set(-0.5F), simd::mul(a, a))), simd::mul(p, t));
+}
+
+COGEN_INLINE simd::f gelu(simd::f x) {
+  const simd::f tail = normal_tail(simd::max(x, simd::sub(simd::zero(), x)));
+  return simd::mul(x, simd::where_less(x, simd::zero(), tail, simd::sub(simd::set(1.0F), tail)));
+}
+
+// 1 + tanh(u) is 2 / (1 + e^-2u); the factors are 2 sqrt(2 / π) and 0.044715 times that.
+COGEN_INLINE simd::f gelu_tanh(simd::f x) {
+  const simd::f twice = simd::mul(x, simd::fma(simd::set(7.13548163e-2F), simd::mul(x, x), simd::set(1.59576912F)));
+  return simd::div(x, simd::add(simd::set(1.0F), exponential(simd::sub(simd::zero(), twice))));
+}
+
+COGEN_INLINE simd::f relu(simd::f x) { return simd::max(simd::zero(), x); }
+
 struct row_span {
   std::int64_t at;
   int live;  // lanes of the row from `at` on, at most simd::width
@@ -69,17 +103,55 @@ void rms_norm_row(const rms_norm_job& job) {
   over_row(
       job.width, [&](row_span span) __attribute__((always_inline)) {
         const simd::f weight = simd::add(load(job.weight, span), offset);
-        store(job.out, simd::mul(simd::mul(load(job.x, span), scale), weight), span);
+        const simd::f y = simd::mul(simd::mul(load(job.x, span), scale), weight);
+        store(job.out, job.add_to_out ? simd::add(load(job.out, span), y) : y, span);
       });
 }
 
-void silu_mul_row(const float* gate, const float* up, float* out, std::int64_t width) {
+void layer_norm_row(const layer_norm_job& job) {
+  simd::f sums = simd::zero();
   over_row(
-      width, [&](row_span span) __attribute__((always_inline)) {
-        const simd::f g = load(gate, span);
-        const simd::f denominator = simd::add(simd::set(1.0F), exponential(simd::sub(simd::zero(), g)));
-        store(out, simd::mul(simd::div(g, denominator), load(up, span)), span);
+      job.width, [&](row_span span) __attribute__((always_inline)) { sums = simd::add(sums, load(job.x, span)); });
+  const simd::f mean = simd::set(simd::sum(sums) / static_cast<float>(job.width));
+  simd::f squares = simd::zero();
+  over_row(
+      job.width, [&](row_span span) __attribute__((always_inline)) {
+        const simd::f away = simd::within(simd::sub(load(job.x, span), mean), 0, span.live, simd::zero());
+        squares = simd::fma(away, away, squares);
       });
+  const float variance = simd::sum(squares) / static_cast<float>(job.width);
+  const simd::f scale = simd::set(1.0F / __builtin_sqrtf(variance + job.epsilon));
+  over_row(
+      job.width, [&](row_span span) __attribute__((always_inline)) {
+        const simd::f normed = simd::mul(simd::sub(load(job.x, span), mean), scale);
+        store(job.out, simd::fma(normed, load(job.weight, span), load(job.bias, span)), span);
+      });
+}
+
+template <class Function>
+COGEN_INLINE void activate_with(Function function, const activation_job& job) {
+  over_row(
+      job.width, [&](row_span span) __attribute__((always_inline)) {
+        const simd::f y = function(load(job.x, span));
+        store(job.out, job.factor ? simd::mul(y, load(job.factor, span)) : y, span);
+      });
+}
+
+void activate_row(const activation_job& job) {
+  switch (job.kind) {
+    case activation::silu:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return silu(x); }, job);
+    case activation::gelu:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return gelu(x); }, job);
+    case activation::gelu_tanh:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return gelu_tanh(x); }, job);
+    case activation::relu:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return relu(x); }, job);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/activation_kind.hpp"
 #include "kernels/weight_storage.hpp"
 
 #include <cogen/cache/view.hpp>
@@ -35,6 +36,24 @@ struct rms_norm_job {
   const float* weight;
   float weight_offset;
   float epsilon;
+  float* out;
+  bool add_to_out;
+  std::int64_t width;
+};
+
+struct layer_norm_job {
+  const float* x;  // [width]
+  const float* weight;
+  const float* bias;
+  float epsilon;
+  float* out;
+  std::int64_t width;
+};
+
+struct activation_job {
+  activation kind;
+  const float* x;       // [width]
+  const float* factor;  // or null
   float* out;
   std::int64_t width;
 };
@@ -97,7 +116,8 @@ static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
 struct kernel_table {
   void (*linear)(const linear_job& job);
   void (*rms_norm)(const rms_norm_job& job);
-  void (*silu_mul)(const float* gate, const float* up, float* out, std::int64_t width);
+  void (*layer_norm)(const layer_norm_job& job);
+  void (*activate)(const activation_job& job);
   void (*rope_append)(const rope_append_job& job);
   /// All spans, to out.
   void (*attention)(const attention_job& job);

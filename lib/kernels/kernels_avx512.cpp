@@ -9,7 +9,8 @@ namespace cogen::kernels {
 const kernel_table avx512_kernels = {
     .linear = linear_tile,
     .rms_norm = rms_norm_row,
-    .silu_mul = silu_mul_row,
+    .layer_norm = layer_norm_row,
+    .activate = activate_row,
     .rope_append = rope_append_token,
     .attention = attention_tile,
     .attention_partials = attention_partials,

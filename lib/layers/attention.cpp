@@ -5,6 +5,7 @@
 #include "layers/generic_attention.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace cogen::layers {
 
@@ -24,25 +25,50 @@ bool set_views(const pass& pass, const cache::layer& layer) {
 
 }  // namespace
 
-attention::attention(weight_reader& weights, const std::string& prefix, const attention_shape& shape)
-    : shape_(shape),
-      scale_(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)))),
-      qkv_(weights, prefix, {{"q_proj", shape.q_width()}, {"k_proj", shape.kv_width()}, {"v_proj", shape.kv_width()}},
-           shape.hidden, shape.bias),
-      output_(weights, prefix, {{"o_proj", shape.hidden}}, shape.q_width(), shape.bias) {}
+attention::attention(weight_reader& weights, const std::string& prefix, attention_shape shape)
+    : shape_(std::move(shape)),
+      scale_(static_cast<float>(shape_.scale.value_or(1 / std::sqrt(static_cast<double>(shape_.head_dim))))),
+      qkv_(weights, prefix,
+           {{"q_proj", shape_.q_width()}, {"k_proj", shape_.kv_width()}, {"v_proj", shape_.kv_width()}}, shape_.hidden,
+           shape_.bias),
+      output_(weights, prefix, {{shape_.output, shape_.hidden}}, shape_.q_width(), shape_.bias) {
+  if (!shape_.norms) return;
+  const auto norm = [&](const char* name) {
+    return rms_norm(weights, prefix + name, shape_.head_dim, shape_.norms->epsilon, shape_.norms->weight_offset);
+  };
+  norms_.emplace(norms{norm("q_norm.weight"), norm("k_norm.weight")});
+}
 
-void attention::add(const pass& pass, int layer, const kernels::rope_table* rope, const activations& x,
-                    const activations& out) const {
+void attention::operator()(const pass& pass, int layer, const activations& x, const activations& out) const {
   const arena::scope scratch(pass.space);
+  output_(pass, attended(pass, layer, x), out);
+}
+
+void attention::add(const pass& pass, int layer, const activations& x, const activations& out) const {
+  const arena::scope scratch(pass.space);
+  output_.add(pass, attended(pass, layer, x), out);
+}
+
+/// What the heads found, side by side: [step.tokens(), q_width]
+activations attention::attended(const pass& pass, int layer, const activations& x) const {
   const auto qkv = pass.space.take(x.rows, shape_.q_width() + 2 * shape_.kv_width());
   qkv_(pass, x, qkv);
+  if (norms_) norm_heads(pass, qkv);
+  const auto table = shape_.rope ? shape_.rope->covering(pass.reach()) : nullptr;
   auto& memory = pass.memory.layer(layer);
   if (set_views(pass, memory)) {
-    attend_in_place(pass, rope, qkv);
+    attend_in_place(pass, table.get(), qkv);
   } else {
-    attend_generically(pass, memory, rope, {shape_.heads, shape_.kv_heads, shape_.head_dim, scale_}, qkv);
+    attend_generically(pass, memory, table.get(), {shape_.heads, shape_.kv_heads, shape_.head_dim, scale_}, qkv);
   }
-  output_.add(pass, qkv.columns_from(0, shape_.q_width()), out);
+  return qkv.columns_from(0, shape_.q_width());
+}
+
+void attention::norm_heads(const pass& pass, const activations& qkv) const {
+  const auto q = qkv.columns_from(0, shape_.q_width());
+  const auto k = qkv.columns_from(shape_.q_width(), shape_.kv_width());
+  norms_->q(pass, q, q);
+  norms_->k(pass, k, k);
 }
 
 void attention::attend_in_place(const pass& pass, const kernels::rope_table* rope, const activations& qkv) const {

@@ -2,16 +2,32 @@
 
 #include "kernels/embed.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/row_tasks.hpp"
 
 #include <array>
 
 namespace cogen::layers {
 
-embedding::embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden)
-    : table_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)) {}
+embedding::embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden,
+                     double scale)
+    : table_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)), scale_(static_cast<float>(scale)) {}
 
 void embedding::operator()(const pass& pass, std::span<const token> tokens, const activations& out) const {
-  kernels::embed(pass.run, *table_, tokens, out.data, out.stride);
+  kernels::embed(pass.run, *table_, tokens, out.data, out.stride, scale_);
+}
+
+learned_positions::learned_positions(weight_reader& weights, const std::string& name, std::int64_t offset,
+                                     std::int64_t positions, std::int64_t hidden)
+    : hidden_(hidden), table_(weights.numbers(name, {offset + positions, hidden})) {
+  table_.erase(table_.begin(), table_.begin() + offset * hidden);
+}
+
+void learned_positions::add(const pass& pass, const activations& out) const {
+  kernels::for_each_token(*pass.run.workers, pass.rows, [&](const kernels::token_rows& row, std::int64_t at) {
+    const float* position = table_.data() + (row.offset + at) * hidden_;
+    float* to = out.row(row.first + at);
+    for (std::int64_t column = 0; column < hidden_; ++column) to[column] += position[column];
+  });
 }
 
 head::head(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden)

@@ -9,14 +9,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cogen::layers {
 
-/// One vector for each token of the vocabulary. Immutable.
+/// One vector for each token of the vocabulary, times a scale. Immutable.
 class embedding {
  public:
   /// Reads the matrix `name` [vocabulary, hidden].
-  embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden);
+  embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden,
+            double scale = 1);
+
+  /// The vectors of another embedding.
+  embedding(const embedding& shared, double scale) : table_(shared.table_), scale_(static_cast<float>(scale)) {}
 
   /// The vectors of the tokens. out [tokens, hidden]
   void operator()(const pass& pass, std::span<const token> tokens, const activations& out) const;
@@ -25,9 +30,25 @@ class embedding {
 
  private:
   std::shared_ptr<const kernels::packed_matrix> table_;
+  float scale_;
 };
 
-/// Turns hidden states into logits: a matrix of its own, or the embedding's. Immutable.
+/// One vector for each position that a sequence may have. Immutable.
+class learned_positions {
+ public:
+  /// Reads the matrix `name` [offset + positions, hidden]; its first `offset` rows are not used.
+  learned_positions(weight_reader& weights, const std::string& name, std::int64_t offset, std::int64_t positions,
+                    std::int64_t hidden);
+
+  /// Adds the vectors of the step's positions. out [step.tokens(), hidden]
+  void add(const pass& pass, const activations& out) const;
+
+ private:
+  std::int64_t hidden_;
+  std::vector<float> table_;  // [positions, hidden]
+};
+
+/// Turns hidden states into logits: a matrix of its own, or the embedding's unscaled. Immutable.
 class head {
  public:
   /// Tied: the logits are products with the embedding's vectors.

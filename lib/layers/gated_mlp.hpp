@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/activation_kind.hpp"
 #include "layers/pass.hpp"
 #include "layers/projection.hpp"
 
@@ -8,20 +9,26 @@
 
 namespace cogen::layers {
 
-/// down(silu(gate x) * up x): SwiGLU (Shazeer, arXiv:2002.05202). Immutable.
+/// down(f(gate x) * up x): SwiGLU and its relatives (Shazeer, arXiv:2002.05202). Immutable.
 class gated_mlp {
  public:
   /// Reads PREFIX + "gate_proj", "up_proj" and "down_proj".
   gated_mlp(weight_reader& weights, const std::string& prefix, std::int64_t hidden, std::int64_t intermediate,
-            bool bias);
+            bool bias, kernels::activation bend = kernels::activation::silu);
 
-  /// out += mlp(x). x and out [rows, hidden]; they do not overlap.
+  /// out = mlp(x). x and out [rows, hidden]; they may be the same.
+  void operator()(const pass& pass, const activations& x, const activations& out) const;
+
+  /// out += mlp(x).
   void add(const pass& pass, const activations& x, const activations& out) const;
 
   std::int64_t bytes() const { return gate_up_.bytes() + down_.bytes(); }
 
  private:
+  activations gated(const pass& pass, const activations& x) const;
+
   std::int64_t intermediate_;
+  kernels::activation bend_;
   projection gate_up_;
   projection down_;
 };

@@ -81,6 +81,18 @@ std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
   return values;
 }
 
+std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
+  const auto from = files_.at(name, shape);
+  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
+  from.read_rows_as_float(0, from.rows(), values);
+  count(from);
+  return values;
+}
+
+bool weight_reader::has(const std::string& name) const { return files_.find(name).has_value(); }
+
+void weight_reader::pass_over(const std::string& name) { names_.push_back(name); }
+
 void weight_reader::count(const load::weight& read) {
   names_.push_back(read.name());
   bytes_ += read.bytes();

@@ -43,6 +43,15 @@ class weight_reader {
   /// The named vectors, one after the other, as float32. [sum of rows]
   std::vector<float> vector(std::span<const named_rows> parts);
 
+  /// The named tensor of exactly that shape, as float32 in stored order: for what kernels read unpacked.
+  std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape);
+
+  /// Whether the checkpoint holds a tensor of that name.
+  bool has(const std::string& name) const;
+
+  /// The checkpoint may hold that tensor, which repeats another or is for training only.
+  void pass_over(const std::string& name);
+
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
   void finish() const;
 

@@ -8,6 +8,7 @@ namespace {
 constexpr real_range thetas{1, 1e15};
 constexpr integer_range patterns{1, 1 << 12};
 constexpr real_range query_scalars{1e-6, 1e6};
+constexpr real_range caps{1e-6, 1e6};
 
 // Every layer of that number in a row, counted from 1, attends to everything.
 std::vector<bool> slides_by_pattern(std::int64_t pattern, std::int64_t layers) {
@@ -43,13 +44,9 @@ rope_config read_local(const config_fields& fields, const model_config& config) 
   return local;
 }
 
-void refuse_what_is_not_read(const config_fields& fields) {
-  for (const auto* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    if (fields.has(key)) fields.refuse(key, "only models without it are read");
-  }
-  if (fields.boolean("use_bidirectional_attention", false)) {
-    fields.refuse("use_bidirectional_attention", "only causal models are read");
-  }
+void refuse_bidirectional(const config_fields& fields) {
+  constexpr std::string_view key = "use_bidirectional_attention";
+  if (fields.boolean(key, false)) fields.refuse(key, "only causal models are read");
 }
 
 void check_window(const config_fields& fields, const model_config& config, const std::vector<bool>& slides) {
@@ -61,11 +58,12 @@ void check_window(const config_fields& fields, const model_config& config, const
 }  // namespace
 
 gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config) {
-  refuse_what_is_not_read(fields);
+  refuse_bidirectional(fields);
   gemma3_fields gemma;
   gemma.slides = read_slides(fields, config);
   gemma.local = read_local(fields, config);
   gemma.query_scalar = fields.real("query_pre_attn_scalar", query_scalars, 256);
+  gemma.logit_cap = fields.has("final_logit_softcapping") ? fields.real("final_logit_softcapping", caps) : 0;
   check_window(fields, config, gemma.slides);
   return gemma;
 }

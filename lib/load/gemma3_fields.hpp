@@ -12,10 +12,10 @@ struct gemma3_fields {
   std::vector<bool> slides;  // [layers]: the layer sees a window only, and its positions are rotated by `local`
   rope_config local;
   double query_scalar = 0;  // queries are divided by its square root
+  double logit_cap = 0;     // logits become cap * tanh(logits / cap); 0: they stay as they are
 };
 
-/// Refuses soft-capped scores, soft-capped logits and attention to later tokens, which no published Gemma 3 has.
-/// Throws load_error.
+/// Throws load_error, also for attention to later tokens, which makes another kind of model.
 gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config);
 
 }  // namespace cogen::load

@@ -22,6 +22,7 @@ constexpr mamba_names mamba_keys{"state_size", "conv_kernel", "expand", "time_st
 constexpr mamba_names jamba_keys{"mamba_d_state", "mamba_d_conv",    "mamba_expand",
                                  "mamba_dt_rank", "mamba_proj_bias", "mamba_conv_bias"};
 
+// As in Transformers, whatever a file may say under intermediate_size.
 std::int64_t expanded(const config_fields& fields, std::string_view key, std::int64_t hidden) {
   const auto inner = hidden * fields.integer(key, factors, 2);
   if (inner > inner_widths.highest) {
@@ -59,9 +60,7 @@ std::string_view experts_key(const config_fields& fields) {
 }  // namespace
 
 mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config) {
-  auto mamba = read(fields, mamba_keys, config);
-  mamba.inner = fields.integer("intermediate_size", inner_widths, mamba.inner);
-  return mamba;
+  return read(fields, mamba_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {

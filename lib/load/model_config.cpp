@@ -5,6 +5,7 @@
 #include <cogen/load/model_config.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace cogen::load {
@@ -110,6 +111,16 @@ std::optional<token> read_padding(const config_fields& fields, std::string_view 
   return id == -1 ? std::nullopt : id;
 }
 
+std::string read_activation(const config_fields& fields, const family_fields& family) {
+  constexpr std::array<std::string_view, 6> known{"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"};
+  const auto key = family.keys.activation;
+  auto name = fields.string(key, std::string(family.activation));
+  if (std::ranges::find(known, name) == known.end()) {
+    fields.refuse(key, fmt::format("'{}' are known", fmt::join(known, "', '")));
+  }
+  return name;
+}
+
 std::optional<token> read_decoder_start(const config_fields& fields, std::int64_t fallback, integer_range range) {
   if (fallback < 0) return std::nullopt;
   return static_cast<token>(fields.integer("decoder_start_token_id", range, fallback));
@@ -118,7 +129,7 @@ std::optional<token> read_decoder_start(const config_fields& fields, std::int64_
 void read_hugging_face(const config_fields& fields, model_config& config) {
   const auto& family = fields_of(config.family);
   read_shape(fields, family.keys, family, config);
-  config.activation = fields.string(family.keys.activation, std::string(family.activation));
+  config.activation = read_activation(fields, family);
   config.attention_bias = fields.boolean("attention_bias", false);
   config.mlp_bias = fields.boolean("mlp_bias", false);
   config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);

@@ -3,19 +3,41 @@
 #include "oracle.hpp"
 #include "variants.hpp"
 
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <cmath>
 
 namespace cogen::kernels {
 namespace {
 
-std::vector<float> silu_mul_of(const execution& run, const std::vector<float>& gate_up, std::int64_t rows,
-                               std::int64_t width) {
+constexpr std::array kinds{activation::silu, activation::gelu, activation::gelu_tanh, activation::relu};
+
+at::Tensor oracle(activation kind, const at::Tensor& x) {
+  if (kind == activation::silu) return at::silu(x);
+  if (kind == activation::relu) return at::relu(x);
+  return at::gelu(x, kind == activation::gelu ? "none" : "tanh");
+}
+
+double exact(activation kind, double x) {
+  if (kind == activation::silu) return x / (1.0 + std::exp(-x));
+  if (kind == activation::relu) return std::max(x, 0.0);
+  if (kind == activation::gelu) return x / 2 * std::erfc(-x / std::sqrt(2.0));
+  return x / (1.0 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+// Each row of x_factor holds `width` values, then `width` factors.
+std::vector<float> activated(const execution& run, activation kind, const std::vector<float>& x_factor,
+                             std::int64_t rows, std::int64_t width) {
   std::vector<float> out(static_cast<std::size_t>(rows * width));
-  silu_mul(run, {.gate_up = gate_up.data(),
-                 .gate_up_stride = 2 * width,
+  activate(run, {.kind = kind,
+                 .x = x_factor.data(),
+                 .x_stride = 2 * width,
+                 .factor = x_factor.data() + width,
+                 .factor_stride = 2 * width,
                  .out = out.data(),
                  .out_stride = width,
                  .rows = rows,
@@ -23,28 +45,51 @@ std::vector<float> silu_mul_of(const execution& run, const std::vector<float>& g
   return out;
 }
 
+std::vector<float> activated(const execution& run, activation kind, std::vector<float> x) {
+  const auto width = static_cast<std::int64_t>(x.size());
+  activate(run, {.kind = kind, .x = x.data(), .out = x.data(), .rows = 1, .width = width});
+  return x;
+}
+
 BOOST_AUTO_TEST_SUITE(activation_test)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle) {
   worker_pool workers(2);
-  for (const std::int64_t width : {1, 7, 72, 1536})
+  for (const auto kind : kinds)
+    for (const std::int64_t width : {1, 7, 72, 1536})
+      for_each_set(workers, [&](const execution& run) {
+        const std::vector<float> x_factor = random_floats(static_cast<std::size_t>(5 * 2 * width), 1, 4.0F);
+        const at::Tensor both = tensor(x_factor, {5, 2, width});
+        const auto wanted = oracle(kind, both.select(1, 0)) * both.select(1, 1);
+        BOOST_TEST(error_of(activated(run, kind, x_factor, 5, width), wanted) < 1e-6);
+      });
+}
+
+BOOST_AUTO_TEST_CASE(is_accurate_beside_its_input_everywhere_and_in_itself_where_it_counts) {
+  worker_pool workers(1);
+  std::vector<float> x(6000);
+  for (std::size_t at = 0; at < x.size(); ++at) x[at] = static_cast<float>(at) * 0.003F - 9.0F;
+  for (const auto kind : kinds)
     for_each_set(workers, [&](const execution& run) {
-      const std::vector<float> gate_up = random_floats(static_cast<std::size_t>(5 * 2 * width), 1, 4.0F);
-      const at::Tensor both = tensor(gate_up, {5, 2, width});
-      BOOST_TEST(error_of(silu_mul_of(run, gate_up, 5, width), at::silu(both.select(1, 0)) * both.select(1, 1)) < 1e-6);
+      const std::vector<float> out = activated(run, kind, x);
+      for (std::size_t at = 0; at < x.size(); ++at) {
+        const double wanted = exact(kind, x[at]);
+        const double error = std::abs(out[at] - wanted);
+        BOOST_REQUIRE_MESSAGE(error <= std::abs(x[at]) * 2e-7, x[at] << " gives " << out[at] << ", not " << wanted);
+        if (x[at] > -3) BOOST_REQUIRE_MESSAGE(error <= std::abs(wanted) * 1e-6, x[at] << " gives " << out[at]);
+      }
     });
 }
 
 BOOST_AUTO_TEST_CASE(the_exponential_is_accurate_over_its_whole_range) {
   worker_pool workers(1);
   constexpr std::size_t count = 4000;
-  std::vector<float> gate_up(2 * count, 1.0F);
-  for (std::size_t at = 0; at < count; ++at) gate_up[at] = static_cast<float>(at) * 0.05F - 86.0F;
+  std::vector<float> x(count);
+  for (std::size_t at = 0; at < count; ++at) x[at] = static_cast<float>(at) * 0.05F - 86.0F;
   for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> out = silu_mul_of(run, gate_up, 1, count);
+    const std::vector<float> out = activated(run, activation::silu, x);
     for (std::size_t at = 0; at < count; ++at) {
-      const double gate = gate_up[at];
-      const double wanted = gate / (1.0 + std::exp(-gate));
+      const double wanted = exact(activation::silu, x[at]);
       BOOST_REQUIRE(std::abs(out[at] - wanted) <= std::abs(wanted) * 4e-7);
     }
   });
@@ -53,15 +98,16 @@ BOOST_AUTO_TEST_CASE(the_exponential_is_accurate_over_its_whole_range) {
 BOOST_AUTO_TEST_CASE(extremes_stay_what_they_are) {
   worker_pool workers(1);
   const float infinity = INFINITY;
-  const std::vector<float> gate_up = {1000.0F, -1000.0F, 0.0F, std::nanf(""), infinity, 1, 1, 1, 1, 1};
-  for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> out = silu_mul_of(run, gate_up, 1, 5);
-    BOOST_TEST(out[0] == 1000.0F);
-    BOOST_TEST(std::abs(out[1]) < 1e-30F);
-    BOOST_TEST(out[2] == 0.0F);
-    BOOST_TEST(std::isnan(out[3]));
-    BOOST_TEST(out[4] == infinity);
-  });
+  for (const auto kind : kinds)
+    for_each_set(workers, [&](const execution& run) {
+      const std::vector<float> out = activated(run, kind, {1000.0F, -1000.0F, 0.0F, std::nanf(""), infinity, 1e20F});
+      BOOST_TEST(out[0] == 1000.0F);
+      BOOST_TEST(std::abs(out[1]) < 1e-30F);
+      BOOST_TEST(out[2] == 0.0F);
+      BOOST_TEST(std::isnan(out[3]));
+      BOOST_TEST(out[4] == infinity);
+      BOOST_TEST(out[5] == 1e20F);
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -65,6 +65,51 @@ BOOST_AUTO_TEST_CASE(a_residual_is_added_first_and_kept) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(vectors_of_a_row_are_normed_each_by_itself) {
+  worker_pool workers(2);
+  const std::int64_t rows = 9, vectors = 5, width = 12, stride = 100;
+  const std::vector<float> weight = random_floats(width, 2);
+  for_each_set(workers, [&](const execution& run) {
+    const std::vector<float> before = random_floats(rows * stride, 1);
+    std::vector<float> x = before, expected = before;
+    rms_norm_operands operands{
+        .x = x.data(), .x_stride = stride, .weight = weight.data(), .out = x.data(), .out_stride = stride};
+    operands.rows = rows;
+    operands.vectors = vectors;
+    operands.width = width;
+    rms_norm(run, operands);
+    operands.rows = operands.vectors = 1;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t vector = 0; vector < vectors; ++vector) {
+        operands.x = operands.out = expected.data() + row * stride + vector * width;
+        rms_norm(run, operands);
+      }
+    BOOST_TEST(std::memcmp(x.data(), expected.data(), x.size() * sizeof(float)) == 0);
+    BOOST_TEST(x[vectors * width] == before[vectors * width]);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_norm_may_be_added_to_what_is_there) {
+  worker_pool workers(1);
+  for_each_set(workers, [&](const execution& run) {
+    std::vector<float> x = random_floats(3 * 50, 1), out(3 * 50);
+    const std::vector<float> weight = random_floats(50, 2), before = random_floats(3 * 50, 3);
+    std::vector<float> sum = before;
+    rms_norm_operands operands{.x = x.data(),
+                               .x_stride = 50,
+                               .weight = weight.data(),
+                               .out = out.data(),
+                               .out_stride = 50,
+                               .rows = 3,
+                               .width = 50};
+    rms_norm(run, operands);
+    operands.out = sum.data();
+    operands.add_to_out = true;
+    rms_norm(run, operands);
+    for (std::size_t at = 0; at < sum.size(); ++at) BOOST_REQUIRE(sum[at] == before[at] + out[at]);
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -55,8 +55,8 @@ struct model_config {
   std::int64_t head_dim = 0;
   std::int64_t intermediate = 0;  // the feed-forward's inner width; 0 where the family has none or its own
   std::int64_t max_positions = 0;
-  double rms_norm_eps = 1e-6;  // of any norm, RMS or not
-  std::string activation = "silu";
+  double rms_norm_eps = 1e-6;       // of any norm, RMS or not
+  std::string activation = "silu";  // or swish, gelu, gelu_new, gelu_pytorch_tanh, relu
   bool attention_bias = false;
   bool mlp_bias = false;
   bool tie_embeddings = false;

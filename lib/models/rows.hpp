@@ -1,0 +1,15 @@
+#pragma once
+
+#include "layers/pass.hpp"
+
+#include <span>
+
+namespace cogen::models {
+
+/// Moves the rows that `outputs` (ascending) names to the front, and returns them.
+layers::activations keep(std::span<const int> outputs, const layers::activations& x);
+
+/// Each value becomes limit * tanh(value / limit).
+void cap(const layers::pass& pass, const layers::activations& x, float limit);
+
+}  // namespace cogen::models

@@ -1,0 +1,51 @@
+#include "kernels/layer_norm.hpp"
+
+#include "oracle.hpp"
+#include "variants.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstring>
+
+namespace cogen::kernels {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(layer_norm_test)
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
+  worker_pool workers(2);
+  for (const std::int64_t width : {1, 3, 24, 72, 576, 1000})
+    for_each_set(workers, [&](const execution& run) {
+      const std::int64_t rows = 40;
+      std::vector<float> x = random_floats(static_cast<std::size_t>(rows * width), 1);
+      for (auto& value : x) value += 3.0F;
+      const std::vector<float> weight = random_floats(static_cast<std::size_t>(width), 2);
+      const std::vector<float> bias = random_floats(static_cast<std::size_t>(width), 3);
+      std::vector<float> out(x.size()), alone = x;
+      layer_norm_operands operands{.x = x.data(),
+                                   .x_stride = width,
+                                   .weight = weight.data(),
+                                   .bias = bias.data(),
+                                   .epsilon = 1e-5F,
+                                   .out = out.data(),
+                                   .out_stride = width,
+                                   .rows = rows,
+                                   .width = width};
+      layer_norm(run, operands);
+      const at::Tensor away = tensor(x, {rows, width}) - tensor(x, {rows, width}).mean(1, true);
+      const at::Tensor normed = away * (away.pow(2).mean(1, true) + 1e-5).rsqrt();
+      BOOST_TEST(error_of(out, normed * tensor(weight, {width}) + tensor(bias, {width})) < 2e-6);
+      operands.rows = 1;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        operands.out = alone.data() + row * width;
+        operands.x = operands.out;
+        layer_norm(run, operands);
+      }
+      BOOST_TEST(std::memcmp(out.data(), alone.data(), out.size() * sizeof(float)) == 0);
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels
