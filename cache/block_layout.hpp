@@ -1,31 +1,41 @@
 #pragma once
 
+#include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/view.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace cogen::cache {
 
-/// Where one layer lies within every block: its keys at `offset`, [kv_head][64][head_dim], its values right after them.
-/// All in bytes.
+/// Where one layer lies within every block: its keys at `offset`, [kv_head] of `head_stride` bytes each, its values
+/// `value_offset` bytes after them, [kv_head] of `value_head_stride`. Tokens in full precision are `token_stride` bytes
+/// apart, [64][head_dim]; of packed ones no single token lies anywhere, and `token_stride` is 0. All in bytes.
 struct block_part {
   std::int64_t offset = 0;
   std::int64_t token_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t value_offset = 0;
+  std::int64_t value_head_stride = 0;
   int kv_heads = 0;
 };
 
-/// One block: 64 tokens of several layers, [layer][k|v][kv_head][64][head_dim], rounded up to whole pages.
+/// One block: 64 tokens of several layers, [layer][k|v][kv_head], rounded up to whole pages.
 struct block_layout {
   std::vector<block_part> parts;  // [layers]
   std::int64_t stride = 0;
 };
 
 block_layout lay_out(std::span<const layer_shape> shapes, scalar type);
+
+/// The same with every head packed.
+block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, const codec& values);
+
+/// Copies tokens [begin, end) of one block in full precision to another.
+void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end);
 
 /// Blocks that hold `tokens` tokens.
 constexpr int blocks_for(int tokens) { return tokens / block_tokens + (tokens % block_tokens != 0); }

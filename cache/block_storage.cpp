@@ -19,9 +19,8 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-block_storage::block_storage(block_layout layout, const slot_table& table, int max_length)
-    : table_(table),
-      layout_(std::move(layout)),
+block_storage::block_storage(block_layout layout, const slot_table& table, int max_length, std::optional<int> residual)
+    : token_storage(std::move(layout), table, residual),
       max_length_(max_length),
       slot_stride_(product(blocks_for(max_length), layout_.stride)),
       memory_(product(table.slots(), slot_stride_)),
@@ -30,6 +29,20 @@ block_storage::block_storage(block_layout layout, const slot_table& table, int m
 
 int block_storage::room(int slot) const {
   return static_cast<int>(std::min<std::int64_t>(std::int64_t{owned(slot).end} * block_tokens, max_length_));
+}
+
+int block_storage::ranges(int slot, int length, kv_range* into) const {
+  const int end = length < 0 ? length : stored(length);
+  if (end < 0 || end > room(slot))
+    throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +
+                            " are asked for, there is room for " + std::to_string(room(slot)));
+  int count = 0;
+  const auto add = [&](int of, int first, int last) {
+    if (first < last) into[count++] = {.data = block(of, 0), .begin = first, .end = last};
+  };
+  add(table_.base(slot).slot, 0, std::min(shared(slot), end));
+  add(slot, shared(slot), end);
+  return count;
 }
 
 const std::byte* block_storage::readable_block(int slot, int number) const {
@@ -52,7 +65,7 @@ void block_storage::release(int slot, blocks range) noexcept {
 void block_storage::reserve(const step& step) {
   for (const step_row& row : step.rows()) before_[static_cast<std::size_t>(row.slot)] = owned(row.slot);
   try {
-    for (const step_row& row : step.rows()) grow(row.slot, table_.length(row.slot) + row.count);
+    for (const step_row& row : step.rows()) grow(row.slot, stored(table_.length(row.slot) + row.count));
   } catch (...) {
     for (const step_row& row : step.rows()) {
       const blocks before = before_[static_cast<std::size_t>(row.slot)];
@@ -65,44 +78,36 @@ void block_storage::reserve(const step& step) {
 
 void block_storage::truncate(int slot, int length) {
   if (length < table_.base(slot).length) return leave_base_within_block(slot, length);
-  const int end = std::min(owned(slot).end, blocks_for(length));
+  const int end = std::min(owned(slot).end, blocks_for(stored(length)));
   release(slot, {end, owned(slot).end});
   owned(slot).end = end;
   if (length == 0) owned(slot) = {};
 }
 
 void block_storage::leave_base_within_block(int slot, int length) {
-  const blocks left{length / block_tokens, blocks_for(length)};
+  const int kept = stored(length / block_tokens * block_tokens);
+  const blocks left{kept / block_tokens, blocks_for(stored(length))};
   if (left.begin < left.end) {
-    memory_.commit(block(slot, left.begin) - memory_.data(), layout_.stride);
+    memory_.commit(block(slot, left.begin) - memory_.data(), (left.end - left.begin) * layout_.stride);
     copy_blocks(slot, left, block(slot, left.begin));
   }
   release(slot, owned(slot));
   owned(slot) = left;
 }
 
-void block_storage::adopt(int slot, int length) {
+void block_storage::adopt(int slot, int, int length) {
   release(slot, owned(slot));
-  owned(slot) = {length / block_tokens, length / block_tokens};
+  owned(slot) = {stored(length) / block_tokens, stored(length) / block_tokens};
 }
 
 void block_storage::copy(int from, int to, int begin, int end) {
-  grow(to, end);
-  const int first_whole = blocks_for(begin);
-  copy_within_block(from, to, begin, std::min(end, first_whole * block_tokens));
-  copy_blocks(from, {first_whole, blocks_for(end)}, block(to, first_whole));
-}
-
-void block_storage::copy_within_block(int from, int to, int begin, int end) {
-  if (begin >= end) return;
-  const std::byte* source = readable_block(from, begin / block_tokens);
-  std::byte* target = block(to, begin / block_tokens);
-  const int token = begin % block_tokens;
-  for (const block_part& part : layout_.parts)
-    for (int plane = 0; plane < 2 * part.kv_heads; ++plane) {
-      const std::int64_t at = part.offset + plane * part.head_stride + token * part.token_stride;
-      std::memcpy(target + at, source + at, static_cast<std::size_t>((end - begin) * part.token_stride));
-    }
+  grow(to, stored(end));
+  const int first = stored(begin);
+  const int first_whole = blocks_for(first);
+  if (first % block_tokens != 0)
+    copy_tokens(layout_, readable_block(from, first / block_tokens), block(to, first / block_tokens),
+                first % block_tokens, std::min(end - first / block_tokens * block_tokens, block_tokens));
+  copy_blocks(from, {first_whole, blocks_for(stored(end))}, block(to, first_whole));
 }
 
 void block_storage::copy_blocks(int from, blocks range, std::byte* into) const {
@@ -116,11 +121,11 @@ void block_storage::copy_blocks(int from, blocks range, std::byte* into) const {
 }
 
 void block_storage::export_slot(int slot, std::byte* into) const {
-  copy_blocks(slot, {0, blocks_for(table_.length(slot))}, into);
+  copy_blocks(slot, {0, blocks_for(stored(table_.length(slot)))}, into);
 }
 
 void block_storage::import_slot(int slot, int length, const std::byte* from) {
-  grow(slot, length);
+  grow(slot, stored(length));
   std::copy_n(from, exported_bytes(length), block(slot, 0));
 }
 

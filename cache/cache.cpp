@@ -3,6 +3,7 @@
 #include <cogen/cache/cache.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,18 +15,10 @@ std::string name_of(int slot) { return "cache: slot " + std::to_string(slot); }
 
 std::string count_of(std::int64_t tokens) { return std::to_string(tokens) + " tokens"; }
 
-void check_arguments(std::span<const layer_shape> shapes, const options& options) {
-  if (shapes.empty()) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
-  if (options.max_length < 0)
-    throw std::invalid_argument("cache: max_length is " + std::to_string(options.max_length) + ", below 0");
-  if (options.kind == cache_kind::static_ && options.max_length == 0)
-    throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
-  for (const layer_shape& shape : shapes) check(shape);
-}
-
-std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers) {
+std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers, bool of_sources) {
   std::vector<layer*> firsts;
   for (const auto& layer : layers) {
+    if ((layer->shape().kind == layer_kind::cross) != of_sources) continue;
     const auto shares = [&](const auto* other) { return other->storage() == layer->storage(); };
     if (std::none_of(firsts.begin(), firsts.end(), shares)) firsts.push_back(layer.get());
   }
@@ -33,19 +26,30 @@ std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer
 }
 
 int least_length(const std::vector<layer*>& storages) {
-  int length = storages.front()->max_length();
+  int length = std::numeric_limits<int>::max();
   for (const layer* storage : storages) length = std::min(length, storage->max_length());
   return length;
+}
+
+int least_slack(const std::vector<std::unique_ptr<layer>>& layers) {
+  int slack = std::numeric_limits<int>::max();
+  for (const auto& layer : layers) slack = std::min(slack, layer->slack());
+  return slack;
 }
 
 }  // namespace
 
 cache::cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own) {
-  check_arguments(shapes, options);
+  check(shapes, options);
   table_ = std::make_unique<slot_table>(options.slots);
-  layers_ = make_layers(shapes, options, *table_, own);
-  storages_ = one_for_each_storage(layers_);
+  sources_ = std::make_unique<slot_table>(options.slots);
+  layers_ = make_layers(shapes, options, {*table_, *sources_}, own);
+  storages_ = one_for_each_storage(layers_, false);
+  readers_ = one_for_each_storage(layers_, true);
   max_length_ = least_length(storages_);
+  if (options.max_length > 0 && !options.sinks) max_length_ = std::min(max_length_, options.max_length);
+  longest_step_ = options.longest_step;
+  slack_ = least_slack(layers_);
 }
 
 cache::~cache() = default;
@@ -72,6 +76,17 @@ void cache::check_empty(int slot) const {
     throw std::logic_error(name_of(slot) + " holds " + count_of(length(slot)) + ", it has to be empty");
 }
 
+void cache::check_can_return(int slot, int length) const {
+  const auto cannot = [&](const auto& layer) {
+    return layer->shape().kind != layer_kind::cross && !layer->can_truncate(slot, length);
+  };
+  const auto found = std::find_if(layers_.begin(), layers_.end(), cannot);
+  if (found != layers_.end())
+    throw std::logic_error(name_of(slot) + " cannot go back to " + count_of(length) + " from " +
+                           std::to_string(table_->length(slot)) + ": layer " + std::to_string(found - layers_.begin()) +
+                           " no longer holds what they need, and no snapshot was taken there");
+}
+
 void cache::check_not_shared(int slot, int from) const {
   const int pinned = table_->pinned(slot);
   if (from < pinned)
@@ -94,8 +109,32 @@ void cache::reserve(const step& step) {
 
 void cache::advance(const step& step) {
   table_->check(step);
+  for (auto* storage : storages_) storage->settle();
   for (auto* storage : storages_) storage->advance(step);
   table_->advance(step);
+}
+
+void cache::reserve_source(const step& step) {
+  sources_->check(step);
+  if (readers_.empty()) throw std::logic_error("cache: no layer reads a source");
+  for (const step_row& row : step.rows())
+    if (source_length(row.slot) > 0 || length(row.slot) > 0)
+      throw std::logic_error(name_of(row.slot) + " holds " + count_of(length(row.slot)) + " and a source of " +
+                             std::to_string(source_length(row.slot)) + ", a source comes first and once");
+  std::size_t done = 0;
+  try {
+    for (; done < readers_.size(); ++done) readers_[done]->reserve(step);
+  } catch (...) {
+    for (std::size_t i = 0; i < done; ++i)
+      for (const step_row& row : step.rows()) readers_[i]->truncate(row.slot, 0);
+    throw;
+  }
+}
+
+void cache::advance_source(const step& step) {
+  sources_->check(step);
+  for (auto* reader : readers_) reader->advance(step);
+  sources_->advance(step);
 }
 
 bool cache::can_truncate(int slot, int length) const {
@@ -109,9 +148,7 @@ void cache::truncate(int slot, int length) {
     throw std::length_error(name_of(slot) + " cannot be cut to " + count_of(length) + ", it holds " +
                             std::to_string(table_->length(slot)));
   check_not_shared(slot, length);
-  if (!can_truncate(slot, length))
-    throw std::logic_error(name_of(slot) + " cannot go back to " + count_of(length) + " from " +
-                           std::to_string(table_->length(slot)) + ": a layer no longer has them");
+  check_can_return(slot, length);
   try {
     drop(slot, length);
   } catch (...) {
@@ -128,7 +165,34 @@ void cache::drop(int slot, int length) {
 void cache::clear(int slot) {
   check_not_shared(slot, 0);
   for (auto* storage : storages_) storage->clear(slot);
+  for (auto* reader : readers_) reader->clear(slot);
   table_->set_length(slot, 0);
+  sources_->set_length(slot, 0);
+}
+
+void cache::take_snapshot(int slot) {
+  const int now = length(slot);
+  std::size_t done = 0;
+  try {
+    for (; done < storages_.size(); ++done) storages_[done]->take_snapshot(slot);
+  } catch (...) {
+    for (std::size_t i = 0; i < done; ++i) storages_[i]->drop_snapshot(slot, now);
+    throw;
+  }
+}
+
+void cache::drop_snapshot(int slot, int length) {
+  table_->length(slot);
+  for (auto* storage : storages_) storage->drop_snapshot(slot, length);
+}
+
+void cache::trim(int slot, int length) {
+  check_not_shared(slot, length);
+  length = std::min(length, table_->length(slot)) / block_tokens * block_tokens;
+  for (auto* storage : storages_) storage->trim(slot, length);
+  for (auto* reader : readers_) reader->clear(slot);
+  table_->set_length(slot, length);
+  sources_->set_length(slot, 0);
 }
 
 slot_base cache::base_for(int of, int length) const {
@@ -145,9 +209,44 @@ void cache::adopt(int slot, int of, int length) {
   if (length < 1 || length % block_tokens != 0 || length > table_->length(of))
     throw std::invalid_argument(name_of(slot) + " cannot adopt " + count_of(length) + " of slot " + std::to_string(of) +
                                 ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
+  check_can_return(of, length);
   const slot_base base = base_for(of, length);
   fill(slot, 0, [&](auto& storage) { storage.adopt(slot, base.slot, length); });
   table_->set_base(slot, base);
+}
+
+void cache::check_origin(int slot, const fork_origin& origin) const {
+  check_empty(slot);
+  if (origin.shared < 0 || origin.shared % block_tokens != 0 || origin.shared > origin.end ||
+      origin.end > length(origin.from) || (origin.shared > 0 && origin.shared > length(origin.base)))
+    throw std::invalid_argument(name_of(slot) + " cannot begin with " + count_of(origin.shared) + " of slot " +
+                                std::to_string(origin.base) + " and end at " + std::to_string(origin.end) +
+                                " of slot " + std::to_string(origin.from));
+  check_can_return(origin.from, origin.end);
+}
+
+void cache::fork(int slot, const fork_origin& origin) {
+  check_origin(slot, origin);
+  if (origin.end == 0) return;
+  const slot_base base = origin.shared > 0 ? base_for(origin.base, origin.shared) : slot_base{};
+  const fork_origin whole{.base = base.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
+  fill(slot, 0, [&](auto& storage) { storage.fork(slot, whole); });
+  copy_source(origin.from, slot);
+  if (origin.shared > 0) table_->set_base(slot, base);
+  table_->set_length(slot, origin.end);
+}
+
+void cache::copy_source(int from, int to) {
+  const int length = source_length(from);
+  if (length == 0 || source_length(to) > 0) return;
+  try {
+    for (auto* reader : readers_) reader->copy(from, to, 0, length);
+  } catch (...) {
+    for (auto* reader : readers_) reader->truncate(to, 0);
+    for (auto* storage : storages_) storage->truncate(to, 0);
+    throw;
+  }
+  sources_->set_length(to, length);
 }
 
 void cache::copy(int from, int to, int begin, int end) {
@@ -161,6 +260,7 @@ void cache::copy(int from, int to, int begin, int end) {
     throw std::logic_error(name_of(to) + " reads its first " + count_of(table_->base(to).length) + " in slot " +
                            std::to_string(table_->base(to).slot) + ": a copy from " + std::to_string(begin) +
                            " on would overwrite them");
+  check_can_return(from, end);
   truncate(to, begin);
   if (begin == end) return;
   fill(to, begin, [&](auto& storage) { storage.copy(from, to, begin, end); });
@@ -177,54 +277,65 @@ void cache::fill(int slot, int length, Fill fill_one) {
   }
 }
 
-std::int64_t cache::exported_bytes(int length) const {
+std::int64_t cache::exported_bytes(int length, int source_length) const {
   std::int64_t bytes = 0;
   for (const auto* storage : storages_) bytes += storage->exported_bytes(length);
+  for (const auto* reader : readers_) bytes += reader->exported_bytes(source_length);
   return bytes;
 }
 
-void cache::check_exported(int slot, int length, std::size_t bytes) const {
-  const std::int64_t wanted = exported_bytes(length);
+void cache::check_exported(int slot, int length, int source_length, std::size_t bytes) const {
+  const std::int64_t wanted = exported_bytes(length, source_length);
   if (static_cast<std::int64_t>(bytes) != wanted)
     throw std::invalid_argument(name_of(slot) + " takes " + std::to_string(wanted) + " bytes for " + count_of(length) +
                                 ", not " + std::to_string(bytes));
 }
 
 void cache::export_slot(int slot, std::span<std::byte> into) const {
-  check_exported(slot, length(slot), into.size());
-  for (const auto* storage : storages_) {
-    const auto bytes = static_cast<std::size_t>(storage->exported_bytes(length(slot)));
-    storage->export_slot(slot, into.first(bytes));
+  check_exported(slot, length(slot), source_length(slot), into.size());
+  const auto put = [&](const cogen::cache::layer& storage, int length) {
+    const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
+    storage.export_slot(slot, into.first(bytes));
     into = into.subspan(bytes);
-  }
+  };
+  for (const auto* storage : storages_) put(*storage, length(slot));
+  for (const auto* reader : readers_) put(*reader, source_length(slot));
 }
 
-void cache::import_slot(int slot, int length, std::span<const std::byte> from) {
+void cache::import_slot(int slot, int length, std::span<const std::byte> from, int source_length) {
   check_empty(slot);
-  if (length < 0) throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(length));
+  if (length < 0 || source_length < 0)
+    throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, source_length)));
   check_bound(slot, length);
-  check_exported(slot, length, from.size());
-  if (length == 0) return;
-  fill(slot, 0, [&](auto& storage) {
-    const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
-    storage.import_slot(slot, length, from.first(bytes));
+  check_exported(slot, length, source_length, from.size());
+  const auto take = [&](cogen::cache::layer& storage, int tokens) {
+    const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));
+    if (tokens > 0) storage.import_slot(slot, tokens, from.first(bytes));
     from = from.subspan(bytes);
-  });
+  };
+  try {
+    for (auto* storage : storages_) take(*storage, length);
+    for (auto* reader : readers_) take(*reader, source_length);
+  } catch (...) {
+    for (auto* storage : storages_) storage->truncate(slot, 0);
+    for (auto* reader : readers_) reader->truncate(slot, 0);
+    throw;
+  }
   table_->set_length(slot, length);
+  sources_->set_length(slot, source_length);
 }
 
 memory_terms cache::footprint_terms() const {
   memory_terms sum;
-  for (const auto* storage : storages_) {
-    sum.fixed += storage->footprint_terms().fixed;
-    sum.per_block += storage->footprint_terms().per_block;
-  }
+  for (const auto* storage : storages_) sum += storage->footprint_terms();
+  for (const auto* reader : readers_) sum.fixed += reader->footprint_terms()(reader->max_length());
   return sum;
 }
 
 std::int64_t cache::committed_bytes() const {
   std::int64_t bytes = 0;
   for (const auto* storage : storages_) bytes += storage->committed_bytes();
+  for (const auto* reader : readers_) bytes += reader->committed_bytes();
   return bytes;
 }
 

@@ -1,7 +1,9 @@
 #include <cogen/cache/layer.hpp>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <sstream>
@@ -42,25 +44,61 @@ at::ScalarType tensor_type(scalar type) {
 }
 
 layer::layer(const layer_shape& shape, scalar type, const slot_table& slots)
-    : shape_(shape), type_(type), slots_(slots) {
+    : layer(shape, type, slots, sight_of(shape)) {}
+
+layer::layer(const layer_shape& shape, scalar type, const slot_table& slots, const sight& sees)
+    : shape_(shape), type_(type), slots_(slots), sees_(sees) {
   check(shape);
 }
 
 int layer::max_length() const noexcept { return std::numeric_limits<int>::max(); }
 
+int layer::slack() const noexcept { return std::numeric_limits<int>::max(); }
+
 void layer::reserve(const step& step) { check_room(step); }
+
+void layer::settle() {}
 
 void layer::advance(const step&) {}
 
 std::optional<kv_view> layer::view(int, int) const { return std::nullopt; }
 
+std::optional<state_view> layer::state(int) const { return std::nullopt; }
+
+void layer::written(const step&) {}
+
 kv_extent layer::mask_sizes(int slot, int q_length) const {
-  return {.kv_length = slots_.length(slot) + q_length, .kv_offset = 0};
+  return {.kv_length = slots_.length(slot) + (sees_.causal ? q_length : 0)};
 }
+
+kv_extent layer::extent(int length, int q_length) const {
+  const int end = length + (sees_.causal ? q_length : 0);
+  const int offset = sees_.causal ? first_seen(sees_, length) : 0;
+  if (sees_.sinks == 0) return {.kv_length = end - offset, .kv_offset = offset};
+  if (offset <= sees_.sinks) return {.kv_length = end};
+  return {.kv_length = sees_.sinks + end - offset, .kv_offset = offset, .sinks = sees_.sinks};
+}
+
+keys_values layer::read_extent(int slot, int length, const std::function<keys_values(int begin, int end)>& read) const {
+  const int held = std::min(length, slots_.length(slot));
+  const kv_extent kept = extent(held, length - held);
+  const keys_values newest = read(kept.kv_offset, std::max(length, kept.kv_offset));
+  if (kept.sinks == 0) return newest;
+  const keys_values oldest = read(0, kept.sinks);
+  return {.k = at::cat({oldest.k, newest.k}, 1), .v = at::cat({oldest.v, newest.v}, 1)};
+}
+
+void layer::trim(int slot, int length) { truncate(slot, length); }
+
+void layer::take_snapshot(int) {}
+
+void layer::drop_snapshot(int, int) {}
 
 bool layer::can_truncate(int slot, int length) const { return length >= 0 && length <= slots_.length(slot); }
 
 void layer::adopt(int slot, int of, int length) { copy(of, slot, 0, length); }
+
+void layer::fork(int slot, const fork_origin& origin) { copy(origin.from, slot, 0, origin.end); }
 
 void layer::copy(int from, int to, int begin, int end) {
   const step moved({{.slot = to, .count = end - begin}});

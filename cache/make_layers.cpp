@@ -1,9 +1,16 @@
 #include "make_layers.hpp"
 
-#include "block_layer.hpp"
+#include "block_storage.hpp"
+#include "offloaded_layer.hpp"
+#include "quantised_layer.hpp"
+#include "ring_storage.hpp"
+#include "state_layer.hpp"
+#include "stored_layer.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,76 +19,227 @@ namespace {
 
 constexpr int most_dynamic_tokens = 1 << 20;
 constexpr std::int64_t most_dynamic_addresses = std::int64_t{1} << 44;
+constexpr int most_tokens = std::numeric_limits<int>::max() - 2 * block_tokens;
 
-/// The layers that are still to be made, and where they go.
-struct open_places {
+/// Layers that keep their memory together.
+struct group {
   std::vector<layer_shape> shapes;
   std::vector<std::size_t> indices;
 };
 
-open_places places_left(std::span<const layer_shape> shapes, const std::vector<std::unique_ptr<layer>>& layers) {
-  open_places left;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (layers[i]) continue;
-    left.shapes.push_back(shapes[i]);
-    left.indices.push_back(i);
+sight sight_in(const layer_shape& shape, const options& options) {
+  sight sees = sight_of(shape);
+  if (shape.kind == layer_kind::full && options.sinks) {
+    sees.window = options.sinks->window;
+    sees.sinks = options.sinks->sinks;
   }
-  return left;
+  return sees;
 }
 
-std::vector<std::unique_ptr<layer>> over_one_storage(std::span<const layer_shape> shapes, scalar type,
-                                                     const slot_table& table, int max_length) {
-  const auto storage = std::make_shared<block_storage>(lay_out(shapes, type), table, max_length);
-  std::vector<std::unique_ptr<layer>> layers;
-  for (std::size_t i = 0; i < shapes.size(); ++i)
-    layers.push_back(std::make_unique<block_layer>(shapes[i], type, table, storage, storage->layout().parts[i]));
-  return layers;
+bool is_ring(const sight& sees) { return sees.window > 0 || sees.chunk > 0; }
+
+bool keeps_everything(const layer_shape& shape, const options& options) {
+  return shape.kind == layer_kind::full && !options.sinks;
 }
 
-int tokens_by_addresses(std::span<const layer_shape> shapes, scalar type, int slots) {
+bool together(const layer_shape& a, const layer_shape& b) { return a.kind == b.kind && a.window == b.window; }
+
+std::vector<group> groups_of(std::span<const layer_shape> shapes, const std::vector<std::unique_ptr<layer>>& made,
+                             bool each_alone) {
+  std::vector<group> groups;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (made[i]) continue;
+    const auto fits = [&](const group& other) { return !each_alone && together(other.shapes.front(), shapes[i]); };
+    auto found = std::find_if(groups.begin(), groups.end(), fits);
+    if (found == groups.end()) found = groups.insert(groups.end(), group{});
+    found->shapes.push_back(shapes[i]);
+    found->indices.push_back(i);
+  }
+  return groups;
+}
+
+int tokens_by_addresses(std::span<const layer_shape> shapes, const options& options) {
   std::int64_t stride = 0;
-  for (const layer_shape& shape : shapes) stride += lay_out({&shape, 1}, type).stride;
-  const std::int64_t blocks = most_dynamic_addresses / slots / stride;
+  for (const layer_shape& shape : shapes)
+    if (keeps_everything(shape, options)) stride += lay_out({&shape, 1}, options.type).stride;
+  if (stride == 0) return most_tokens;
+  const std::int64_t blocks = most_dynamic_addresses / options.slots / stride;
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_dynamic_tokens / block_tokens)) * block_tokens;
 }
 
-std::vector<std::unique_ptr<layer>> static_layers(std::span<const layer_shape> shapes, const options& options,
-                                                  const slot_table& table) {
-  return over_one_storage(shapes, options.type, table, options.max_length);
+/// The most tokens that a slot may hold: what was declared, what addresses allow, or no bound where none is needed.
+int bound_of(std::span<const layer_shape> shapes, const options& options) {
+  if (options.sinks) return most_tokens;
+  if (options.max_length > 0) return options.max_length;
+  return tokens_by_addresses(shapes, options);
 }
 
-std::vector<std::unique_ptr<layer>> dynamic_layers(std::span<const layer_shape> shapes, const options& options,
-                                                   const slot_table& table) {
-  const int bound =
-      options.max_length > 0 ? options.max_length : tokens_by_addresses(shapes, options.type, options.slots);
-  std::vector<std::unique_ptr<layer>> layers;
-  for (const layer_shape& shape : shapes)
-    layers.push_back(std::move(over_one_storage({&shape, 1}, options.type, table, bound).front()));
-  return layers;
-}
+/// Makes the layers of one group. All of them over the same memory.
+class layer_maker {
+ public:
+  layer_maker(const options& options, const slot_tables& tables, int max_length)
+      : options_(options), tables_(tables), max_length_(max_length) {}
 
-std::vector<std::unique_ptr<layer>> layers_of_kind(std::span<const layer_shape> shapes, const options& options,
-                                                   const slot_table& table) {
-  switch (options.kind) {
-    case cache_kind::dynamic:
-      return dynamic_layers(shapes, options, table);
-    case cache_kind::static_:
-      return static_layers(shapes, options, table);
+  std::vector<std::unique_ptr<layer>> layers_of(const group& group) const {
+    switch (group.shapes.front().kind) {
+      case layer_kind::recurrent:
+        return recurrent(group.shapes);
+      case layer_kind::cross:
+        return cross(group.shapes);
+      default:
+        return options_.quantised ? quantised(group.shapes) : plain(group.shapes);
+    }
   }
-  throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
+
+ private:
+  std::vector<std::unique_ptr<layer>> recurrent(std::span<const layer_shape> shapes) const {
+    const auto storage = std::make_shared<state_storage>(shapes, tables_.slots);
+    std::vector<std::unique_ptr<layer>> layers;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      layers.push_back(std::make_unique<state_layer>(shapes[i], tables_.slots, storage, i));
+    return layers;
+  }
+
+  std::vector<std::unique_ptr<layer>> cross(std::span<const layer_shape> shapes) const {
+    const int longest = options_.max_source > 0 ? options_.max_source : max_length_;
+    return stored(shapes, tables_.sources,
+                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.sources, longest));
+  }
+
+  std::vector<std::unique_ptr<layer>> plain(std::span<const layer_shape> shapes) const {
+    const sight sees = sight_in(shapes.front(), options_);
+    block_layout layout = lay_out(shapes, options_.type);
+    if (!is_ring(sees))
+      return stored(shapes, tables_.slots,
+                    std::make_shared<block_storage>(std::move(layout), tables_.slots, max_length_));
+    return stored(shapes, tables_.slots,
+                  std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_length_, ring_of(sees)));
+  }
+
+  std::vector<std::unique_ptr<layer>> stored(std::span<const layer_shape> shapes, const slot_table& table,
+                                             const std::shared_ptr<token_storage>& storage) const {
+    std::vector<std::unique_ptr<layer>> layers;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      layers.push_back(std::make_unique<stored_layer>(shapes[i], options_.type, table, sight_in(shapes[i], options_),
+                                                      storage, storage->layout().parts[i]));
+    return layers;
+  }
+
+  std::vector<std::unique_ptr<layer>> quantised(std::span<const layer_shape> shapes) const {
+    const sight sees = sight_in(shapes.front(), options_);
+    ring_shape newest = ring_of(sees);
+    newest.newest = options_.quantised->residual;
+    const auto storage = std::make_shared<quantised_storage>(quantised_storage{
+        .packed = packed_storage(shapes, sees),
+        .newest = std::make_shared<ring_storage>(lay_out(shapes, options_.type), tables_.slots, max_length_, newest),
+        .how = *options_.quantised});
+    std::vector<std::unique_ptr<layer>> layers;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      layers.push_back(std::make_unique<quantised_layer>(shapes[i], options_.type, tables_.slots, sees, storage,
+                                                         storage->packed->layout().parts[i],
+                                                         storage->newest->layout().parts[i]));
+    return layers;
+  }
+
+  std::shared_ptr<token_storage> packed_storage(std::span<const layer_shape> shapes, const sight& sees) const {
+    const quantisation& how = *options_.quantised;
+    block_layout layout = lay_out(shapes, *how.keys, *how.values);
+    if (is_ring(sees))
+      return std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_length_, ring_of(sees), how.residual);
+    return std::make_shared<block_storage>(std::move(layout), tables_.slots, max_length_, how.residual);
+  }
+
+  ring_shape ring_of(const sight& sees) const {
+    return {.window = sees.window,
+            .chunk = sees.chunk,
+            .first = sees.sinks > 0 ? 1 : 0,
+            .longest_step = options_.longest_step,
+            .slack = options_.slack};
+  }
+
+  const options& options_;
+  const slot_tables& tables_;
+  int max_length_;
+};
+
+std::int64_t near_block_bytes(std::span<const layer_shape> shapes, const options& options) {
+  std::int64_t most = 0;
+  for (const layer_shape& shape : shapes) {
+    if (!keeps_everything(shape, options)) continue;
+    const block_layout layout = options.quantised
+                                    ? lay_out({&shape, 1}, *options.quantised->keys, *options.quantised->values)
+                                    : lay_out({&shape, 1}, options.type);
+    most = std::max(most, layout.stride);
+  }
+  return most;
+}
+
+void put_behind(std::span<const layer_shape> shapes, const options& options, int max_length,
+                std::vector<std::unique_ptr<layer>>& layers, const std::vector<bool>& own) {
+  const std::int64_t block_bytes = near_block_bytes(shapes, options);
+  if (block_bytes == 0) return;
+  const auto road = std::make_shared<offload>(options.offload, options.slots, blocks_for(max_length), block_bytes);
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (!own[i] && keeps_everything(shapes[i], options))
+      layers[i] = std::make_unique<offloaded_layer>(std::move(layers[i]), road);
+}
+
+void check_at_least(int least, const char* what, int value) {
+  if (value < least)
+    throw std::invalid_argument(std::string("cache: ") + what + " is " + std::to_string(value) + ", below " +
+                                std::to_string(least));
+}
+
+void check_quantised(const quantisation& how) {
+  if (!how.keys || !how.values) throw std::invalid_argument("cache: quantised needs a codec for keys and for values");
+  check_at_least(0, "quantised.residual", how.residual);
+}
+
+void check_sinks(const options& options) {
+  check_at_least(0, "sinks.sinks", options.sinks->sinks);
+  check_at_least(1, "sinks.window", options.sinks->window);
+  if (options.sinks->sinks > block_tokens)
+    throw std::invalid_argument("cache: sinks.sinks is " + std::to_string(options.sinks->sinks) + ", above " +
+                                std::to_string(block_tokens));
+  if (options.quantised) throw std::invalid_argument("cache: sinks cannot be quantised");
 }
 
 }  // namespace
 
+void check(std::span<const layer_shape> shapes, const options& options) {
+  if (shapes.empty()) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
+  for (const layer_shape& shape : shapes) check(shape);
+  if (options.kind != cache_kind::dynamic && options.kind != cache_kind::static_)
+    throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
+  check_at_least(0, "max_length", options.max_length);
+  check_at_least(1, "longest_step", options.longest_step);
+  check_at_least(0, "slack", options.slack);
+  check_at_least(0, "max_source", options.max_source);
+  if (options.quantised) check_quantised(*options.quantised);
+  if (options.sinks) check_sinks(options);
+  const auto bounded = [&](const layer_shape& shape) { return keeps_everything(shape, options); };
+  if (options.kind == cache_kind::static_ && options.max_length == 0 &&
+      std::any_of(shapes.begin(), shapes.end(), bounded))
+    throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
+}
+
 std::vector<std::unique_ptr<layer>> make_layers(std::span<const layer_shape> shapes, const options& options,
-                                                const slot_table& table, const layer_factory& own) {
+                                                const slot_tables& tables, const layer_factory& own) {
   std::vector<std::unique_ptr<layer>> layers(shapes.size());
+  std::vector<bool> theirs(shapes.size(), false);
   if (own)
-    for (std::size_t i = 0; i < shapes.size(); ++i) layers[i] = own(static_cast<int>(i), shapes[i], table);
-  const open_places left = places_left(shapes, layers);
-  if (left.shapes.empty()) return layers;
-  auto made = layers_of_kind(left.shapes, options, table);
-  for (std::size_t i = 0; i < made.size(); ++i) layers[left.indices[i]] = std::move(made[i]);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const slot_table& table = shapes[i].kind == layer_kind::cross ? tables.sources : tables.slots;
+      layers[i] = own(static_cast<int>(i), shapes[i], table);
+      theirs[i] = layers[i] != nullptr;
+    }
+  const int max_length = bound_of(shapes, options);
+  const layer_maker maker(options, tables, max_length);
+  for (const group& each : groups_of(shapes, layers, options.kind == cache_kind::dynamic)) {
+    auto made = maker.layers_of(each);
+    for (std::size_t i = 0; i < made.size(); ++i) layers[each.indices[i]] = std::move(made[i]);
+  }
+  if (options.offload) put_behind(shapes, options, max_length, layers, theirs);
   return layers;
 }
 

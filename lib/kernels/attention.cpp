@@ -63,6 +63,9 @@ void check(const token_rows& row, const attention_operands& operands) {
   if (row.cache.head_dim <= 0 || row.cache.head_dim > max_head_dim)
     throw std::invalid_argument(
         fmt::format("attention heads of {} dimensions; 1 to {} are possible", row.cache.head_dim, max_head_dim));
+  if (row.cache.sees.sinks > 0 && operands.sink_q == nullptr)
+    throw std::invalid_argument(
+        fmt::format("a cache with {} sinks needs queries rotated for them", row.cache.sees.sinks));
 }
 
 // Cuts the step into jobs: each some queries of the heads that share a key head and, where there is one query and many
@@ -99,30 +102,31 @@ class planner {
     const std::int64_t column = static_cast<std::int64_t>(head) * row.cache.head_dim;
     job.cache = &row.cache;
     job.first_position = row.offset + query;
-    job.window = operands_.mask.window;
-    job.chunk = operands_.mask.chunk;
     job.scale = operands_.scale;
     job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
     job.q_stride = operands_.q_stride;
+    if (operands_.sink_q != nullptr)
+      job.sink_q = operands_.sink_q + (row.first + query) * operands_.sink_q_stride + column;
+    job.sink_q_stride = operands_.sink_q_stride;
     job.out = operands_.out + (row.first + query) * operands_.out_stride + column;
     job.out_stride = operands_.out_stride;
     return job;
   }
 
-  std::int64_t first_seen(std::int64_t position) const {
-    const auto [window, chunk] = operands_.mask;
-    const std::int64_t by_window = window ? std::max<std::int64_t>(0, position + 1 - window) : 0;
-    const std::int64_t by_chunk = chunk ? position / chunk * chunk : 0;
-    return std::max(by_window, by_chunk);
-  }
-
   void place(attention_job& job) {
-    job.first_span = first_seen(job.first_position) / attention_span;
-    job.last_span = divided_up(job.first_position + job.queries, attention_span);
+    const cache::sight& sees = job.cache->sees;
+    const auto position = static_cast<int>(job.first_position);
+    job.end = sees.causal ? job.first_position + job.queries : end_of(*job.cache);
+    job.first_span = sees.causal ? cache::first_seen(sees, position) / attention_span : 0;
+    job.last_span = divided_up(job.end, attention_span);
     if (may_split_ && job.queries == 1 && job.last_span - job.first_span > spans_worth_a_task)
       split(job);
     else
       to_.whole.push_back(job);
+  }
+
+  static std::int64_t end_of(const cache::kv_view& view) {
+    return view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
   }
 
   void split(const attention_job& job) {

@@ -8,13 +8,6 @@
 
 namespace cogen::kernels {
 
-/// Which keys a query at position p sees beside the rule that none lies after it: all, the last `window`, or those of
-/// its own chunk of `chunk` positions. 0: no such limit.
-struct mask_range {
-  std::int64_t window = 0;
-  std::int64_t chunk = 0;
-};
-
 /// Strides count floats between tokens. out may be q.
 struct attention_operands {
   const float* q = nullptr;  // [tokens, heads, head_dim], rotated
@@ -23,14 +16,19 @@ struct attention_operands {
   std::int64_t out_stride = 0;
   int heads = 0;       // a multiple of the cache's kv_heads
   float scale = 1.0F;  // of q . k, usually 1 / sqrt(head_dim)
-  mask_range mask;
+
+  // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.
+  const float* sink_q = nullptr;
+  std::int64_t sink_q_stride = 0;
 };
 
-/// Causal attention of each row's queries over its own keys and values, read where they lie.
+/// Attention of each row's queries over its own keys and values, read where they lie: those that the cache's view lets
+/// them see.
 ///
 /// Per query: scores and weighted values of each 64-token block from position 0, merged in order into spans of 256
-/// tokens, and those merged in order (online softmax; Milakov and Gimelshein, arXiv:1805.02867). So a query's result
-/// does not depend on other rows, on chunking, on where a base ends and a tail begins, or on threads. All rows share
+/// tokens, and those merged in order, sinks before all (online softmax; Milakov and Gimelshein, arXiv:1805.02867). So a
+/// query's result does not depend on other rows, on chunking, on where a base ends and a tail begins, on whether blocks
+/// lie in a ring, or on threads. All rows share
 /// kv_heads, head_dim and strides of the first row's view. Any thread; allocates a scratch once per thread.
 void attention(const execution& run, std::span<const token_rows> rows, const attention_operands& operands);
 

@@ -94,6 +94,7 @@ struct attention_scratch_layout {
   std::int64_t rows;
   std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
   float* query;       // [rows, dims], scaled
+  float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64]: transposed
   float* tokens;      // [64, dims]: keys or values as float32
   float* scores;      // [rows, 64]
@@ -111,6 +112,7 @@ struct attention_scratch_layout {
       return taken;
     };
     query = take(rows * dims);
+    sink_query = take(rows * dims);
     keys = take(dims * attention_block);
     tokens = take(dims * attention_block);
     scores = take(rows * attention_block);
@@ -128,17 +130,24 @@ struct visible_tokens {
   std::int64_t last;
 };
 
+// The first position, sinks apart, that a query sees.
 COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t position) {
-  std::int64_t first = 0;
-  if (job.window && position + 1 > job.window) first = position + 1 - job.window;
-  if (job.chunk && position / job.chunk * job.chunk > first) first = position / job.chunk * job.chunk;
+  const cache::sight& sees = job.cache->sees;
+  if (!sees.causal) return 0;
+  std::int64_t first = sees.sinks;
+  if (sees.window && position + 1 - sees.window > first) first = position + 1 - sees.window;
+  if (sees.chunk && position / sees.chunk * sees.chunk > first) first = position / sees.chunk * sees.chunk;
   return first;
 }
 
-const std::byte* block_data(const cache::kv_view& view, std::int64_t position, int head) {
-  int at = 0;
-  while (at + 1 < view.ranges && position >= view.range[at + 1].begin) ++at;
-  return view.range[at].data + position / attention_block * view.block_stride + head * view.head_stride;
+COGEN_INLINE std::int64_t visible_end(const attention_job& job, std::int64_t position) {
+  return job.cache->sees.causal ? position + 1 : job.end;
+}
+
+const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64_t stride, std::int64_t position) {
+  const cache::kv_range& range = ranges[count > 1 && position >= ranges[1].begin ? 1 : 0];
+  const std::int64_t number = position / attention_block;
+  return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
 }
 
 struct from_f32 {
@@ -195,31 +204,85 @@ token_matrix float_tokens(const cache::kv_view& view, const std::byte* data, std
   return {at.tokens, at.dims};
 }
 
-// at.keys [head_dim, 64] of the block's first `count` tokens.
-void transpose_keys(const cache::kv_view& view, const std::byte* data, std::int64_t count,
-                    const attention_scratch_layout& at) {
-  token_matrix keys = float_tokens(view, data, count, at);
+// at.keys [head_dim, 64] of `count` tokens.
+void transpose_keys(const token_matrix& keys, std::int64_t count, int head_dim, const attention_scratch_layout& at) {
   const std::int64_t whole = count / simd::width * simd::width;
   for (std::int64_t token = 0; token < whole; token += simd::width)
     for (std::int64_t dim = 0; dim < at.dims; dim += simd::width)
       simd::transpose(keys.data + token * keys.stride + dim, keys.stride, at.keys + dim * attention_block + token,
                       attention_block);
   for (std::int64_t token = whole; token < count; ++token)
-    for (int dim = 0; dim < view.head_dim; ++dim)
+    for (int dim = 0; dim < head_dim; ++dim)
       at.keys[dim * attention_block + token] = keys.data[token * keys.stride + dim];
 }
 
-void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
+// Rows of codes become numbers: to [rows, length rounded up to whole vectors].
+template <int Bits>
+void unpack_rows(const cache::packed_plane& form, const std::byte* head, int rows, int length, float* to,
+                 std::int64_t stride) {
+  const std::byte* minimums = head + form.minimums;
+  const int elements = form.row_bytes * 8 / Bits;
+  for (int first = 0; first < length; first += simd::width) {
+    const std::byte* codes = head + form.codes + first % form.row_bytes;
+    const int part = first / form.row_bytes;
+    simd::f scale = simd::zero(), minimum = simd::zero();
+    for (int row = 0; row < rows; ++row) {
+      if (form.along_rows) {
+        const std::int64_t group = 2 * (static_cast<std::int64_t>(row) * form.groups + first / form.group);
+        scale = simd::set_f16(head + group);
+        minimum = simd::set_f16(minimums + group);
+      } else if (row % form.group == 0) {
+        const std::int64_t group = 2 * (static_cast<std::int64_t>(row / form.group) * elements + first);
+        scale = simd::load_f16(head + group);
+        minimum = simd::load_f16(minimums + group);
+      }
+      const simd::f code = simd::template codes<Bits>(codes + static_cast<std::int64_t>(row) * form.row_bytes, part);
+      simd::store(to + row * stride + first, simd::fma(code, scale, minimum));
+    }
+  }
+}
+
+void unpack_rows(const cache::packed_plane& form, const std::byte* head, int rows, int length, float* to,
+                 std::int64_t stride) {
+  if (form.bits == 8) return unpack_rows<8>(form, head, rows, length, to, stride);
+  if (form.bits == 4) return unpack_rows<4>(form, head, rows, length, to, stride);
+  unpack_rows<2>(form, head, rows, length, to, stride);
+}
+
+// at.keys of a whole packed block.
+void unpack_keys(const cache::packed_plane& form, const std::byte* head, int head_dim,
+                 const attention_scratch_layout& at) {
+  if (form.bits != 0) return unpack_rows(form, head, head_dim, attention_block, at.keys, attention_block);
+  form.unpack(*form.how, head, head_dim, at.tokens);
+  for (int token = 0; token < attention_block; ++token)
+    for (int dim = 0; dim < head_dim; ++dim) at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
+}
+
+// at.tokens of a whole packed block of values. The keys are no longer needed.
+void unpack_values(const cache::packed_plane& form, const std::byte* head, int head_dim,
+                   const attention_scratch_layout& at) {
+  if (form.bits != 0) return unpack_rows(form, head, attention_block, head_dim, at.tokens, at.dims);
+  form.unpack(*form.how, head, head_dim, at.keys);
+  for (int token = 0; token < attention_block; ++token)
+    for (int dim = 0; dim < at.dims; ++dim)
+      at.tokens[token * at.dims + dim] = dim < head_dim ? at.keys[token * head_dim + dim] : 0.0F;
+}
+
+void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* to, std::int64_t dims) {
   const int head_dim = job.cache->head_dim;
   const simd::f scale = simd::set(job.scale);
-  float* to = at.query;
   for (std::int64_t query = 0; query < job.queries; ++query)
-    for (int head = 0; head < job.heads; ++head, to += at.dims) {
-      const float* q = job.q + query * job.q_stride + head * head_dim;
+    for (int head = 0; head < job.heads; ++head, to += dims) {
+      const float* from = q + query * stride + head * head_dim;
       over_row(
           head_dim, [&](row_span part)
-                        __attribute__((always_inline)) { store(to, simd::mul(load(q, part), scale), part); });
+                        __attribute__((always_inline)) { store(to, simd::mul(load(from, part), scale), part); });
     }
+}
+
+void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
+  scale_queries(job, job.q, job.q_stride, at.query, at.dims);
+  if (job.cache->sees.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 
 // One row's scores of a block, of which it sees lanes [first, last), become weights e^(score - maximum).
@@ -278,39 +341,110 @@ void merge(const attention_scratch_layout& at, const partial_rows& into, const p
                    at.dims);
 }
 
-void attend_block(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
-                  visible_tokens seen) {
-  const cache::kv_view& view = *job.cache;
-  const std::int64_t count = seen.last - start;
-  const std::byte* data = block_data(view, start, job.kv_head);
-  transpose_keys(view, data, count, at);
-  multiply({at.query, at.dims, at.keys, attention_block, at.scores, attention_block, view.head_dim}, at.rows, count);
-  for (std::int64_t row = 0; row < at.rows; ++row) {
-    const std::int64_t position = job.first_position + row / job.heads;
-    const std::int64_t first = first_visible(job, position) - start;
-    const std::int64_t last = position + 1 - start;
-    weigh(at.scores + row * attention_block, first > 0 ? first : 0, last < count ? last : count,
+// Rows [first, last) of the job.
+struct row_range {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+// Scores of some rows with the tokens in at.keys, of which each sees those that `visible` says, become weights.
+template <class Visible>
+void weigh_rows(const attention_job& job, const attention_scratch_layout& at, const float* query, std::int64_t count,
+                row_range rows, Visible visible) {
+  multiply({query + rows.first * at.dims, at.dims, at.keys, attention_block, at.scores + rows.first * attention_block,
+            attention_block, job.cache->head_dim},
+           rows.last - rows.first, count);
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
+    const visible_tokens seen = visible(job.first_position + row / job.heads);
+    weigh(at.scores + row * attention_block, seen.first > 0 ? seen.first : 0, seen.last < count ? seen.last : count,
           rounded_up(count, simd::width), at.block.maximum[row], at.block.sum[row]);
   }
-  const token_matrix values = float_tokens(view, data + view.value_offset, count, at);
-  const std::int64_t skipped = seen.first - start;
-  multiply({at.scores + skipped, attention_block, values.data + skipped * values.stride, values.stride, at.block.values,
-            at.dims, count - skipped},
-           at.rows, at.dims);
+}
+
+// at.block of some rows: the weighted sums of values [skipped, count).
+void sum_values(const attention_scratch_layout& at, const token_matrix& values, std::int64_t skipped,
+                std::int64_t count, row_range rows) {
+  multiply({at.scores + rows.first * attention_block + skipped, attention_block, values.data + skipped * values.stride,
+            values.stride, at.block.values + rows.first * at.dims, at.dims, count - skipped},
+           rows.last - rows.first, at.dims);
+}
+
+void attend_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, visible_tokens seen,
+                 row_range rows) {
+  const cache::kv_view& view = *job.cache;
+  const std::int64_t count = seen.last - start;
+  const std::byte* data =
+      block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
+  transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
+  weigh_rows(
+      job, at, at.query, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+        return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
+      });
+  sum_values(at, float_tokens(view, data + view.value_offset, count, at), seen.first - start, count, rows);
+}
+
+void attend_packed_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                        visible_tokens seen, row_range rows) {
+  const cache::packed_view& packed = job.cache->packed;
+  const int head_dim = job.cache->head_dim;
+  const std::byte* block = block_data(packed.range, packed.ranges, packed.block_stride, start);
+  unpack_keys(packed.keys, block + job.kv_head * packed.key_bytes, head_dim, at);
+  weigh_rows(
+      job, at, at.query, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+        return visible_tokens{first_visible(job, position) - start, attention_block};
+      });
+  unpack_values(packed.values, block + packed.value_offset + job.kv_head * packed.value_bytes, head_dim, at);
+  sum_values(at, {at.tokens, at.dims}, seen.first - start, attention_block, rows);
+}
+
+// The first row whose query reads the block at `start` packed.
+std::int64_t first_packed_row(const attention_job& job, const attention_scratch_layout& at, std::int64_t start) {
+  const cache::packed_view& packed = job.cache->packed;
+  if (!packed.keys.how) return at.rows;
+  const std::int64_t query = start + attention_block - 1 + packed.residual - job.first_position;
+  return query <= 0 ? 0 : query * job.heads < at.rows ? query * job.heads : at.rows;
+}
+
+void attend_block(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                  visible_tokens seen) {
+  const std::int64_t boundary = first_packed_row(job, at, start);
+  if (boundary > 0) attend_rows(job, at, start, seen, {0, boundary});
+  if (boundary < at.rows) attend_packed_rows(job, at, start, seen, {boundary, at.rows});
+}
+
+// The first tokens, held against queries at their places inside the cache.
+void attend_sinks(const attention_job& job, const attention_scratch_layout& at) {
+  const cache::kv_view& view = *job.cache;
+  const std::int64_t last = job.first_position + job.queries;
+  const std::int64_t count = last < view.sees.sinks ? last : view.sees.sinks;
+  const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
+  transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
+  weigh_rows(
+      job, at, at.sink_query, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
+        return visible_tokens{0, position + 1};
+      });
+  sum_values(at, float_tokens(view, data + view.value_offset, count, at), 0, count, {0, at.rows});
 }
 
 void attend_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span,
                  const partial_rows& into) {
   const std::int64_t first = first_visible(job, job.first_position);
-  const std::int64_t last = job.first_position + job.queries;
   clear(at, into);
   for (std::int64_t start = span * attention_span; start < (span + 1) * attention_span; start += attention_block) {
     const std::int64_t end = start + attention_block;
-    const visible_tokens seen{first > start ? first : start, last < end ? last : end};
+    const visible_tokens seen{first > start ? first : start, job.end < end ? job.end : end};
     if (seen.first >= seen.last) continue;
     attend_block(job, at, start, seen);
     merge(at, into, at.block);
   }
+}
+
+// at.total before the first span.
+void begin_total(const attention_job& job, const attention_scratch_layout& at) {
+  clear(at, at.total);
+  if (!job.cache->sees.sinks) return;
+  attend_sinks(job, at);
+  merge(at, at.total, at.block);
 }
 
 void write_quotients(const attention_scratch_layout& at, const attention_job& job) {
@@ -332,7 +466,7 @@ partial_rows partial_of_span(const attention_job& job, const attention_scratch_l
 void attention_tile(const attention_job& job) {
   const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
   scale_queries(job, at);
-  clear(at, at.total);
+  begin_total(job, at);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span) {
     attend_span(job, at, span, at.span);
     merge(at, at.total, at.span);
@@ -349,7 +483,8 @@ void attention_partials(const attention_job& job) {
 
 void merge_attention_partials(const attention_job& job) {
   const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
-  clear(at, at.total);
+  if (job.cache->sees.sinks) scale_queries(job, at);
+  begin_total(job, at);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span)
     merge(at, at.total, partial_of_span(job, at, span));
   write_quotients(at, job);

@@ -81,11 +81,12 @@ struct attention_job {
   int heads;
   std::int64_t queries;         // queries * heads is at most max_attention_rows
   std::int64_t first_position;  // of the first query
-  std::int64_t window;          // 0: none
-  std::int64_t chunk;           // 0: none
+  std::int64_t end;             // positions up to here are seen by the last query
   float scale;
   const float* q;  // [queries, heads, head_dim]
   std::int64_t q_stride;
+  const float* sink_q;  // the same, as held against sinks, where the cache has some
+  std::int64_t sink_q_stride;
   std::int64_t first_span;
   std::int64_t last_span;
   float* out;  // [queries, heads, head_dim]; may be q
@@ -109,7 +110,7 @@ static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t hea
 
 /// Floats of scratch that an attention job needs: queries, keys, tokens, scores, weights and three partial results.
 static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
-  return (max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
+  return (2 * max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
          max_attention_rows * (attention_block + 2) + 3 * partial_floats(max_attention_rows, head_dim);
 }
 

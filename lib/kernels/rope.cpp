@@ -34,7 +34,10 @@ void check(std::size_t pairs, std::int64_t positions) {
 }  // namespace
 
 rope_table::rope_table(std::span<const double> inverse_frequencies, double attention_scaling, std::int64_t positions)
-    : pairs_(static_cast<int>(inverse_frequencies.size())), positions_(positions) {
+    : frequencies_(inverse_frequencies.begin(), inverse_frequencies.end()),
+      scaling_(attention_scaling),
+      pairs_(static_cast<int>(inverse_frequencies.size())),
+      positions_(positions) {
   check(inverse_frequencies.size(), positions);
   values_.resize(static_cast<std::size_t>(positions * 2 * pairs_));
   constexpr std::int64_t stride = 64;
@@ -56,25 +59,48 @@ rope_table::rope_table(std::span<const double> inverse_frequencies, double atten
   }
 }
 
+const float* rope_table::at(std::int64_t position, float* spare) const {
+  if (position < positions_) return values_.data() + position * 2 * pairs_;
+  for (int pair = 0; pair < pairs_; ++pair) {
+    const turn turned = turn_by(static_cast<double>(position) * frequencies_[static_cast<std::size_t>(pair)]);
+    spare[pair] = static_cast<float>(turned.cosine * scaling_);
+    spare[pair + pairs_] = static_cast<float>(turned.sine * scaling_);
+  }
+  return spare;
+}
+
 void rope_append(const execution& run, const rope_table* table, std::span<const token_rows> rows,
                  const qkv_operands& operands) {
   const kernel_table& kernels = kernels_of(run.set);
   for_each_token(*run.workers, rows, [&](const token_rows& row, std::int64_t at) {
     const std::int64_t token = row.first + at;
     const std::int64_t position = row.offset + at;
-    const token_place place = place_of(row.cache, position);
-    kernels.rope_append({.rotation = table ? table->at(position) : nullptr,
-                         .pairs = table ? table->pairs() : 0,
-                         .q = operands.q + token * operands.q_stride,
-                         .k = operands.k + token * operands.k_stride,
-                         .v = operands.v + token * operands.v_stride,
-                         .heads = operands.heads,
-                         .kv_heads = row.cache.kv_heads,
-                         .head_dim = row.cache.head_dim,
-                         .type = row.cache.type,
-                         .key = place.key,
-                         .value = place.value,
-                         .head_stride = row.cache.head_stride});
+    const cache::kv_view& view = row.cache;
+    const token_place place = place_of(view, position);
+    float spare[max_head_dim];
+    rope_append_job job{.rotation = nullptr,
+                        .pairs = table ? table->pairs() : 0,
+                        .q = operands.q + token * operands.q_stride,
+                        .k = operands.k + token * operands.k_stride,
+                        .v = operands.v + token * operands.v_stride,
+                        .heads = operands.heads,
+                        .kv_heads = view.kv_heads,
+                        .head_dim = view.head_dim,
+                        .type = view.type,
+                        .key = place.key,
+                        .value = place.value,
+                        .head_stride = view.head_stride};
+    if (view.sees.sinks > 0) {
+      rope_append_job inside = job;
+      inside.q = operands.sink_q + token * operands.sink_q_stride;
+      inside.kv_heads = 0;
+      std::copy_n(job.q, std::int64_t{job.heads} * job.head_dim, inside.q);
+      const std::int64_t last = std::int64_t{view.sees.sinks} + view.sees.window - 1;
+      if (table) inside.rotation = table->at(std::min(position, last), spare);
+      kernels.rope_append(inside);
+    }
+    if (table) job.rotation = table->at(position, spare);
+    kernels.rope_append(job);
   });
 }
 

@@ -9,20 +9,23 @@
 
 namespace cogen::kernels {
 
-/// Cosines and sines of position * frequency, times the attention scaling, computed in double and kept as float32.
-/// Immutable; any thread may read. (Su et al., arXiv:2104.09864.)
+/// Cosines and sines of position * frequency, times the attention scaling, computed in double and kept as float32 for
+/// the first positions; later ones are computed when asked for. Immutable; any thread may read. (Su et al.,
+/// arXiv:2104.09864.)
 class rope_table {
  public:
-  /// One frequency (in radians per position) for each pair of rotated dimensions; positions [0, positions).
+  /// One frequency (in radians per position) for each pair of rotated dimensions; positions [0, positions) are kept.
   /// Throws std::invalid_argument if either is empty.
   rope_table(std::span<const double> inverse_frequencies, double attention_scaling, std::int64_t positions);
 
   std::int64_t positions() const { return positions_; }
   int pairs() const { return pairs_; }
-  /// cos [pairs], then sin [pairs].
-  const float* at(std::int64_t position) const { return values_.data() + position * 2 * pairs_; }
+  /// cos [pairs], then sin [pairs]. Those of a position that is not kept are written to `spare` [2 * pairs].
+  const float* at(std::int64_t position, float* spare) const;
 
  private:
+  std::vector<double> frequencies_;
+  double scaling_ = 1;
   int pairs_ = 0;
   std::int64_t positions_ = 0;
   std::vector<float> values_;
@@ -38,13 +41,17 @@ struct qkv_operands {
   const float* v = nullptr;  // [tokens, kv_heads, head_dim]
   std::int64_t v_stride = 0;
   int heads = 0;  // query heads; kv_heads and head_dim are the cache's
+
+  // Where a row's cache has sinks: the queries again, rotated to positions inside it.
+  float* sink_q = nullptr;  // [tokens, heads, head_dim]
+  std::int64_t sink_q_stride = 0;
 };
 
 /// Rotates queries in place, and writes rotated keys and unrotated values where each row's cache view says, rounded to
 /// its number format (to nearest even).
 ///
 /// Dimension i < pairs is rotated with dimension i + pairs (Hugging Face's halves, not interleaved); dimensions from
-/// 2 * pairs on stay as they are. A null table rotates nothing. Positions must be below table->positions().
+/// 2 * pairs on stay as they are. A null table rotates nothing.
 void rope_append(const execution& run, const rope_table* table, std::span<const token_rows> rows,
                  const qkv_operands& operands);
 

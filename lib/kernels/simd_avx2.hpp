@@ -99,6 +99,21 @@ struct simd {
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, 8 * Input), _mm256_set1_epi32(255)));
   }
 
+  // One float16 in every lane.
+  static f set_f16(const void* from) {
+    std::uint16_t half;
+    __builtin_memcpy(&half, from, sizeof half);
+    return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(half)));
+  }
+  // Codes number `part` of `width` bytes, Bits each, as numbers.
+  template <int Bits>
+  static f codes(const void* from, int part) {
+    const i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+    if constexpr (Bits == 8) return _mm256_cvtepi32_ps(bytes);
+    const i shifted = _mm256_srl_epi32(bytes, _mm_cvtsi32_si128(part * Bits));
+    return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32((1 << Bits) - 1)));
+  }
+
   // to[c][r] = from[r][c] for 8 x 8.
   static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
     COGEN_UNROLL

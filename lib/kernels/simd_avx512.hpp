@@ -104,6 +104,21 @@ struct simd {
         _mm512_ternarylogic_epi32(moved, _mm512_set1_epi32(0x7f8000), _mm512_set1_epi32(0x3f800000), 0xea));
   }
 
+  // One float16 in every lane.
+  static f set_f16(const void* from) {
+    std::uint16_t half;
+    __builtin_memcpy(&half, from, sizeof half);
+    return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(half)));
+  }
+  // Codes number `part` of `width` bytes, Bits each, as numbers.
+  template <int Bits>
+  static f codes(const void* from, int part) {
+    const i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    if constexpr (Bits == 8) return _mm512_cvtepi32_ps(bytes);
+    const i shifted = _mm512_srl_epi32(bytes, _mm_cvtsi32_si128(part * Bits));
+    return _mm512_cvtepi32_ps(_mm512_and_si512(shifted, _mm512_set1_epi32((1 << Bits) - 1)));
+  }
+
   // to[c][r] = from[r][c] for 16 x 16.
   static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
     f row[16];

@@ -90,6 +90,20 @@ struct simd {
     return number((reinterpret_cast<u>(v) >> (8 * Input)) & 255U);
   }
 
+  // One float16 in every lane.
+  static f set_f16(const void* from) {
+    std::uint16_t half;
+    __builtin_memcpy(&half, from, sizeof half);
+    return f16_to_float(u{half, half, half, half});
+  }
+  // Codes number `part` of `width` bytes, Bits each, as numbers.
+  template <int Bits>
+  static f codes(const void* from, int part) {
+    using bytes = std::uint8_t __attribute__((vector_size(4)));
+    const u v = __builtin_convertvector(read<bytes>(from), u);
+    return number((v >> static_cast<std::uint32_t>(Bits == 8 ? 0 : part * Bits)) & ((1U << Bits) - 1U));
+  }
+
   // to[c][r] = from[r][c] for 4 x 4.
   static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
     const f a = load(from), b = load(from + from_stride), c = load(from + 2 * from_stride),

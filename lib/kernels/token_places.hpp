@@ -14,8 +14,9 @@ struct token_place {
 };
 
 inline token_place place_of(const cache::kv_view& view, std::int64_t position) {
-  const bool in_tail = view.ranges > 1 && position >= view.range[1].begin;
-  std::byte* block = view.range[in_tail ? 1 : 0].data + position / cache::block_tokens * view.block_stride;
+  const cache::kv_range& range = view.range[view.ranges > 1 && position >= view.range[1].begin ? 1 : 0];
+  const std::int64_t number = position / cache::block_tokens;
+  std::byte* block = range.data + (range.ring ? (number - range.first) % range.ring : number) * view.block_stride;
   std::byte* key = block + position % cache::block_tokens * view.head_dim * cache::bytes_of(view.type);
   return {key, key + view.value_offset};
 }

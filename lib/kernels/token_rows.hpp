@@ -9,7 +9,8 @@ namespace cogen::kernels {
 /// The new tokens of one sequence in this step: tokens [first, first + count) of the step, at positions
 /// [offset, offset + count) of the sequence, whose keys and values lie (or will lie) in `cache`.
 ///
-/// The cache's ranges cover positions [0, offset + count) without a gap; each begins at a multiple of 64.
+/// The cache's ranges cover those positions of [0, offset + count) that the tokens see, and the new ones; where the
+/// view is not causal, all that its ranges hold is seen.
 struct token_rows {
   cache::kv_view cache;
   std::int64_t first = 0;

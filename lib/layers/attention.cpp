@@ -57,7 +57,7 @@ activations attention::attended(const pass& pass, int layer, const activations& 
   const auto table = shape_.rope ? shape_.rope->covering(pass.reach()) : nullptr;
   auto& memory = pass.memory.layer(layer);
   if (set_views(pass, memory)) {
-    attend_in_place(pass, table.get(), qkv);
+    attend_in_place(pass, memory, table.get(), qkv);
   } else {
     attend_generically(pass, memory, table.get(), {shape_.heads, shape_.kv_heads, shape_.head_dim, scale_}, qkv);
   }
@@ -71,7 +71,10 @@ void attention::norm_heads(const pass& pass, const activations& qkv) const {
   norms_->k(pass, k, k);
 }
 
-void attention::attend_in_place(const pass& pass, const kernels::rope_table* rope, const activations& qkv) const {
+void attention::attend_in_place(const pass& pass, cache::layer& memory, const kernels::rope_table* rope,
+                                const activations& qkv) const {
+  const bool has_sinks = memory.sees().sinks > 0;
+  const auto sink_q = has_sinks ? pass.space.take(qkv.rows, shape_.q_width()) : activations{};
   kernels::rope_append(pass.run, rope, pass.rows,
                        {.q = qkv.data,
                         .q_stride = qkv.stride,
@@ -79,14 +82,19 @@ void attention::attend_in_place(const pass& pass, const kernels::rope_table* rop
                         .k_stride = qkv.stride,
                         .v = qkv.data + shape_.q_width() + shape_.kv_width(),
                         .v_stride = qkv.stride,
-                        .heads = shape_.heads});
+                        .heads = shape_.heads,
+                        .sink_q = sink_q.data,
+                        .sink_q_stride = sink_q.stride});
+  memory.written(pass.step);
   kernels::attention(pass.run, pass.rows,
                      {.q = qkv.data,
                       .q_stride = qkv.stride,
                       .out = qkv.data,
                       .out_stride = qkv.stride,
                       .heads = shape_.heads,
-                      .scale = scale_});
+                      .scale = scale_,
+                      .sink_q = sink_q.data,
+                      .sink_q_stride = sink_q.stride});
 }
 
 }  // namespace cogen::layers

@@ -59,7 +59,8 @@ class attention {
 
   activations attended(const pass& pass, int layer, const activations& x) const;
   void norm_heads(const pass& pass, const activations& qkv) const;
-  void attend_in_place(const pass& pass, const kernels::rope_table* rope, const activations& qkv) const;
+  void attend_in_place(const pass& pass, cache::layer& memory, const kernels::rope_table* rope,
+                       const activations& qkv) const;
 
   attention_shape shape_;
   float scale_;

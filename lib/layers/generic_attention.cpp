@@ -2,6 +2,7 @@
 
 #include <cogen/cache/mask.hpp>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
@@ -27,9 +28,10 @@ void rotate(const float* cosines, const float* sines, std::size_t pairs, float* 
 void rotate_queries_and_keys(const pass& pass, const kernels::rope_table& rope, const heads_shape& shape,
                              const activations& qkv) {
   const auto pairs = static_cast<std::size_t>(rope.pairs());
+  std::vector<float> spare(2 * pairs);
   for (const auto& row : pass.rows) {
     for (std::int64_t i = 0; i < row.count; ++i) {
-      const float* cosines = rope.at(row.offset + i);
+      const float* cosines = rope.at(row.offset + i, spare.data());
       float* heads = qkv.row(row.first + i);
       for (int head = 0; head < shape.heads + shape.kv_heads; ++head) {
         rotate(cosines, cosines + pairs, pairs, heads + std::int64_t{head} * shape.head_dim);
@@ -50,16 +52,24 @@ struct remembered {
   at::Tensor mask;  // [count, length] bool
 };
 
+/// [count, extent.kv_length]
+at::Tensor mask_of(const cache::layer& layer, const cache::kv_extent& extent, const kernels::token_rows& row) {
+  const auto window = [&](int kv_length, int kv_offset) {
+    return cache::materialise(layer.rule(), {.q_length = static_cast<int>(row.count),
+                                             .q_offset = static_cast<int>(row.offset),
+                                             .kv_length = kv_length,
+                                             .kv_offset = kv_offset});
+  };
+  const auto newest = window(extent.kv_length - extent.sinks, extent.kv_offset);
+  return extent.sinks == 0 ? newest : at::cat({window(extent.sinks, 0), newest}, 1);
+}
+
 remembered recall(const cache::layer& layer, int slot, const kernels::token_rows& row) {
   const auto extent = layer.mask_sizes(slot, static_cast<int>(row.count));
   const auto held = layer.materialise(slot, static_cast<int>(row.offset + row.count));
-  const cache::mask_window window{.q_length = static_cast<int>(row.count),
-                                  .q_offset = static_cast<int>(row.offset),
-                                  .kv_length = extent.kv_length,
-                                  .kv_offset = extent.kv_offset};
   return {.k = held.k.to(at::kFloat).contiguous(),
           .v = held.v.to(at::kFloat).contiguous(),
-          .mask = cache::materialise(cache::causal(), window)};
+          .mask = mask_of(layer, extent, row)};
 }
 
 float dot(const float* a, const float* b, std::int64_t size) {

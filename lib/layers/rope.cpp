@@ -99,6 +99,7 @@ rope::rope(const load::rope_config& config, std::int64_t longest)
 }
 
 std::shared_ptr<const kernels::rope_table> rope::covering(std::int64_t positions) const {
+  positions = std::min(positions, longest_);
   const std::lock_guard lock(mutex_);
   if (!table_ || table_->positions() < positions) {
     const auto doubled = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(positions)));

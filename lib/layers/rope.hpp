@@ -21,13 +21,13 @@ struct rope_frequencies {
 /// Peng et al., arXiv:2309.00071.
 rope_frequencies frequencies(const load::rope_config& config);
 
-/// Rotations of positions [0, longest), computed when a position is first reached: a model that may read a million
-/// positions does not begin by computing them. Thread-safe.
+/// Rotations, computed when a position is first reached: a model that may read a million positions does not begin by
+/// computing them. Those of positions from `longest` on are never kept. Thread-safe.
 class rope {
  public:
   rope(const load::rope_config& config, std::int64_t longest);
 
-  /// A table of at least `positions` positions (at most the longest), the same values in each.
+  /// A table that keeps at least `positions` positions (at most the longest), the same values in each.
   std::shared_ptr<const kernels::rope_table> covering(std::int64_t positions) const;
 
  private:

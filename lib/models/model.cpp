@@ -49,6 +49,23 @@ void check_outputs(const batch& batch) {
   }
 }
 
+std::string said(const cache::layer_shape& shape) {
+  const auto heads = fmt::format("{} key/value heads of {}", shape.kv_heads, shape.head_dim);
+  switch (shape.kind) {
+    case cache::layer_kind::full:
+      return heads;
+    case cache::layer_kind::sliding:
+      return fmt::format("{} in a window of {}", heads, shape.window);
+    case cache::layer_kind::chunked:
+      return fmt::format("{} in chunks of {}", heads, shape.window);
+    case cache::layer_kind::cross:
+      return fmt::format("{} over a source", heads);
+    case cache::layer_kind::recurrent:
+      return fmt::format("a state of {} numbers", shape.state);
+  }
+  return heads;
+}
+
 void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape>& shapes) {
   if (cache.layers() != static_cast<int>(shapes.size())) {
     throw std::invalid_argument(
@@ -57,10 +74,9 @@ void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape
   for (int index = 0; index < cache.layers(); ++index) {
     const auto& has = cache.layer(index).shape();
     const auto& wants = shapes[static_cast<std::size_t>(index)];
-    if (has.kind != wants.kind || has.kv_heads != wants.kv_heads || has.head_dim != wants.head_dim) {
+    if (has != wants) {
       throw std::invalid_argument(
-          fmt::format("layer {} of the cache has {} key/value heads of {} where the model has {} of {}", index,
-                      has.kv_heads, has.head_dim, wants.kv_heads, wants.head_dim));
+          fmt::format("layer {} of the cache has {} where the model has {}", index, said(has), said(wants)));
     }
   }
 }

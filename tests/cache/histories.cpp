@@ -16,12 +16,13 @@ namespace {
 namespace data = boost::unit_test::data;
 
 constexpr int slots = 5;
-constexpr int longest = 330;
+constexpr int longest = 600;
 
 /// One random history. What an operation may do is worked out here anew, from the lengths and bases that it has seen.
 class history {
  public:
-  history(const kind& kind, unsigned seed) : twin_(kind, slots, longest, seed), random_(seed) {}
+  history(const kind& kind, unsigned seed)
+      : twin_(kind, slots, longest, seed), keeps_all_(kind.keeps_all), random_(seed) {}
 
   void run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -35,7 +36,7 @@ class history {
 
  private:
   void operate() {
-    switch (below(8)) {
+    switch (below(10)) {
       case 0:
         return truncate(below(slots));
       case 1:
@@ -46,6 +47,10 @@ class history {
         return adopt(below(slots), below(slots));
       case 4:
         return move(below(slots), below(slots));
+      case 5:
+        return fork(below(slots), below(slots));
+      case 6:
+        return twin_.tested().take_snapshot(below(slots));
       default:
         return append();
     }
@@ -59,11 +64,13 @@ class history {
     }
     std::shuffle(rows.begin(), rows.end(), random_);
     if (!rows.empty()) twin_.append(rows);
+    for (const step_row& row : rows) reach_[row.slot] = std::max(reach_[row.slot], twin_.length(row.slot));
   }
 
   void truncate(int slot) {
-    const int length = below(twin_.length(slot) + 1);
-    if (length < pinned(slot)) {
+    const int by = below(2) == 0 ? below(twin_.length(slot) + 1) : std::min(below(20), twin_.length(slot));
+    const int length = twin_.length(slot) - by;
+    if (length < pinned(slot) || !may_return(slot, length)) {
       BOOST_CHECK_THROW(twin_.tested().truncate(slot, length), std::logic_error);
       return;
     }
@@ -78,10 +85,36 @@ class history {
     }
     twin_.clear(slot);
     base_[slot] = {};
+    reach_[slot] = 0;
+  }
+
+  /// A kind that keeps all may go anywhere, and each one by its slack. For the rest it has to say itself.
+  bool may_return(int slot, int length) {
+    const bool can = twin_.tested().can_truncate(slot, length);
+    if (keeps_all_) BOOST_TEST(can == (length >= pinned(slot)));
+    if (length >= reach_[slot] - twin_.tested().slack() && length >= pinned(slot)) BOOST_TEST(can);
+    return can;
+  }
+
+  void fork(int slot, int from) {
+    if (slot == from || twin_.length(slot) > 0 || twin_.length(from) == 0) return;
+    const int end = twin_.length(from) - (below(2) == 0 ? 0 : std::min(below(16), twin_.length(from) - 1));
+    const slot_base theirs = base_[from];
+    const int most = (theirs.length > 0 ? std::min(theirs.length, end) : end) / 64;
+    const int shared = 64 * below(most + 1);
+    if (end < twin_.length(from) && !twin_.tested().can_truncate(from, end) && end >= pinned(from)) {
+      BOOST_CHECK_THROW(twin_.tested().fork(slot, {.base = from, .shared = shared, .from = from, .end = end}),
+                        std::logic_error);
+      return;
+    }
+    if (end < pinned(from) && !keeps_all_) return;
+    twin_.fork(slot, from, shared, end);
+    reach_[slot] = end;
+    if (shared > 0) base_[slot] = {.slot = theirs.length > 0 ? theirs.slot : from, .length = shared};
   }
 
   void copy(int from, int to) {
-    if (from == to) return;
+    if (from == to || !keeps_all_) return;
     const int end = below(twin_.length(from) + 1);
     const int begin = below(std::min(end, twin_.length(to)) + 1);
     if (begin < base_[to].length || begin < pinned(to)) {
@@ -89,9 +122,11 @@ class history {
       return;
     }
     twin_.copy(from, to, begin, end);
+    reach_[to] = end;
   }
 
   void adopt(int slot, int of) {
+    if (!keeps_all_) return;
     const int blocks = twin_.length(of) / 64;
     if (twin_.length(slot) > 0 || blocks == 0) return;
     const int length = 64 * (1 + below(blocks));
@@ -104,7 +139,9 @@ class history {
   }
 
   void move(int from, int to) {
-    if (twin_.length(to) == 0 && from != to) twin_.move(from, to);
+    if (twin_.length(to) > 0 || from == to) return;
+    twin_.move(from, to);
+    reach_[to] = reach_[from];
   }
 
   void empty(int slot) {
@@ -128,8 +165,10 @@ class history {
   int below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(random_); }
 
   twin twin_;
+  bool keeps_all_;
   std::mt19937 random_;
   slot_base base_[slots];
+  int reach_[slots] = {};  // the most tokens held since the slot was filled
 };
 
 }  // namespace

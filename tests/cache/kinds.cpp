@@ -1,6 +1,7 @@
 #include "kinds.hpp"
 
 #include "concat_layer.hpp"
+#include "sign_codec.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,11 +10,49 @@
 namespace cogen::cache::test {
 namespace {
 
-kind built_in(std::string name, cache_kind which, scalar type) {
-  const auto make = [=](std::span<const layer_shape> shapes, int slots, int max_length) {
-    return cache(shapes, {.kind = which, .type = type, .slots = slots, .max_length = max_length});
+/// Turns the shapes that a test asks for into those of a model of another kind.
+using reshape = std::function<layer_shape(int index, layer_shape shape)>;
+
+layer_shape as_it_is(int, layer_shape shape) { return shape; }
+
+reshape all_of(layer_kind which, int window) {
+  return [=](int, layer_shape shape) {
+    shape.kind = which;
+    shape.window = window;
+    return shape;
   };
-  return {.name = std::move(name), .type = type, .in_place = true, .make = make};
+}
+
+layer_shape recurrent(int index, layer_shape) { return {.kind = layer_kind::recurrent, .state = 7 + 20 * index}; }
+
+layer_shape alternating(int index, layer_shape shape) {
+  switch (index % 4) {
+    case 0:
+      return shape;
+    case 1:
+      return all_of(layer_kind::sliding, 50)(index, shape);
+    case 2:
+      return recurrent(index, shape);
+    default:
+      return all_of(layer_kind::chunked, 70)(index, shape);
+  }
+}
+
+kind built_in(std::string name, options options, const reshape& as = as_it_is) {
+  const bool keeps_all = as.target<layer_shape (*)(int, layer_shape)>() != nullptr &&
+                         *as.target<layer_shape (*)(int, layer_shape)>() == as_it_is && !options.quantised &&
+                         !options.sinks;
+  const auto make = [=](std::span<const layer_shape> shapes, int slots, int max_length) mutable {
+    std::vector<layer_shape> wanted;
+    for (const layer_shape& shape : shapes) wanted.push_back(as(static_cast<int>(wanted.size()), shape));
+    options.slots = slots;
+    options.max_length = max_length;
+    options.longest_step = 64;
+    options.slack = 16;
+    return cache(wanted, options);
+  };
+  const bool in_place = keeps_all && !options.offload;
+  return {.name = std::move(name), .type = options.type, .keeps_all = keeps_all, .in_place = in_place, .make = make};
 }
 
 kind own(std::string name, scalar type) {
@@ -23,7 +62,33 @@ kind own(std::string name, scalar type) {
     };
     return cache(shapes, {.type = type, .slots = slots, .max_length = max_length}, concat);
   };
-  return {.name = std::move(name), .type = type, .in_place = false, .make = make};
+  return {.name = std::move(name), .type = type, .keeps_all = true, .in_place = false, .make = make};
+}
+
+options in(cache_kind which, scalar type) { return {.kind = which, .type = type}; }
+
+options with(scalar type, quantisation how, int residual) {
+  how.residual = residual;
+  return {.type = type, .quantised = how};
+}
+
+options with_sinks(scalar type, sink_window kept) { return {.type = type, .sinks = kept}; }
+
+options behind(options options) {
+  static const auto worker = std::make_shared<worker_transfer>();
+  options.offload = worker;
+  return options;
+}
+
+quantisation signs() {
+  const auto codec = std::make_shared<sign_codec>();
+  return {.keys = codec, .values = codec};
+}
+
+std::vector<kind> kinds_where(bool kind::*trait) {
+  std::vector<kind> some;
+  std::copy_if(kinds().begin(), kinds().end(), std::back_inserter(some), [&](const kind& one) { return one.*trait; });
+  return some;
 }
 
 }  // namespace
@@ -31,28 +96,51 @@ kind own(std::string name, scalar type) {
 std::ostream& operator<<(std::ostream& out, const kind& kind) { return out << kind.name; }
 
 const std::vector<kind>& kinds() {
+  using enum scalar;
+  using enum cache_kind;
   static const std::vector<kind> all{
-      built_in("static f32", cache_kind::static_, scalar::f32),
-      built_in("static f16", cache_kind::static_, scalar::f16),
-      built_in("static bf16", cache_kind::static_, scalar::bf16),
-      built_in("dynamic f32", cache_kind::dynamic, scalar::f32),
-      built_in("dynamic f16", cache_kind::dynamic, scalar::f16),
-      built_in("dynamic bf16", cache_kind::dynamic, scalar::bf16),
-      own("own f32", scalar::f32),
-      own("own bf16", scalar::bf16),
+      built_in("static f32", in(static_, f32)),
+      built_in("static f16", in(static_, f16)),
+      built_in("static bf16", in(static_, bf16)),
+      built_in("dynamic f32", in(dynamic, f32)),
+      built_in("dynamic f16", in(dynamic, f16)),
+      built_in("dynamic bf16", in(dynamic, bf16)),
+      built_in("sliding f32", in(static_, f32), all_of(layer_kind::sliding, 50)),
+      built_in("sliding of two tokens", in(static_, f32), all_of(layer_kind::sliding, 2)),
+      built_in("dynamic sliding bf16", in(dynamic, bf16), all_of(layer_kind::sliding, 65)),
+      built_in("chunked f32", in(static_, f32), all_of(layer_kind::chunked, 70)),
+      built_in("sinks f16", with_sinks(f16, {.sinks = 4, .window = 50})),
+      built_in("sinks that fill a block", with_sinks(f32, {.sinks = 64, .window = 30})),
+      built_in("a window without sinks", with_sinks(f32, {.sinks = 0, .window = 60})),
+      built_in("int8", with(f16, int8(), 40)),
+      built_in("int8 without residual", with(f32, int8(), 0)),
+      built_in("int8_int4", with(bf16, int8_int4(), 64)),
+      built_in("int4", with(f32, int4(), 33)),
+      built_in("kivi2", with(f16, kivi2(), 128)),
+      built_in("an own codec", with(f32, signs(), 10)),
+      built_in("sliding int8", with(f32, int8(), 20), all_of(layer_kind::sliding, 100)),
+      built_in("chunked int4", with(f32, int4(), 20), all_of(layer_kind::chunked, 130)),
+      built_in("offloaded f32", behind(in(static_, f32))),
+      built_in("offloaded dynamic bf16", behind(in(dynamic, bf16))),
+      built_in("offloaded int8", behind(with(f16, int8(), 40))),
+      built_in("recurrent", in(static_, f32), recurrent),
+      built_in("hybrid", in(static_, f32), alternating),
+      built_in("hybrid int8", with(f32, int8(), 30), alternating),
+      own("own f32", f32),
+      own("own bf16", bf16),
   };
   return all;
 }
 
-std::vector<kind> kinds_in_place() {
-  std::vector<kind> some;
-  std::copy_if(kinds().begin(), kinds().end(), std::back_inserter(some), [](const kind& one) { return one.in_place; });
-  return some;
-}
+std::vector<kind> kinds_that_keep_all() { return kinds_where(&kind::keeps_all); }
+
+std::vector<kind> kinds_in_place() { return kinds_where(&kind::in_place); }
 
 std::span<const layer_shape> mixed_shapes() {
-  static const layer_shape shapes[] = {
-      {.kv_heads = 2, .head_dim = 8}, {.kv_heads = 1, .head_dim = 16}, {.kv_heads = 3, .head_dim = 5}};
+  static const layer_shape shapes[] = {{.kv_heads = 2, .head_dim = 8},
+                                       {.kv_heads = 1, .head_dim = 16},
+                                       {.kv_heads = 3, .head_dim = 5},
+                                       {.kv_heads = 1, .head_dim = 40}};
   return shapes;
 }
 

@@ -14,7 +14,8 @@ namespace cogen::cache::test {
 struct kind {
   std::string name;
   scalar type;
-  bool in_place;  ///< views are handed out, and memory is the cache's own
+  bool keeps_all;  ///< every token stays as it is: a slot can return to any length, others can read it in place
+  bool in_place;   ///< views are handed out, and memory is the cache's own
   std::function<cache(std::span<const layer_shape> shapes, int slots, int max_length)> make;
 };
 
@@ -23,7 +24,8 @@ std::ostream& operator<<(std::ostream& out, const kind& kind);
 /// Every kind in every number format: a further one joins the suite by a line in kinds.cpp.
 const std::vector<kind>& kinds();
 
-/// Those that hand out views.
+/// Those that keep every token as it is, and of these those that hand out views.
+std::vector<kind> kinds_that_keep_all();
 std::vector<kind> kinds_in_place();
 
 /// Layers of different shapes, as in a model whose layers differ.

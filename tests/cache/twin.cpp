@@ -5,35 +5,51 @@
 #include <ATen/ops/equal.h>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 namespace cogen::cache::test {
 namespace {
 
-const std::byte* address_of(const kv_view& view, std::int64_t position, int head) {
-  const kv_range& range = position < view.range[0].end ? view.range[0] : view.range[1];
-  if (position < range.begin || position >= range.end) throw std::logic_error("the view's ranges leave a gap");
-  return range.data + position / 64 * view.block_stride + head * view.head_stride +
-         position % 64 * view.head_dim * bytes_of(view.type);
+const std::byte* block_of(const kv_range* ranges, int count, std::int64_t stride, std::int64_t position) {
+  for (int i = 0; i < count; ++i) {
+    const kv_range& range = ranges[i];
+    if (position < range.begin || position >= range.end) continue;
+    const std::int64_t number = position / 64;
+    return range.data + (range.ring > 0 ? (number - range.first) % range.ring : number) * stride;
+  }
+  throw std::logic_error("no range of the view holds the position");
 }
 
-std::int64_t end_of(const kv_view& view) { return view.ranges == 0 ? 0 : view.range[view.ranges - 1].end; }
+std::vector<float> state_of(const float* numbers, std::int64_t count) { return {numbers, numbers + count}; }
+
+/// The tokens as their blocks are after having been packed: both [kv_heads, length, head_dim], the first `packed`
+/// changed.
+at::Tensor packed_and_unpacked(const codec& codec, const at::Tensor& tokens, std::int64_t packed) {
+  at::Tensor all = tokens.to(at::kFloat).contiguous().clone();
+  const int head_dim = static_cast<int>(all.size(2));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(codec.packed_bytes(head_dim)));
+  for (std::int64_t head = 0; head < all.size(0); ++head)
+    for (std::int64_t begin = 0; begin < packed; begin += 64) {
+      float* block = all[head].narrow(0, begin, 64).data_ptr<float>();
+      codec.pack(block, head_dim, bytes.data());
+      codec.unpack(bytes.data(), head_dim, block);
+    }
+  return all;
+}
+
+at::Tensor columns(const at::Tensor& all, const kv_extent& extent, std::int64_t end) {
+  const at::Tensor newest = all.narrow(1, extent.kv_offset, end - extent.kv_offset);
+  return extent.sinks == 0 ? newest : at::cat({all.narrow(1, 0, extent.sinks), newest}, 1);
+}
 
 }  // namespace
 
-bytes_read read_through(const kv_view& view) {
-  bytes_read read;
-  read.k.reserve(static_cast<std::size_t>(view.kv_heads * end_of(view) * view.head_dim * bytes_of(view.type)));
-  read.v.reserve(read.k.capacity());
-  const int row = view.head_dim * bytes_of(view.type);
-  for (int head = 0; head < view.kv_heads; ++head)
-    for (std::int64_t position = 0; position < end_of(view); ++position) {
-      const std::byte* key = address_of(view, position, head);
-      read.k.insert(read.k.end(), key, key + row);
-      read.v.insert(read.v.end(), key + view.value_offset, key + view.value_offset + row);
-    }
-  return read;
+const std::byte* key_at(const kv_view& view, std::int64_t position, int head) {
+  return block_of(view.range, view.ranges, view.block_stride, position) + head * view.head_stride +
+         position % 64 * view.head_dim * bytes_of(view.type);
 }
 
 std::vector<std::byte> bytes_in(const at::Tensor& tensor) {
@@ -43,16 +59,19 @@ std::vector<std::byte> bytes_in(const at::Tensor& tensor) {
 }
 
 twin::twin(const kind& kind, int slots, int max_length, unsigned seed)
-    : cache_(kind.make(mixed_shapes(), slots, max_length)), random_(seed), held_(static_cast<std::size_t>(slots)) {
+    : cache_(kind.make(mixed_shapes(), slots, max_length)),
+      random_(seed),
+      lengths_(static_cast<std::size_t>(slots)),
+      held_(static_cast<std::size_t>(slots)) {
   for (auto& slot : held_)
     for (int i = 0; i < cache_.layers(); ++i) {
       const auto& layer = cache_.layer(i);
       const at::Tensor none = at::empty({layer.shape().kv_heads, 0, layer.shape().head_dim}, tensor_type(layer.type()));
-      slot.push_back({.k = none, .v = none});
+      slot.push_back({.tokens = {.k = none, .v = none}, .states = {}});
+      if (layer.shape().kind == layer_kind::recurrent)
+        slot.back().states[0].resize(static_cast<std::size_t>(layer.shape().state));
     }
 }
-
-int twin::length(int slot) const { return static_cast<int>(held(slot).front().k.size(1)); }
 
 at::Tensor twin::random(int tokens, const layer_shape& shape) {
   const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
@@ -63,64 +82,111 @@ at::Tensor twin::random(int tokens, const layer_shape& shape) {
 }
 
 void twin::append(const std::vector<step_row>& rows) {
-  const step step(rows);
-  cache_.reserve(step);
-  for (int i = 0; i < cache_.layers(); ++i) {
-    auto& layer = cache_.layer(i);
-    const at::Tensor k = random(step.tokens(), layer.shape());
-    const at::Tensor v = random(step.tokens(), layer.shape());
-    layer.append(step, k, v);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const auto grown = [&](const at::Tensor& old, const at::Tensor& added) {
-        const at::Tensor mine = added.narrow(0, step.first(static_cast<int>(row)), rows[row].count);
-        return at::cat({old, mine.transpose(0, 1).to(old.scalar_type())}, 1);
-      };
-      keys_values& slot = held(rows[row].slot)[static_cast<std::size_t>(i)];
-      slot = {.k = grown(slot.k, k), .v = grown(slot.v, v)};
-    }
+  std::vector<step_row> later;
+  std::vector<step_row> now = rows;
+  for (step_row& row : now) {
+    if (row.count <= cache_.longest_step()) continue;
+    later.push_back({.slot = row.slot, .count = row.count - cache_.longest_step()});
+    row.count = cache_.longest_step();
   }
-  cache_.advance(step);
+  step_once(now);
+  if (!later.empty()) append(later);
 }
 
-std::vector<keys_values> twin::first_tokens(int slot, int length) const {
-  std::vector<keys_values> first;
-  for (const keys_values& all : held(slot))
-    first.push_back({.k = all.k.narrow(1, 0, length), .v = all.v.narrow(1, 0, length)});
+void twin::step_once(const std::vector<step_row>& rows) {
+  const step step(rows);
+  cache_.reserve(step);
+  for (int i = 0; i < cache_.layers(); ++i)
+    cache_.layer(i).shape().kind == layer_kind::recurrent ? append_states(step, i) : append_tokens(step, i);
+  cache_.advance(step);
+  for (const step_row& row : rows) lengths_[static_cast<std::size_t>(row.slot)] += row.count;
+}
+
+void twin::append_tokens(const step& step, int index) {
+  auto& layer = cache_.layer(index);
+  const at::Tensor k = random(step.tokens(), layer.shape());
+  const at::Tensor v = random(step.tokens(), layer.shape());
+  layer.append(step, k, v);
+  for (std::size_t row = 0; row < step.rows().size(); ++row) {
+    const auto grown = [&](const at::Tensor& old, const at::Tensor& added) {
+      const at::Tensor mine = added.narrow(0, step.first(static_cast<int>(row)), step.rows()[row].count);
+      return at::cat({old, mine.transpose(0, 1).to(old.scalar_type())}, 1);
+    };
+    keys_values& tokens = held(step.rows()[row].slot, index).tokens;
+    tokens = {.k = grown(tokens.k, k), .v = grown(tokens.v, v)};
+  }
+}
+
+void twin::append_states(const step& step, int index) {
+  const auto& layer = cache_.layer(index);
+  for (const step_row& row : step.rows()) {
+    const state_view state = *layer.state(row.slot);
+    auto& states = held(row.slot, index).states;
+    std::vector<float> mine = states.at(length(row.slot));
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const float added = static_cast<float>(static_cast<int>(random_())) * 0x1p-29F;
+      state.after[i] = state.before[i] * 0.5F + added;
+      mine[i] = mine[i] * 0.5F + added;
+    }
+    states[length(row.slot) + row.count] = mine;
+  }
+}
+
+twin::memory twin::first_tokens(int slot, int layer, int length) const {
+  const memory& all = held(slot, layer);
+  memory first;
+  if (cache_.layer(layer).shape().kind == layer_kind::recurrent) {
+    first.states = {all.states.begin(), all.states.upper_bound(length)};
+    first.tokens = all.tokens;
+  } else {
+    first.tokens = {.k = all.tokens.k.narrow(1, 0, length), .v = all.tokens.v.narrow(1, 0, length)};
+  }
   return first;
+}
+
+void twin::hold_first(int slot, int of, int length) {
+  for (int layer = 0; layer < cache_.layers(); ++layer) held(slot, layer) = first_tokens(of, layer, length);
+  lengths_[static_cast<std::size_t>(slot)] = length;
 }
 
 void twin::truncate(int slot, int length) {
   cache_.truncate(slot, length);
-  held(slot) = first_tokens(slot, length);
+  hold_first(slot, slot, length);
 }
 
 void twin::clear(int slot) {
   cache_.clear(slot);
-  held(slot) = first_tokens(slot, 0);
+  hold_first(slot, slot, 0);
 }
 
 void twin::copy(int from, int to, int begin, int end) {
   cache_.copy(from, to, begin, end);
-  std::vector<keys_values> joined;
-  for (std::size_t i = 0; i < held(to).size(); ++i) {
+  for (int layer = 0; layer < cache_.layers(); ++layer) {
     const auto join = [&](const at::Tensor& kept, const at::Tensor& copied) {
       return at::cat({kept.narrow(1, 0, begin), copied.narrow(1, begin, end - begin)}, 1);
     };
-    joined.push_back({.k = join(held(to)[i].k, held(from)[i].k), .v = join(held(to)[i].v, held(from)[i].v)});
+    keys_values& into = held(to, layer).tokens;
+    const keys_values& source = held(from, layer).tokens;
+    into = {.k = join(into.k, source.k), .v = join(into.v, source.v)};
   }
-  held(to) = joined;
+  lengths_[static_cast<std::size_t>(to)] = end;
 }
 
 void twin::adopt(int slot, int of, int length) {
   cache_.adopt(slot, of, length);
-  held(slot) = first_tokens(of, length);
+  hold_first(slot, of, length);
+}
+
+void twin::fork(int slot, int from, int shared, int length) {
+  cache_.fork(slot, {.base = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
+  hold_first(slot, from, length);
 }
 
 void twin::move(int from, int to) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(cache_.exported_bytes(length(from))));
   cache_.export_slot(from, bytes);
   cache_.import_slot(to, length(from), bytes);
-  held(to) = held(from);
+  hold_first(to, from, length(from));
 }
 
 void twin::check() const {
@@ -130,17 +196,66 @@ void twin::check() const {
   }
 }
 
-void twin::check_layer(int slot, int layer) const {
-  BOOST_TEST_CONTEXT("slot " << slot << ", layer " << layer) {
-    const keys_values& wanted = held(slot)[static_cast<std::size_t>(layer)];
-    const keys_values got = cache_.layer(layer).materialise(slot, length(slot));
-    BOOST_TEST_REQUIRE(got.k.scalar_type() == wanted.k.scalar_type());
-    BOOST_TEST_REQUIRE(at::equal(got.k, wanted.k));
-    BOOST_TEST_REQUIRE(at::equal(got.v, wanted.v));
-    if (const auto view = cache_.layer(layer).view(slot, length(slot))) {
-      const bytes_read read = read_through(*view);
-      BOOST_TEST_REQUIRE((read.k == bytes_in(wanted.k)));
-      BOOST_TEST_REQUIRE((read.v == bytes_in(wanted.v)));
+/// All tokens of the slot as queries see them: packed ones as they come out.
+keys_values twin::seen(int slot, int layer) const {
+  const keys_values& tokens = held(slot, layer).tokens;
+  const auto view = cache_.layer(layer).view(slot, length(slot));
+  if (!view || view->packed.keys.how == nullptr) return tokens;
+  const std::int64_t packed = packed_tokens(length(slot), view->packed.residual);
+  return {.k = packed_and_unpacked(*view->packed.keys.how, tokens.k, packed),
+          .v = packed_and_unpacked(*view->packed.values.how, tokens.v, packed)};
+}
+
+void twin::check_layer(int slot, int index) const {
+  BOOST_TEST_CONTEXT("slot " << slot << ", layer " << index) {
+    const auto& layer = cache_.layer(index);
+    if (layer.shape().kind == layer_kind::recurrent) {
+      if (length(slot) == 0) return;
+      const float* now = layer.state(slot)->before;
+      BOOST_TEST_REQUIRE((state_of(now, layer.shape().state) == held(slot, index).states.at(length(slot))));
+      return;
+    }
+    const keys_values all = seen(slot, index);
+    const kv_extent extent = layer.mask_sizes(slot, 0);
+    const keys_values got = layer.materialise(slot, length(slot));
+    BOOST_TEST_REQUIRE(got.k.scalar_type() == all.k.scalar_type());
+    BOOST_TEST_REQUIRE(got.k.size(1) == extent.kv_length);
+    BOOST_TEST_REQUIRE(at::equal(got.k, columns(all.k, extent, length(slot))));
+    BOOST_TEST_REQUIRE(at::equal(got.v, columns(all.v, extent, length(slot))));
+    if (const auto view = layer.view(slot, length(slot))) check_view(*view, extent, held(slot, index).tokens);
+  }
+}
+
+void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const {
+  const int end = static_cast<int>(tokens.k.size(1));
+  const int packed = view.packed.keys.how == nullptr ? 0 : static_cast<int>(packed_tokens(end, view.packed.residual));
+  const auto row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
+  const auto check_position = [&](int position) {
+    for (int head = 0; head < view.kv_heads; ++head) {
+      const std::byte* key = key_at(view, position, head);
+      BOOST_TEST_REQUIRE(std::memcmp(key, bytes_in(tokens.k[head][position]).data(), row) == 0);
+      BOOST_TEST_REQUIRE(std::memcmp(key + view.value_offset, bytes_in(tokens.v[head][position]).data(), row) == 0);
+    }
+  };
+  for (int position = 0; position < extent.sinks; ++position) check_position(position);
+  for (int position = std::max(packed, extent.kv_offset); position < end; ++position) check_position(position);
+  if (packed > 0) check_packed(view, packed, extent.kv_offset, tokens);
+}
+
+void twin::check_packed(const kv_view& view, int end, int from, const keys_values& tokens) const {
+  const packed_view& packed = view.packed;
+  const auto check_plane = [&](const codec& codec, const at::Tensor& block, const std::byte* got) {
+    std::vector<std::byte> wanted(static_cast<std::size_t>(codec.packed_bytes(view.head_dim)));
+    const at::Tensor values = block.to(at::kFloat).contiguous();
+    codec.pack(values.const_data_ptr<float>(), view.head_dim, wanted.data());
+    BOOST_TEST_REQUIRE(std::memcmp(got, wanted.data(), wanted.size()) == 0);
+  };
+  for (int begin = from / 64 * 64; begin < end; begin += 64) {
+    const std::byte* block = block_of(packed.range, packed.ranges, packed.block_stride, std::max(begin, from));
+    for (int head = 0; head < view.kv_heads; ++head) {
+      check_plane(*packed.keys.how, tokens.k[head].narrow(0, begin, 64), block + head * packed.key_bytes);
+      check_plane(*packed.values.how, tokens.v[head].narrow(0, begin, 64),
+                  block + packed.value_offset + head * packed.value_bytes);
     }
   }
 }

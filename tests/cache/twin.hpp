@@ -7,55 +7,69 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <map>
 #include <random>
 #include <vector>
 
 namespace cogen::cache::test {
 
-/// What a kernel would read through a view, element by element, as the view's contract says where each lies.
-/// Bytes of [kv_heads, length, head_dim].
-struct bytes_read {
-  std::vector<std::byte> k;
-  std::vector<std::byte> v;
-};
-bytes_read read_through(const kv_view& view);
-
 /// The bytes of a tensor in row-major order.
 std::vector<std::byte> bytes_in(const at::Tensor& tensor);
 
-/// A cache beside the plainest possible copy of it: for each slot and layer a tensor that was concatenated.
+/// Where the key of a position and head lies, as the view's contract says.
+const std::byte* key_at(const kv_view& view, std::int64_t position, int head);
+
+/// A cache beside the plainest possible copy of it: for each slot and layer of tokens a tensor that was concatenated,
+/// for each recurrent layer the state after each step.
 class twin {
  public:
   twin(const kind& kind, int slots, int max_length, unsigned seed = 1);
 
   cache& tested() { return cache_; }
-  int length(int slot) const;
+  int length(int slot) const { return lengths_[static_cast<std::size_t>(slot)]; }
 
-  /// Random keys and values, all between -4 and 4, through reserve, append, advance.
+  /// Random keys and values, all between -4 and 4, through reserve, append, advance; in as many steps as rings want.
   void append(const std::vector<step_row>& rows);
 
   void truncate(int slot, int length);
   void clear(int slot);
   void copy(int from, int to, int begin, int end);
   void adopt(int slot, int of, int length);
+  void fork(int slot, int from, int shared, int length);
 
   /// Exports one slot and imports it into another.
   void move(int from, int to);
 
-  /// Every slot of every layer holds what was concatenated: lengths, materialised tensors, and views where there are
-  /// any.
+  /// Every slot of every layer holds what was concatenated, as far as queries see it: lengths, materialised tensors,
+  /// and views where there are any; every state is the one that its steps made.
   void check() const;
 
  private:
-  std::vector<keys_values>& held(int slot) { return held_[static_cast<std::size_t>(slot)]; }
-  const std::vector<keys_values>& held(int slot) const { return held_[static_cast<std::size_t>(slot)]; }
-  std::vector<keys_values> first_tokens(int slot, int length) const;
+  /// What one slot remembers of one layer.
+  struct memory {
+    keys_values tokens;
+    std::map<int, std::vector<float>> states;  // by length
+  };
+
+  memory& held(int slot, int layer) { return held_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(layer)]; }
+  const memory& held(int slot, int layer) const {
+    return held_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(layer)];
+  }
+  memory first_tokens(int slot, int layer, int length) const;
+  void hold_first(int slot, int of, int length);
+  void step_once(const std::vector<step_row>& rows);
+  void append_tokens(const step& step, int layer);
+  void append_states(const step& step, int layer);
   at::Tensor random(int tokens, const layer_shape& shape);
+  keys_values seen(int slot, int layer) const;
   void check_layer(int slot, int layer) const;
+  void check_view(const kv_view& view, const kv_extent& extent, const keys_values& all) const;
+  void check_packed(const kv_view& view, int end, int from, const keys_values& all) const;
 
   cache cache_;
   std::mt19937 random_;
-  std::vector<std::vector<keys_values>> held_;  // [slots][layers]
+  std::vector<int> lengths_;               // [slots]
+  std::vector<std::vector<memory>> held_;  // [slots][layers]
 };
 
 }  // namespace cogen::cache::test

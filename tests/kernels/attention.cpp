@@ -4,6 +4,8 @@
 #include "oracle.hpp"
 #include "variants.hpp"
 
+#include <cogen/cache/mask.hpp>
+
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
@@ -57,16 +59,16 @@ struct sequence {
   }
 
   // [length, heads, head_dim]: softmax(scale q k^T + mask) v, in double.
-  at::Tensor expected(const mask_range& mask, float scale) const {
+  at::Tensor expected(const cache::sight& mask, float scale) const {
     const int group = form.heads / form.kv_heads;
     const at::Tensor queries = tensor(q, {length, form.heads, form.head_dim}).transpose(0, 1);
     const at::Tensor keys = stored(false).repeat_interleave(group, 0);
     const at::Tensor values = stored(true).repeat_interleave(group, 0);
+    const cache::mask rule = cache::rule_of(mask);
     at::Tensor hidden = at::zeros({length, length}, at::kDouble);
     for (std::int64_t query = 0; query < length; ++query)
       for (std::int64_t key = 0; key < length; ++key) {
-        const bool seen = key <= query && (!mask.window || key > query - mask.window) &&
-                          (!mask.chunk || key / mask.chunk == query / mask.chunk);
+        const bool seen = rule(query, key);
         if (!seen) hidden[query][key] = -INFINITY;
       }
     const at::Tensor scores = at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale) + hidden;
@@ -74,18 +76,18 @@ struct sequence {
   }
 
   // Queries [first, last) in one call.
-  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, const mask_range& mask,
+  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, const cache::sight& mask,
                             float scale) const {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
-    const token_rows row{storage.view(), 0, last - first, first};
+    token_rows row{storage.view(), 0, last - first, first};
+    row.cache.sees = mask;
     attention(run, {&row, 1},
               {.q = q.data() + first * width(),
                .q_stride = width(),
                .out = out.data(),
                .out_stride = width(),
                .heads = form.heads,
-               .scale = scale,
-               .mask = mask});
+               .scale = scale});
     return out;
   }
 };
@@ -94,7 +96,7 @@ bool same_bits(const float* a, const float* b, std::int64_t count) {
   return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
 }
 
-constexpr mask_range no_mask{};
+constexpr cache::sight no_mask{};
 
 BOOST_AUTO_TEST_SUITE(attention_test)
 
@@ -127,8 +129,10 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_over_several_spans) {
 BOOST_AUTO_TEST_CASE(windows_and_chunks_hide_what_they_should) {
   worker_pool workers(2);
   const sequence each({4, 2, 32}, cache::scalar::f32, 700, 0, 5);
-  for (const mask_range& mask : {mask_range{1, 0}, mask_range{50, 0}, mask_range{64, 0}, mask_range{300, 0},
-                                 mask_range{0, 100}, mask_range{0, 64}, mask_range{70, 100}}) {
+  for (const cache::sight& mask : {cache::sight{.window = 1, .chunk = 0}, cache::sight{.window = 50, .chunk = 0},
+                                   cache::sight{.window = 64, .chunk = 0}, cache::sight{.window = 300, .chunk = 0},
+                                   cache::sight{.window = 0, .chunk = 100}, cache::sight{.window = 0, .chunk = 64},
+                                   cache::sight{.window = 70, .chunk = 100}}) {
     const at::Tensor expected = each.expected(mask, 0.2F);
     for_each_set(workers, [&](const execution& run) {
       BOOST_TEST_CONTEXT("window " << mask.window << ", chunk " << mask.chunk) {

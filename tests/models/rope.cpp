@@ -35,9 +35,11 @@ BOOST_AUTO_TEST_CASE(a_table_grows_without_changing_and_stops_at_the_longest) {
   BOOST_TEST(small->positions() < 8500);
   BOOST_TEST(large->positions() == 9000);
   for (std::int64_t position = 0; position < small->positions(); position += 7) {
-    for (int i = 0; i < 2 * small->pairs(); ++i) BOOST_TEST(small->at(position)[i] == large->at(position)[i]);
+    for (int i = 0; i < 2 * small->pairs(); ++i)
+      BOOST_TEST(small->at(position, nullptr)[i] == large->at(position, nullptr)[i]);
   }
   BOOST_TEST((rope.covering(9000) == large));
+  BOOST_TEST((rope.covering(50000) == large));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

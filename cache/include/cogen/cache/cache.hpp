@@ -1,25 +1,35 @@
 #pragma once
 
+#include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer.hpp>
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
+#include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace cogen::cache {
 
-/// How the layers that attend to everything keep their tokens.
+/// How layers keep their tokens.
 enum class cache_kind : std::uint8_t {
   dynamic,  ///< grows in place without a declared bound
   static_,  ///< slots of at most max_length tokens, all layers of a slot in one range
+};
+
+/// Attention to the first `sinks` tokens and the last `window` ones, in constant memory however long a sequence goes on
+/// (Xiao et al., StreamingLLM, arXiv:2309.17453).
+struct sink_window {
+  int sinks = 4;      ///< 0 to 64
+  int window = 1020;  ///< at least 1
 };
 
 struct options {
@@ -30,6 +40,25 @@ struct options {
   /// Tokens a slot may hold. The static kind needs it. For the dynamic kind 0 means as many as address space allows:
   /// 2^20, or what fits where slots * max_length would take more than 16 TiB of addresses.
   int max_length = 0;
+
+  /// Layers of full and sliding attention keep all but their newest tokens packed: int8(), int4(), …
+  std::optional<quantisation> quantised = {};
+
+  /// Layers of full attention keep only sinks and a window. max_length bounds nothing then, and may be 0.
+  std::optional<sink_window> sinks = {};
+
+  /// Layers of full attention live behind this, and come near one after the other while a step computes. What of them
+  /// is packed goes that way; rings, states and sources stay near.
+  std::shared_ptr<transfer> offload = {};
+
+  /// Of rings: the most new tokens of a slot in one step, at least 1.
+  int longest_step = 512;
+
+  /// Of rings: tokens a slot can go back by, counted from the most it has held, without a snapshot. At least 0.
+  int slack = 64;
+
+  /// Of models that read a source: its most tokens. 0: as max_length.
+  int max_source = 0;
 };
 
 /// Makes the layer of number `index` in a kind of your own, or returns null for the kind that the options say.
@@ -68,12 +97,29 @@ class cache {
   /// Lengths and bases of all slots, as the layers see them.
   const slot_table& table() const noexcept { return *table_; }
 
+  /// The same of their sources, as cross layers see them.
+  const slot_table& sources() const noexcept { return *sources_; }
+
+  /// The most tokens a slot can get in one step while others wait their turn: rings leave room for no more.
+  int longest_step() const noexcept { return longest_step_; }
+
+  /// How far a slot can go back without a snapshot, counted from the most tokens that it has held: everything
+  /// (INT_MAX), a ring's slack, or 0 where a layer is recurrent.
+  int slack() const noexcept { return slack_; }
+
   /// Makes room for the step in every layer. Throws std::length_error, naming the slot, the wanted length and the
   /// limit, or std::system_error where memory is refused: then no length, no content and no memory has changed.
   void reserve(const step& step);
 
-  /// Every layer has written the step's tokens: now they count.
+  /// Every layer has written the step's tokens: now they count. Throws what went wrong with those that were still on
+  /// their way (offloaded layers); then they do not.
   void advance(const step& step);
+
+  /// The same for tokens of the slots' sources: room and length in the cross layers. A source comes in one step, before
+  /// the slot's first token: std::logic_error otherwise, or where no layer is a cross layer.
+  void reserve_source(const step& step);
+  void advance_source(const step& step);
+  int source_length(int slot) const { return sources_->length(slot); }
 
   /// Whether every layer can go back to the slot's first `length` tokens, and nobody reads what would go.
   bool can_truncate(int slot, int length) const;
@@ -84,8 +130,17 @@ class cache {
   /// std::logic_error where other slots read what would go, or a layer cannot return to `length`.
   void truncate(int slot, int length);
 
-  /// Forgets everything, the base included. Throws std::logic_error while other slots read its tokens.
+  /// Forgets everything, the base and the source included. Throws std::logic_error while other slots read its tokens.
   void clear(int slot);
+
+  /// The slot can return to its present length from now on, until it is cut below it. What that takes (copies of rings
+  /// and states; nothing for layers that can return anyway) counts in committed_bytes() and not in footprint().
+  void take_snapshot(int slot);
+  void drop_snapshot(int slot, int length);
+
+  /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place. Throws
+  /// std::logic_error where they read more.
+  void trim(int slot, int length);
 
   /// The empty slot `slot` reads its first `length` tokens in slot `of` from now on; new tokens go to memory of its
   /// own. `length` is a multiple of 64, 0 < length <= length(of). Until `slot` is cleared or cut, `of` can be neither
@@ -94,24 +149,31 @@ class cache {
   /// fewer, std::logic_error. Also where `slot` is not empty; std::invalid_argument for a wrong length.
   void adopt(int slot, int of, int length);
 
+  /// The empty slot begins as `origin` says: the first `origin.shared` tokens are adopted, those up to `origin.end` are
+  /// copied, with what rings and states need to go on from there. Throws like adopt and copy.
+  void fork(int slot, const fork_origin& origin);
+
   /// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which ends at `end` afterwards.
+  /// Its first `begin` tokens are taken to be the same as those of `from` by layers that do not keep single tokens.
   /// `begin` is at most length(to), `end` at most length(from): otherwise std::length_error. Throws std::logic_error
-  /// where it would overwrite what `to` shares with other slots; std::system_error where memory is refused: then `to`
-  /// ends at `begin`.
+  /// where it would overwrite what `to` shares with other slots, or a layer of `from` cannot return to `end`;
+  /// std::system_error where memory is refused: then `to` ends at `begin`.
   void copy(int from, int to, int begin, int end);
 
-  /// Bytes of a slot exported at `length` tokens.
-  std::int64_t exported_bytes(int length) const;
+  /// Bytes of a slot exported at `length` tokens, with a source of `source_length`.
+  std::int64_t exported_bytes(int length, int source_length = 0) const;
 
-  /// Writes all that the slot holds, its base included, to `into`, which has exported_bytes(length(slot)) bytes
-  /// (std::invalid_argument otherwise). The bytes mean something only to a cache of the same shapes and options.
+  /// Writes all that the slot holds, its base and source included (snapshots are not), to `into`, which has
+  /// exported_bytes(length(slot), source_length(slot)) bytes (std::invalid_argument otherwise). The bytes mean
+  /// something only to a cache of the same shapes and options.
   void export_slot(int slot, std::span<std::byte> into) const;
 
   /// Fills the empty slot with `length` exported tokens, bit by bit as they were. Throws std::logic_error where it is
   /// not empty, std::invalid_argument where the number of bytes is wrong, and like `reserve`: then it stays empty.
-  void import_slot(int slot, int length, std::span<const std::byte> from);
+  void import_slot(int slot, int length, std::span<const std::byte> from, int source_length = 0);
 
   /// What a slot takes by the tokens it holds itself: those in a base are not counted twice.
+  /// A source is counted at its longest.
   memory_terms footprint_terms() const;
 
   /// footprint_terms()(length).
@@ -124,16 +186,23 @@ class cache {
   void check_bound(int slot, std::int64_t wanted) const;
   void check_empty(int slot) const;
   void check_not_shared(int slot, int from) const;
-  void check_exported(int slot, int length, std::size_t bytes) const;
+  void check_can_return(int slot, int length) const;
+  void check_exported(int slot, int length, int source_length, std::size_t bytes) const;
+  void check_origin(int slot, const fork_origin& origin) const;
   slot_base base_for(int of, int length) const;
   void drop(int slot, int length);
+  void copy_source(int from, int to);
   template <class Fill>
   void fill(int slot, int length, Fill fill_one);
 
   std::unique_ptr<slot_table> table_;
+  std::unique_ptr<slot_table> sources_;
   std::vector<std::unique_ptr<cogen::cache::layer>> layers_;
-  std::vector<cogen::cache::layer*> storages_;  // one layer for each storage
+  std::vector<cogen::cache::layer*> storages_;  // one layer for each storage of tokens and states
+  std::vector<cogen::cache::layer*> readers_;   // one for each storage of sources
   int max_length_ = 0;
+  int longest_step_ = 0;
+  int slack_ = 0;
 };
 
 }  // namespace cogen::cache

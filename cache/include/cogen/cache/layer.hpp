@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/mask.hpp>
 #include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/sight.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/view.hpp>
@@ -10,21 +12,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
 namespace cogen::cache {
 
-/// Keys and values of one slot in one layer, in the layer's number format. Both [kv_heads, length, head_dim].
+/// Keys and values of one slot in one layer, [kv_heads, length, head_dim]: in the layer's number format, or in float32
+/// where some of them are packed.
 struct keys_values {
   at::Tensor k;
   at::Tensor v;
 };
 
-/// What the keys' side of a mask is made of: column j stands for position j + kv_offset.
+/// What the keys' side of a mask is made of: column j stands for position j where j < sinks, and for position j - sinks
+/// + kv_offset otherwise.
 struct kv_extent {
   int kv_length = 0;
   int kv_offset = 0;
+  int sinks = 0;
+};
+
+/// The state of one slot in a recurrent layer, `shape.state` numbers each: what was before the step (zeros for an empty
+/// slot), and where all of what is after it is to be written.
+struct state_view {
+  const float* before = nullptr;
+  float* after = nullptr;
 };
 
 /// The tensor type of a number format.
@@ -32,15 +45,19 @@ at::ScalarType tensor_type(scalar type);
 
 /// What one layer of a model remembers, for all slots: the interface of every cache kind.
 ///
-/// In a step, `reserve` makes room, a kernel writes through `view` (or `append` does, the naive specification), and
-/// `advance` makes the new tokens count. Positions come from the slot's length in the table and the row's count; during
+/// In a step, `reserve` makes room, a kernel writes through `view` and says so by `written` (or `append` does both, the
+/// naive specification), and `advance` makes the new tokens count. A recurrent layer has no tokens: a kernel reads and
+/// writes its `state` instead. Positions come from the slot's length in the table and the row's count; during
 /// the step the table still holds the lengths before it. A kind of your own overrides `append`, `materialise`,
 /// `truncate` and `clear`; everything else has a default that works through these.
 ///
+/// Not every kind can go back to every length: a ring has overwritten what it no longer needs, a recurrent state is one
+/// state. `can_truncate` tells; `take_snapshot` adds the present length to those that a slot can return to.
+///
 /// Layers that keep their memory together name the same `storage()`. What concerns whole slots (`reserve`, `advance`,
-/// `truncate`, `clear`, `adopt`, `copy`, export, import, `footprint_terms`, `committed_bytes`) is then called for one
-/// of them and acts for all. `cache` calls these members in the right order and checks their arguments; the length in
-/// the table changes after the layers have done their part.
+/// `truncate`, `trim`, `clear`, `adopt`, `copy`, snapshots, export, import, `footprint_terms`, `committed_bytes`) is
+/// then called for one of them and acts for all. `cache` calls these members in the right order and checks their
+/// arguments; the length in the table changes after the layers have done their part.
 ///
 /// Not thread-safe: readers may share it while nobody changes it. Works on any thread.
 class layer {
@@ -51,7 +68,13 @@ class layer {
 
   const layer_shape& shape() const noexcept { return shape_; }
   scalar type() const noexcept { return type_; }
+
+  /// Lengths of the slots, of their sources in a cross layer.
   const slot_table& slots() const noexcept { return slots_; }
+
+  /// Which keys queries see. A kind of your own that follows another rule overrides `rule`.
+  const sight& sees() const noexcept { return sees_; }
+  virtual mask rule() const { return rule_of(sees_); }
 
   /// The memory this layer keeps its tokens in. Only ever compared.
   virtual const void* storage() const noexcept { return this; }
@@ -59,26 +82,39 @@ class layer {
   /// The most tokens a slot can hold here.
   virtual int max_length() const noexcept;
 
+  /// How far a slot can go back without a snapshot, counted from the most tokens it has held. By default any way.
+  virtual int slack() const noexcept;
+
   /// Makes room for the step's new keys and values. Throws std::length_error, naming the slot, the wanted length and
   /// the limit, and std::system_error where the machine has no memory left; then nothing has changed.
   virtual void reserve(const step& step);
 
-  /// The step's tokens are written and about to count.
+  /// All that was begun for the step has ended. Throws what went wrong; then the step's tokens must not count.
+  virtual void settle();
+
+  /// The step's tokens are written and about to count. Does not throw.
   virtual void advance(const step& step);
 
-  /// Where the first `kv_length` tokens of a slot lie, or nothing for a kind that cannot be read in place. `kv_length`
-  /// may include what was reserved and is not advanced yet: that part is always in the last range, and is the only part
-  /// that may be written. Throws std::out_of_range beyond the room that was reserved.
+  /// Where the first `kv_length` tokens of a slot lie, as far as queries still see them, or nothing for a kind that
+  /// cannot be read in place. `kv_length` may include what was reserved and is not advanced yet: only that part may be
+  /// written. Throws std::out_of_range beyond the room that was reserved.
   virtual std::optional<kv_view> view(int slot, int kv_length) const;
+
+  /// The state of a slot that has a row in the reserved step; nothing for layers of tokens.
+  virtual std::optional<state_view> state(int slot) const;
+
+  /// The step's keys and values were written through views and may be read. Throws what packing or moving them throws.
+  virtual void written(const step& step);
 
   /// Writes the new keys and values of a reserved step: k and v [tokens, kv_heads, head_dim], of any floating type,
   /// rounded to the layer's (to nearest even). Throws std::invalid_argument for other shapes.
   virtual void append(const step& step, const at::Tensor& k, const at::Tensor& v) = 0;
 
-  /// The first `length` tokens of a slot, written but not advanced ones included. A copy.
+  /// The first `length` tokens of a slot, written but not advanced ones included, or those of them that mask_sizes()
+  /// names. A copy.
   virtual keys_values materialise(int slot, int length) const = 0;
 
-  /// The keys that `q_length` new tokens of a slot are held against.
+  /// The keys that `q_length` new tokens of a slot are held against. By default all.
   virtual kv_extent mask_sizes(int slot, int q_length) const;
 
   /// Whether the slot can go back to its first `length` tokens.
@@ -89,13 +125,26 @@ class layer {
   /// it never throws.
   virtual void truncate(int slot, int length) = 0;
 
+  /// The slot has no owner any more: only what other slots read of its first `length` tokens has to stay. By default
+  /// truncate.
+  virtual void trim(int slot, int length);
+
+  /// The slot can return to its present length until it is cut below it or the snapshot is dropped. By default nothing,
+  /// as layers that can return to any length need nothing. Throws std::bad_alloc; then nothing has changed.
+  virtual void take_snapshot(int slot);
+  virtual void drop_snapshot(int slot, int length);
+
   /// Forgets everything and gives the memory back.
   virtual void clear(int slot) = 0;
 
   /// The empty slot reads the first `length` tokens of slot `of` from now on. By default it copies them.
   virtual void adopt(int slot, int of, int length);
 
-  /// Tokens [begin, end) of slot `from` are copied to slot `to`, which holds `begin` tokens. Throws like `reserve`.
+  /// The empty slot begins as `origin` says. By default all of it is copied. Throws like `reserve`.
+  virtual void fork(int slot, const fork_origin& origin);
+
+  /// Tokens [begin, end) of slot `from` are copied to slot `to`, which holds `begin` tokens: the same as `from`, where
+  /// a kind does not keep single tokens. `from` can be cut to `end`. Throws like `reserve`.
   virtual void copy(int from, int to, int begin, int end);
 
   /// Bytes that `export_slot` writes for a slot of `length` tokens.
@@ -117,6 +166,7 @@ class layer {
  protected:
   /// `slots` outlives the layer. Throws like `check(shape)`.
   layer(const layer_shape& shape, scalar type, const slot_table& slots);
+  layer(const layer_shape& shape, scalar type, const slot_table& slots, const sight& sees);
 
   /// Throws std::length_error where a slot would hold more than max_length() tokens after the step.
   void check_room(const step& step) const;
@@ -124,10 +174,17 @@ class layer {
   /// Throws std::invalid_argument, naming both shapes, unless k and v are [tokens, kv_heads, head_dim].
   void check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const;
 
+  /// What queries see of a slot's `length` tokens and `q_length` new ones.
+  kv_extent extent(int length, int q_length) const;
+
+  /// The first `length` tokens of a slot as far as mask_sizes() names them, put together by `read(begin, end)`.
+  keys_values read_extent(int slot, int length, const std::function<keys_values(int begin, int end)>& read) const;
+
  private:
   layer_shape shape_;
   scalar type_;
   const slot_table& slots_;
+  sight sees_;
 };
 
 }  // namespace cogen::cache

@@ -6,17 +6,26 @@ namespace cogen::cache {
 
 /// What a layer of the model attends to, hence what its cache has to remember.
 enum class layer_kind : std::uint8_t {
-  full,  ///< every earlier token
+  full,       ///< every earlier token
+  sliding,    ///< the last `window` tokens, its own included
+  chunked,    ///< earlier tokens of its own chunk of `window` positions
+  cross,      ///< every token of the source, which an encoder has read
+  recurrent,  ///< a state of a fixed size
 };
 
 /// One layer of a model, as its configuration describes it.
 struct layer_shape {
   layer_kind kind = layer_kind::full;
-  int kv_heads = 0;
-  int head_dim = 0;
+  int kv_heads = 0;        ///< recurrent: 0
+  int head_dim = 0;        ///< recurrent: 0
+  int window = 0;          ///< sliding, chunked; 0 otherwise
+  std::int64_t state = 0;  ///< recurrent: float32 numbers that the state of one slot takes; 0 otherwise
+
+  friend bool operator==(const layer_shape&, const layer_shape&) = default;
 };
 
-/// Throws std::invalid_argument unless kv_heads and head_dim are at least 1, and together at most 2^24.
+/// Throws std::invalid_argument, naming the field and its limit, unless the fields that the kind uses are at least 1
+/// (kv_heads * head_dim and state at most 2^24) and the others 0.
 void check(const layer_shape& shape);
 
 }  // namespace cogen::cache

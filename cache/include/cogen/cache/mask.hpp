@@ -1,15 +1,20 @@
 #pragma once
 
+#include <cogen/cache/sight.hpp>
+
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace cogen::cache {
 
 /// Who sees whom: a rule over the positions of a query and a key, counted from the start of the sequence.
 ///
-/// Rules compose: `causal() & mine`, `a | b`. Any callable (q, kv) -> bool is one. Immutable; any thread may ask.
+/// Rules compose: `causal() & sliding(512)`, `a | b`. Any callable (q, kv) -> bool is one. Immutable; any thread may
+/// ask.
 class mask {
  public:
   using rule = std::function<bool(std::int64_t q, std::int64_t kv)>;
@@ -31,6 +36,30 @@ mask causal();
 
 /// Every query sees every key.
 mask bidirectional();
+
+/// kv > q - window: the last `window` positions. Throws std::invalid_argument unless window >= 1.
+mask sliding(std::int64_t window);
+
+/// q / chunk == kv / chunk: the positions of one chunk. Throws std::invalid_argument unless chunk >= 1.
+mask chunked(std::int64_t chunk);
+
+/// kv < count: the first positions, whatever the query (Xiao et al., arXiv:2309.17453). Throws std::invalid_argument
+/// for a count below 0.
+mask sinks(std::int64_t count);
+
+/// Nobody sees the first `count` positions. Throws std::invalid_argument for a count below 0.
+mask padding(std::int64_t count);
+
+/// Several sequences in one: only positions of the same one see each other. `lengths` are theirs, in order; positions
+/// behind the last one belong to nobody. Throws std::invalid_argument for a length below 0.
+mask packed(const std::vector<std::int64_t>& lengths);
+
+/// Positions of the same block see each other both ways, as the tokens of one image do; others nobody by this rule.
+/// `blocks` are [begin, end) pairs. Throws std::invalid_argument where one ends before it begins.
+mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blocks);
+
+/// The rule that kernels follow by themselves.
+mask rule_of(const sight& sees);
 
 /// Row i stands for query position i + q_offset, column j for key position j + kv_offset.
 struct mask_window {

@@ -2,18 +2,41 @@
 
 #include <cogen/cache/view.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace cogen::cache {
 
-/// The most bytes that a slot holding `length` tokens takes, whole pages included: `fixed + per_block * ceil(length /
-/// block)`. Plain numbers, so that whoever decides about memory needs nothing else of the cache.
+/// Bytes of each block up to `blocks` of them: what a ring takes that then begins again.
+struct capped_term {
+  std::int64_t per_block = 0;
+  std::int64_t blocks = 0;
+};
+
+/// The most bytes that a slot holding `length` tokens takes, whole pages included: with b = ceil(length / block),
+/// `fixed` (0 for an empty slot) + per_block * b + the sum of capped.per_block * min(b, capped.blocks). Plain numbers,
+/// so that whoever decides about memory needs nothing else of the cache.
 struct memory_terms {
   std::int64_t fixed = 0;
   std::int64_t per_block = 0;
   int block = block_tokens;
+  std::vector<capped_term> capped = {};
 
-  std::int64_t operator()(std::int64_t length) const { return fixed + per_block * ((length + block - 1) / block); }
+  std::int64_t operator()(std::int64_t length) const {
+    if (length == 0) return 0;
+    const std::int64_t blocks = (length + block - 1) / block;
+    std::int64_t bytes = fixed + per_block * blocks;
+    for (const capped_term& term : capped) bytes += term.per_block * std::min(blocks, term.blocks);
+    return bytes;
+  }
+
+  memory_terms& operator+=(const memory_terms& other) {
+    fixed += other.fixed;
+    per_block += other.per_block;
+    capped.insert(capped.end(), other.capped.begin(), other.capped.end());
+    return *this;
+  }
 };
 
 }  // namespace cogen::cache

@@ -15,6 +15,15 @@ struct slot_base {
   int length = 0;
 };
 
+/// What a slot begins with: the first `shared` tokens (a multiple of 64, perhaps 0) are read in slot `base`, those from
+/// there to `end` are copied from slot `from`, whose first tokens are the same.
+struct fork_origin {
+  int base = -1;
+  int shared = 0;
+  int from = -1;
+  int end = 0;
+};
+
 /// How many tokens each slot holds and whose first tokens it reads: what all layers of one cache share.
 ///
 /// A table only keeps the books: `cache` changes it after its layers have done their part.

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cogen/cache/sight.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
 namespace cogen::cache {
+
+class codec;
 
 /// How many tokens one block of a slot's storage holds. Attention reduces block by block from position 0, so this is
 /// part of what makes a sequence's logits independent of its company.
@@ -16,28 +20,73 @@ constexpr int bytes_of(scalar type) { return type == scalar::f32 ? 4 : 2; }
 
 /// Tokens [begin, end) of one slot in one layer, where they lie in memory. `begin` is a multiple of 64.
 ///
-/// With the view's strides, all in bytes, the keys of position p and key head h begin at
-/// `data + p / 64 * block_stride + h * head_stride + p % 64 * head_dim * bytes_of(type)`; the values lie `value_offset`
-/// bytes further.
+/// The block of position p lies at `data + b * block_stride` with b = p / 64, or, where `ring` is not 0, b = (p / 64 -
+/// first) % ring: places repeat then, and of the tokens that share a place the last one written is there.
 struct kv_range {
   std::byte* data = nullptr;
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  std::int64_t ring = 0;
+  std::int64_t first = 0;
 };
 
-/// What attention reads for one slot of one layer: at most two ranges without a gap, the base (if any) before the
-/// slot's own tail. Positions from the slot's length on lie in the last range and may be written; nothing else may.
+/// The number of full blocks at the start of a sequence that are read packed by the query which is token number
+/// `length` (its position + 1), times 64. It depends on nothing else, so that chunks and whole prompts agree.
+constexpr std::int64_t packed_tokens(std::int64_t length, std::int64_t residual) {
+  return length > residual ? (length - residual) / block_tokens * block_tokens : 0;
+}
+
+/// How the packed keys, or values, of one head's block are to be read: by `unpack`, or, where `bits` is not 0, as they
+/// lie: rows of codes (a row is one dimension of keys, or one token of values), `number = minimum + code * scale`.
+/// Scales are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
+struct packed_plane {
+  const codec* how = nullptr;
+  void (*unpack)(const codec& how, const std::byte* packed, int head_dim, float* values) = nullptr;
+  int bits = 0;
+  bool along_rows = false;  ///< groups lie along rows, not across them
+  int group = 0;
+  int groups = 0;  ///< of one row
+  int row_bytes = 0;
+  std::int64_t minimums = 0;
+  std::int64_t codes = 0;
+};
+
+/// The tokens of a slot that are kept packed, beside the newest ones in full precision. A query reads block b here if
+/// 64 (b + 1) <= packed_tokens(its position + 1, residual), and in full precision otherwise. Nothing is packed where
+/// keys.how is null.
+///
+/// In each block the keys of head h begin `h * key_bytes` bytes after the block, its values `value_offset + h *
+/// value_bytes` bytes after it, each as its codec packs 64 tokens of one head.
+struct packed_view {
+  packed_plane keys;
+  packed_plane values;
+  std::int64_t block_stride = 0;
+  std::int64_t key_bytes = 0;
+  std::int64_t value_bytes = 0;
+  std::int64_t value_offset = 0;
+  int residual = 0;
+  int ranges = 0;
+  kv_range range[2];
+};
+
+/// What attention reads for one slot of one layer: at most two ranges, one before the other, where they lie in memory.
+/// Positions from the slot's length on may be written; nothing else may.
+///
+/// With the view's strides, all in bytes, the keys of position p and key head h begin `h * head_stride + p % 64 *
+/// head_dim * bytes_of(type)` bytes after their block; the values lie `value_offset` bytes further.
 ///
 /// Plain pointers: valid until the cache is truncated, cleared or destroyed; no thread owns them.
 struct kv_view {
   scalar type = scalar::f32;
   int kv_heads = 0;
   int head_dim = 0;
+  sight sees;
   std::int64_t block_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t value_offset = 0;
   int ranges = 0;
   kv_range range[2];
+  packed_view packed;
 };
 
 }  // namespace cogen::cache

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_storage.hpp"
+#include "token_storage.hpp"
 
 #include <cogen/cache/layer.hpp>
 
@@ -8,22 +8,30 @@
 
 namespace cogen::cache {
 
-/// A layer that attends to every earlier token and keeps its own in one part of a block storage, perhaps beside others.
-class block_layer final : public layer {
+/// A layer that keeps its tokens in one part of a storage, perhaps beside others, all in full precision.
+class stored_layer final : public layer {
  public:
-  block_layer(const layer_shape& shape, scalar type, const slot_table& table, std::shared_ptr<block_storage> storage,
-              const block_part& part);
+  /// `sight` gives the view's window, chunk and sinks.
+  stored_layer(const layer_shape& shape, scalar type, const slot_table& table, const sight& sight,
+               std::shared_ptr<token_storage> storage, const block_part& part);
 
   const void* storage() const noexcept override { return storage_.get(); }
   int max_length() const noexcept override { return storage_->max_length(); }
+  int slack() const noexcept override { return storage_->slack(); }
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
   keys_values materialise(int slot, int length) const override;
+  kv_extent mask_sizes(int slot, int q_length) const override { return extent(slots().length(slot), q_length); }
+  bool can_truncate(int slot, int length) const override { return storage_->can_truncate(slot, length); }
   void truncate(int slot, int length) override { storage_->truncate(slot, length); }
+  void trim(int slot, int length) override { storage_->trim(slot, length); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
-  void adopt(int slot, int of, int length) override;
+  void adopt(int slot, int of, int length) override { storage_->adopt(slot, of, length); }
+  void fork(int slot, const fork_origin& origin) override { storage_->fork(slot, origin); }
   void copy(int from, int to, int begin, int end) override { storage_->copy(from, to, begin, end); }
+  void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
+  void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
   void export_slot(int slot, std::span<std::byte> into) const override { storage_->export_slot(slot, into.data()); }
   void import_slot(int slot, int length, std::span<const std::byte> from) override;
@@ -31,9 +39,7 @@ class block_layer final : public layer {
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }
 
  private:
-  kv_view view_of(int slot, int kv_length) const;
-
-  std::shared_ptr<block_storage> storage_;
+  std::shared_ptr<token_storage> storage_;
   block_part part_;
 };
 

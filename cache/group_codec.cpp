@@ -1,0 +1,196 @@
+#include "group_codec.hpp"
+
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen::cache {
+namespace {
+
+constexpr float largest_half = 65504;
+
+int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+
+void check(const group_format& format) {
+  if (format.bits != 8 && format.bits != 4 && format.bits != 2)
+    throw std::invalid_argument("codec: " + std::to_string(format.bits) + " bits, it has to be 8, 4 or 2");
+  const bool tokens = format.axis == group_axis::channel;
+  if (tokens ? format.group != 32 && format.group != block_tokens : format.group < 1)
+    throw std::invalid_argument("codec: a group of " + std::to_string(format.group) +
+                                (tokens ? " tokens, it has to be 32 or 64" : " dimensions, it has to be at least 1"));
+}
+
+/// One group: what its codes count from, and by.
+struct scale_of_group {
+  float scale;
+  float minimum;
+};
+
+scale_of_group scale_for(float least, float most, int bits) {
+  const float low = static_cast<float>(c10::Half(std::clamp(least, -largest_half, largest_half)));
+  const float high = std::clamp(most, -largest_half, largest_half);
+  const float step = std::max(0.0F, high - low) / static_cast<float>((1 << bits) - 1);
+  return {static_cast<float>(c10::Half(std::min(step, largest_half))), low};
+}
+
+int code_of(float value, const scale_of_group& by, int bits) {
+  if (!(by.scale > 0)) return 0;
+  const float code = std::nearbyint((value - by.minimum) / by.scale);
+  return static_cast<int>(std::clamp(code, 0.0F, static_cast<float>((1 << bits) - 1)));
+}
+
+class group_codec final : public codec {
+ public:
+  explicit group_codec(const group_format& format) : format_(format) { check(format); }
+
+  std::string name() const override {
+    return "int" + std::to_string(format_.bits) + (format_.axis == group_axis::token ? " by token" : " by channel");
+  }
+
+  std::int64_t packed_bytes(int head_dim) const override { return group_layout(format_, head_dim).bytes; }
+  const group_format* format() const noexcept override { return &format_; }
+
+  void pack(const float* values, int head_dim, std::byte* into) const override {
+    const group_layout at(format_, head_dim);
+    std::memset(into, 0, static_cast<std::size_t>(at.bytes));
+    std::vector<scale_of_group> scales = scales_of(values, head_dim, at);
+    for (int row = 0; row < at.rows; ++row)
+      for (int i = 0; i < at.length; ++i)
+        put(into, at, row, i, code_of(element(values, head_dim, row, i), scales[group_of(at, row, i)], format_.bits));
+    for (std::size_t group = 0; group < scales.size(); ++group) {
+      put_half(into, group, scales[group].scale);
+      put_half(into + at.minimums, group, scales[group].minimum);
+    }
+  }
+
+  void unpack(const std::byte* packed, int head_dim, float* values) const override {
+    const group_layout at(format_, head_dim);
+    for (int row = 0; row < at.rows; ++row)
+      for (int i = 0; i < at.length; ++i) {
+        const std::size_t group = group_of(at, row, i);
+        const float code = static_cast<float>(code_at(packed, at, row, i));
+        values[index(head_dim, row, i)] = std::fma(code, half_at(packed, group), half_at(packed + at.minimums, group));
+      }
+  }
+
+ private:
+  std::size_t index(int head_dim, int row, int i) const {
+    const bool by_token = format_.order == row_order::token;
+    return static_cast<std::size_t>(by_token ? row * head_dim + i : i * head_dim + row);
+  }
+
+  float element(const float* values, int head_dim, int row, int i) const { return values[index(head_dim, row, i)]; }
+
+  std::size_t group_of(const group_layout& at, int row, int i) const {
+    return static_cast<std::size_t>(at.along_rows ? row * at.groups + i / format_.group
+                                                  : row / format_.group * at.padded + i);
+  }
+
+  std::vector<scale_of_group> scales_of(const float* values, int head_dim, const group_layout& at) const {
+    struct range {
+      float least = INFINITY;
+      float most = -INFINITY;
+    };
+    std::vector<range> ranges(static_cast<std::size_t>(at.groups) *
+                              static_cast<std::size_t>(at.along_rows ? at.rows : at.padded));
+    for (int row = 0; row < at.rows; ++row)
+      for (int i = 0; i < at.length; ++i) {
+        range& group = ranges[group_of(at, row, i)];
+        const float value = element(values, head_dim, row, i);
+        group.least = std::min(group.least, value);
+        group.most = std::max(group.most, value);
+      }
+    std::vector<scale_of_group> scales;
+    for (const range& group : ranges)
+      scales.push_back(group.least <= group.most ? scale_for(group.least, group.most, format_.bits)
+                                                 : scale_of_group{0, 0});
+    return scales;
+  }
+
+  std::size_t byte_of(const group_layout& at, int row, int i) const {
+    return static_cast<std::size_t>(at.codes) + static_cast<std::size_t>(row * at.row_bytes + i % at.row_bytes);
+  }
+
+  void put(std::byte* block, const group_layout& at, int row, int i, int code) const {
+    block[byte_of(at, row, i)] |= std::byte(code << (format_.bits * (i / at.row_bytes)));
+  }
+
+  int code_at(const std::byte* block, const group_layout& at, int row, int i) const {
+    const int byte = std::to_integer<int>(block[byte_of(at, row, i)]);
+    return byte >> (format_.bits * (i / at.row_bytes)) & ((1 << format_.bits) - 1);
+  }
+
+  static void put_half(std::byte* into, std::size_t index, float value) {
+    const c10::Half half(value);
+    std::memcpy(into + index * sizeof(half), &half, sizeof(half));
+  }
+
+  static float half_at(const std::byte* from, std::size_t index) {
+    c10::Half half;
+    std::memcpy(&half, from + index * sizeof(half), sizeof(half));
+    return half;
+  }
+
+  group_format format_;
+};
+
+std::shared_ptr<const codec> keys_in(int bits, group_axis axis, int group) {
+  return make_group_codec({.bits = bits, .axis = axis, .order = row_order::channel, .group = group});
+}
+
+std::shared_ptr<const codec> values_in(int bits, int group) {
+  return make_group_codec({.bits = bits, .axis = group_axis::token, .order = row_order::token, .group = group});
+}
+
+}  // namespace
+
+group_layout::group_layout(const group_format& format, int head_dim) {
+  const bool by_token = format.order == row_order::token;
+  rows = by_token ? block_tokens : head_dim;
+  length = by_token ? head_dim : block_tokens;
+  padded = rounded_up(length, 128 / format.bits);
+  row_bytes = padded * format.bits / 8;
+  along_rows = by_token == (format.axis == group_axis::token);
+  const int along = along_rows ? length : rows;
+  groups = (along + format.group - 1) / format.group;
+  const int scales = groups * (along_rows ? rows : padded);
+  minimums = rounded_up(2 * scales, 64);
+  codes = 2 * minimums;
+  bytes = codes + rounded_up(rows * row_bytes, 64);
+}
+
+packed_plane plane_of(const codec& how, int head_dim, row_order rows) {
+  packed_plane plane{.how = &how, .unpack = [](const codec& codec, const std::byte* packed, int dims, float* values) {
+                       codec.unpack(packed, dims, values);
+                     }};
+  const group_format* format = how.format();
+  constexpr int widest_vector = 16;
+  if (!format || format->order != rows || format->group % widest_vector != 0) return plane;
+  const group_layout at(*format, head_dim);
+  plane.bits = format->bits;
+  plane.along_rows = at.along_rows;
+  plane.group = format->group;
+  plane.groups = at.groups;
+  plane.row_bytes = at.row_bytes;
+  plane.minimums = at.minimums;
+  plane.codes = at.codes;
+  return plane;
+}
+
+std::shared_ptr<const codec> make_group_codec(const group_format& format) {
+  return std::make_shared<group_codec>(format);
+}
+
+quantisation int8() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(8, 64)}; }
+
+quantisation int8_int4() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(4, 32)}; }
+
+quantisation int4() { return {.keys = keys_in(4, group_axis::channel, 32), .values = values_in(4, 32)}; }
+
+quantisation kivi2() { return {.keys = keys_in(2, group_axis::channel, 32), .values = values_in(2, 32)}; }
+
+}  // namespace cogen::cache

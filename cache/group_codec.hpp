@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cogen/cache/codec.hpp>
+
+namespace cogen::cache {
+
+/// Where the parts of one head's block lie in the built-in form, for a head of some size.
+struct group_layout {
+  int rows;    // of codes
+  int length;  // elements of a row that mean something
+  int padded;  // elements of a row
+  int row_bytes;
+  bool along_rows;        // groups lie along rows, not across them
+  int groups;             // in a row, or of rows
+  std::int64_t minimums;  // offset in bytes; scales are at 0
+  std::int64_t codes;     // offset in bytes
+  std::int64_t bytes;
+
+  group_layout(const group_format& format, int head_dim);
+};
+
+/// How attention reads what `how` packs, the rows it wants being `rows`.
+packed_plane plane_of(const codec& how, int head_dim, row_order rows);
+
+}  // namespace cogen::cache

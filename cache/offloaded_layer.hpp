@@ -1,0 +1,58 @@
+#pragma once
+
+#include "offload.hpp"
+
+#include <cogen/cache/layer.hpp>
+
+#include <memory>
+
+namespace cogen::cache {
+
+/// A layer whose tokens (the packed ones, where some are packed) stay in far memory and come near while it computes.
+///
+/// Within a step a view is valid until the layer after the next one is looked at. Outside of a step it shows far
+/// memory.
+class offloaded_layer final : public layer {
+ public:
+  offloaded_layer(std::unique_ptr<layer> far, std::shared_ptr<offload> road);
+  ~offloaded_layer() override;
+
+  /// Adds what of a row's older tokens has to come near.
+  void add_older(const step_row& row, std::vector<byte_copy>& copies) const;
+
+  const void* storage() const noexcept override { return far_->storage(); }
+  int max_length() const noexcept override { return far_->max_length(); }
+  int slack() const noexcept override { return far_->slack(); }
+  void reserve(const step& step) override;
+  void settle() override;
+  void advance(const step& step) override;
+  std::optional<kv_view> view(int slot, int kv_length) const override;
+  void written(const step& step) override;
+  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  keys_values materialise(int slot, int length) const override;
+  mask rule() const override { return far_->rule(); }
+  kv_extent mask_sizes(int slot, int q_length) const override { return far_->mask_sizes(slot, q_length); }
+  bool can_truncate(int slot, int length) const override { return far_->can_truncate(slot, length); }
+  void truncate(int slot, int length) override;
+  void trim(int slot, int length) override;
+  void clear(int slot) override;
+  void adopt(int slot, int of, int length) override;
+  void fork(int slot, const fork_origin& origin) override;
+  void copy(int from, int to, int begin, int end) override;
+  void take_snapshot(int slot) override;
+  void drop_snapshot(int slot, int length) override { far_->drop_snapshot(slot, length); }
+  std::int64_t exported_bytes(int length) const override { return far_->exported_bytes(length); }
+  void export_slot(int slot, std::span<std::byte> into) const override { far_->export_slot(slot, into); }
+  void import_slot(int slot, int length, std::span<const std::byte> from) override;
+  memory_terms footprint_terms() const override;
+  std::int64_t committed_bytes() const override;
+
+ private:
+  kv_view near_view(int slot, int kv_length) const;
+  void add_new(const step_row& row, std::vector<byte_copy>& copies) const;
+
+  std::unique_ptr<layer> far_;
+  std::shared_ptr<offload> road_;
+};
+
+}  // namespace cogen::cache

@@ -1,0 +1,235 @@
+#include "ring_storage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::cache {
+namespace {
+
+int whole_blocks(int tokens) { return tokens / block_tokens * block_tokens; }
+
+}  // namespace
+
+int ring_shape::first_needed(int length) const {
+  int least = 0;
+  if (window > 0) least = std::max(least, length - (window - 1));
+  if (chunk > 0) least = std::max(least, length / chunk * chunk);
+  if (newest >= 0) least = std::max(least, static_cast<int>(packed_tokens(length, newest)));
+  return least;
+}
+
+int ring_shape::blocks() const {
+  std::int64_t behind = std::int64_t{1} << 31;
+  if (window > 0) behind = std::min<std::int64_t>(behind, window - 1);
+  if (chunk > 0) behind = std::min<std::int64_t>(behind, chunk - 1);
+  if (newest >= 0) behind = std::min<std::int64_t>(behind, std::int64_t{newest} + block_tokens - 1);
+  const std::int64_t tokens = behind + longest_step + slack;
+  return static_cast<int>(tokens / block_tokens + 2);  // the oldest and the newest may be in the middle of one
+}
+
+ring_storage::ring_storage(block_layout layout, const slot_table& table, int max_length, const ring_shape& shape,
+                           std::optional<int> residual)
+    : token_storage(std::move(layout), table, residual),
+      max_length_(max_length),
+      shape_(shape),
+      ring_(std::min(shape.blocks(), blocks_for(max_length))),
+      slot_stride_((ring_ + shape.first) * layout_.stride),
+      memory_(table.slots() * slot_stride_),
+      states_(static_cast<std::size_t>(table.slots())),
+      before_(states_.size()) {}
+
+int ring_storage::slack() const noexcept {
+  const bool never_full = ring_ >= blocks_for(max_length_);
+  return never_full ? std::numeric_limits<int>::max() : shape_.slack;
+}
+
+std::byte* ring_storage::place(int slot, int index) const {
+  return memory_.data() + slot * slot_stride_ + index * layout_.stride;
+}
+
+std::byte* ring_storage::block(int slot, int number) const {
+  return number < shape_.first ? place(slot, number) : place(slot, shape_.first + (number - shape_.first) % ring_);
+}
+
+/// In stored tokens, the first that a slot of `length` needs.
+int ring_storage::needed(int length) const {
+  const int first = shape_.first_needed(length);
+  return residual_ ? whole_blocks(first) : first;
+}
+
+int ring_storage::ranges(int slot, int length, kv_range* into) const {
+  const slot_state& at = state(slot);
+  const int room = std::min(blocks_for(at.end) * block_tokens, max_length_);
+  const int end = length < 0 ? length : stored(length);
+  if (end < 0 || end > room)
+    throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +
+                            " are asked for, there is room for " + std::to_string(room));
+  int count = 0;
+  const int stays = shape_.first * block_tokens;
+  if (std::min(stays, end) > 0) into[count++] = {.data = place(slot, 0), .begin = 0, .end = std::min(stays, end)};
+  const int begin = std::max(stays, whole_blocks(at.oldest));
+  if (begin < end)
+    into[count++] = {
+        .data = place(slot, shape_.first), .begin = begin, .end = end, .ring = ring_, .first = shape_.first};
+  return count;
+}
+
+void ring_storage::check_room(const step& step) const {
+  for (const step_row& row : step.rows()) {
+    const int length = table_.length(row.slot);
+    if (std::int64_t{row.count} <=
+        std::max<std::int64_t>(shape_.longest_step, ring_ * std::int64_t{block_tokens} - length))
+      continue;
+    throw std::length_error("cache: slot " + std::to_string(row.slot) + " gets " + std::to_string(row.count) +
+                            " tokens in one step, its rings leave room for " + std::to_string(shape_.longest_step));
+  }
+}
+
+void ring_storage::grow(int slot, int length) {
+  slot_state& at = state(slot);
+  const int wanted = std::min(blocks_for(stored(length)), ring_ + shape_.first);
+  if (wanted <= at.blocks) return;
+  memory_.commit(place(slot, at.blocks) - memory_.data(), (wanted - at.blocks) * layout_.stride);
+  at.blocks = wanted;
+}
+
+void ring_storage::reserve(const step& step) {
+  check_room(step);
+  for (const step_row& row : step.rows()) before_[static_cast<std::size_t>(row.slot)] = state(row.slot).blocks;
+  try {
+    for (const step_row& row : step.rows()) grow(row.slot, table_.length(row.slot) + row.count);
+  } catch (...) {
+    for (const step_row& row : step.rows()) {
+      slot_state& at = state(row.slot);
+      const int before = before_[static_cast<std::size_t>(row.slot)];
+      if (before < at.blocks)
+        memory_.release(place(row.slot, before) - memory_.data(), (at.blocks - before) * layout_.stride);
+      at.blocks = before;
+    }
+    throw;
+  }
+  for (const step_row& row : step.rows()) {
+    slot_state& at = state(row.slot);
+    at.end = stored(table_.length(row.slot) + row.count);
+    at.oldest = std::max(at.oldest, at.end - ring_ * block_tokens);
+  }
+}
+
+bool ring_storage::holds(int slot, int length) const {
+  return needed(length) >= state(slot).oldest || needed(length) >= stored(length);
+}
+
+bool ring_storage::can_truncate(int slot, int length) const {
+  return length == 0 || holds(slot, length) || state(slot).snapshots.has(length);
+}
+
+void ring_storage::shrink(int slot, int length) noexcept {
+  slot_state& at = state(slot);
+  const int kept = std::min(at.blocks, blocks_for(stored(length)));
+  if (kept < at.blocks) memory_.release(place(slot, kept) - memory_.data(), (at.blocks - kept) * layout_.stride);
+  at.blocks = kept;
+  at.end = stored(length);
+}
+
+void ring_storage::truncate(int slot, int length) {
+  slot_state& at = state(slot);
+  if (length > 0 && !holds(slot, length)) {
+    const std::vector<std::byte> bytes = at.snapshots.at(length);
+    restore(slot, length, bytes.data());
+  }
+  shrink(slot, length);
+  at.oldest = std::min(at.oldest, stored(length));
+  at.snapshots.cut(length);
+  if (length == 0) at = {};
+}
+
+void ring_storage::copy(int from, int to, int begin, int end) {
+  if (!holds(from, end)) return restore(to, end, state(from).snapshots.at(end).data());
+  slot_state& target = state(to);
+  grow(to, end);
+  const int first_held = std::max(state(from).oldest, stored(end) - ring_ * block_tokens);
+  const int first = std::max(stored(begin), std::min(first_held, stored(end)));
+  for (int number = first / block_tokens; number < blocks_for(stored(end)); ++number) {
+    const int start = number * block_tokens;
+    if (start >= first || residual_) {
+      std::copy_n(block(from, number), layout_.stride, block(to, number));
+    } else {
+      copy_tokens(layout_, block(from, number), block(to, number), first - start,
+                  std::min(block_tokens, stored(end) - start));
+    }
+  }
+  for (int number = begin / block_tokens; number < shape_.first; ++number)
+    copy_tokens(layout_, block(from, number), block(to, number), begin, std::min(block_tokens, end));
+  target.end = stored(end);
+  target.oldest = std::max({target.oldest, target.end - ring_ * block_tokens, first > stored(begin) ? first : 0});
+}
+
+void ring_storage::take_snapshot(int slot) {
+  const int length = table_.length(slot);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(saved_bytes(length)));
+  save(slot, length, bytes.data());
+  state(slot).snapshots.put(length, std::move(bytes));
+}
+
+ring_storage::saved_blocks ring_storage::saved(int length) const {
+  const int end = blocks_for(stored(length));
+  const int oldest = needed(std::max(0, length - shape_.slack)) / block_tokens;
+  const int begin = std::clamp(std::max(oldest, shape_.first), 0, std::max(end, shape_.first));
+  return {.first = shape_.first > 0 && length > 0, .begin = begin, .end = std::max(begin, end)};
+}
+
+std::int64_t ring_storage::saved_bytes(int length) const {
+  return static_cast<std::int64_t>(sizeof(std::int64_t)) + saved(length).count() * layout_.stride;
+}
+
+void ring_storage::save(int slot, int length, std::byte* into) const {
+  const std::int64_t oldest = state(slot).oldest;
+  std::memcpy(into, &oldest, sizeof(oldest));
+  into += sizeof(oldest);
+  const saved_blocks blocks = saved(length);
+  const auto put = [&](int number) { into = std::copy_n(block(slot, number), layout_.stride, into); };
+  if (blocks.first) put(0);
+  for (int number = blocks.begin; number < blocks.end; ++number) put(number);
+}
+
+void ring_storage::restore(int slot, int length, const std::byte* from) {
+  grow(slot, length);
+  std::int64_t oldest = 0;
+  std::memcpy(&oldest, from, sizeof(oldest));
+  from += sizeof(oldest);
+  const saved_blocks blocks = saved(length);
+  const auto take = [&](int number) {
+    std::copy_n(from, layout_.stride, block(slot, number));
+    from += layout_.stride;
+  };
+  if (blocks.first) take(0);
+  for (int number = blocks.begin; number < blocks.end; ++number) take(number);
+  slot_state& at = state(slot);
+  at.end = stored(length);
+  at.oldest =
+      std::max({static_cast<int>(oldest), needed(std::max(0, length - shape_.slack)), at.end - ring_ * block_tokens});
+}
+
+std::int64_t ring_storage::exported_bytes(int length) const { return length == 0 ? 0 : saved_bytes(length); }
+
+void ring_storage::export_slot(int slot, std::byte* into) const {
+  if (table_.length(slot) > 0) save(slot, table_.length(slot), into);
+}
+
+void ring_storage::import_slot(int slot, int length, const std::byte* from) { restore(slot, length, from); }
+
+memory_terms ring_storage::footprint_terms() const {
+  return {.capped = {{.per_block = layout_.stride, .blocks = ring_ + shape_.first}}};
+}
+
+std::int64_t ring_storage::committed_bytes() const {
+  std::int64_t bytes = 0;
+  for (const slot_state& at : states_) bytes += at.blocks * layout_.stride + at.snapshots.bytes();
+  return bytes;
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "address_range.hpp"
+#include "snapshot_set.hpp"
+#include "token_storage.hpp"
+
+#include <vector>
+
+namespace cogen::cache {
+
+/// Which tokens a layer still needs of a slot of some length, and how much more a ring keeps.
+struct ring_shape {
+  int window = 0;         ///< the last `window` positions of each query; 0: no such limit
+  int chunk = 0;          ///< those of the query's own chunk; 0: no such limit
+  int newest = -1;        ///< those that are not packed, `newest` being the residual; -1: no such limit
+  int first = 0;          ///< 1: the first block stays for ever
+  int longest_step = 64;  ///< new tokens of a slot in one step
+  int slack = 0;          ///< tokens a slot can go back by, counted from the most it held
+
+  /// The first position (beside those that stay) that a slot of `length` tokens needs to go on.
+  int first_needed(int length) const;
+
+  /// Blocks of the ring.
+  int blocks() const;
+};
+
+/// The newest keys and values of several layers for all slots, in a ring of blocks for each slot.
+///
+/// Of a slot it holds positions [oldest, end) at least: a step overwrites what lies a ring's length before it.
+class ring_storage final : public token_storage {
+ public:
+  /// Like block_storage's. Throws std::invalid_argument where the shape limits nothing.
+  ring_storage(block_layout layout, const slot_table& table, int max_length, const ring_shape& shape,
+               std::optional<int> residual = {});
+
+  const ring_shape& shape() const noexcept { return shape_; }
+  int max_length() const noexcept override { return max_length_; }
+  int slack() const noexcept override;
+  int ranges(int slot, int length, kv_range* into) const override;
+  void reserve(const step& step) override;
+  bool can_truncate(int slot, int length) const override;
+  void truncate(int slot, int length) override;
+  void trim(int slot, int) override { truncate(slot, 0); }
+  void adopt(int slot, int of, int length) override { copy(of, slot, 0, length); }
+  void fork(int slot, const fork_origin& origin) override { copy(origin.from, slot, 0, origin.end); }
+  void copy(int from, int to, int begin, int end) override;
+  void take_snapshot(int slot) override;
+  void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
+  std::int64_t exported_bytes(int length) const override;
+  void export_slot(int slot, std::byte* into) const override;
+  void import_slot(int slot, int length, const std::byte* from) override;
+  memory_terms footprint_terms() const override;
+  std::int64_t committed_bytes() const override;
+
+ private:
+  struct slot_state {
+    int blocks = 0;  // with memory behind them, the ring's after the first one that stays
+    int oldest = 0;  // position
+    int end = 0;     // of what was reserved
+    snapshot_set snapshots;
+  };
+
+  /// Blocks [begin, end) by number, as they are saved: the one that stays, then those that can be needed.
+  struct saved_blocks {
+    bool first;
+    int begin;
+    int end;
+    std::int64_t count() const { return first + end - begin; }
+  };
+
+  slot_state& state(int slot) { return states_[static_cast<std::size_t>(slot)]; }
+  const slot_state& state(int slot) const { return states_[static_cast<std::size_t>(slot)]; }
+  std::byte* block(int slot, int number) const;
+  std::byte* place(int slot, int index) const;
+  int needed(int length) const;
+  bool holds(int slot, int length) const;
+  void grow(int slot, int length);
+  void shrink(int slot, int length) noexcept;
+  void check_room(const step& step) const;
+  saved_blocks saved(int length) const;
+  std::int64_t saved_bytes(int length) const;
+  void save(int slot, int length, std::byte* into) const;
+  void restore(int slot, int length, const std::byte* from);
+
+  int max_length_;
+  ring_shape shape_;
+  int ring_;  // blocks
+  std::int64_t slot_stride_;
+  address_range memory_;
+  std::vector<slot_state> states_;  // [slots]
+  std::vector<int> before_;         // [slots], blocks: what a failing reserve() goes back to
+};
+
+}  // namespace cogen::cache

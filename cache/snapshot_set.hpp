@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace cogen::cache {
+
+/// What is needed to come back to some lengths of one slot, as bytes.
+class snapshot_set {
+ public:
+  bool has(int length) const { return taken_.contains(length); }
+  const std::vector<std::byte>& at(int length) const { return taken_.at(length); }
+  void put(int length, std::vector<std::byte> bytes) { taken_.insert_or_assign(length, std::move(bytes)); }
+  void drop(int length) noexcept { taken_.erase(length); }
+
+  /// Forgets those of lengths above `length`.
+  void cut(int length) noexcept { taken_.erase(taken_.upper_bound(length), taken_.end()); }
+  void clear() noexcept { taken_.clear(); }
+
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& [length, bytes] : taken_) sum += static_cast<std::int64_t>(bytes.size());
+    return sum;
+  }
+
+ private:
+  std::map<int, std::vector<std::byte>> taken_;
+};
+
+}  // namespace cogen::cache

@@ -1,0 +1,16 @@
+#include "state_layer.hpp"
+
+#include <stdexcept>
+
+namespace cogen::cache {
+namespace {
+
+constexpr const char* no_tokens = "cache: a recurrent layer has a state, no keys and values";
+
+}  // namespace
+
+void state_layer::append(const step&, const at::Tensor&, const at::Tensor&) { throw std::logic_error(no_tokens); }
+
+keys_values state_layer::materialise(int, int) const { throw std::logic_error(no_tokens); }
+
+}  // namespace cogen::cache

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "state_storage.hpp"
+
+#include <memory>
+
+namespace cogen::cache {
+
+/// A recurrent layer: no tokens, one state for each slot.
+class state_layer final : public layer {
+ public:
+  state_layer(const layer_shape& shape, const slot_table& table, std::shared_ptr<state_storage> storage,
+              std::size_t index)
+      : layer(shape, scalar::f32, table), storage_(std::move(storage)), index_(index) {}
+
+  const void* storage() const noexcept override { return storage_.get(); }
+  int slack() const noexcept override { return 0; }
+  void reserve(const step& step) override { storage_->reserve(step); }
+  void advance(const step& step) override { storage_->advance(step); }
+  std::optional<state_view> state(int slot) const override { return storage_->view(slot, index_); }
+
+  /// Both throw std::logic_error.
+  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  keys_values materialise(int slot, int length) const override;
+
+  kv_extent mask_sizes(int, int) const override { return {}; }
+  bool can_truncate(int slot, int length) const override { return storage_->can_truncate(slot, length); }
+  void truncate(int slot, int length) override { storage_->truncate(slot, length); }
+  void trim(int slot, int) override { storage_->truncate(slot, 0); }
+  void clear(int slot) override { storage_->truncate(slot, 0); }
+  void adopt(int slot, int of, int length) override { storage_->copy(of, slot, length); }
+  void fork(int slot, const fork_origin& origin) override { storage_->copy(origin.from, slot, origin.end); }
+  void copy(int from, int to, int, int end) override { storage_->copy(from, to, end); }
+  void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
+  void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
+  std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
+  void export_slot(int slot, std::span<std::byte> into) const override { storage_->export_slot(slot, into.data()); }
+  void import_slot(int slot, int, std::span<const std::byte> from) override {
+    storage_->import_slot(slot, from.data());
+  }
+  memory_terms footprint_terms() const override { return storage_->footprint_terms(); }
+  std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }
+
+ private:
+  std::shared_ptr<state_storage> storage_;
+  std::size_t index_;
+};
+
+}  // namespace cogen::cache

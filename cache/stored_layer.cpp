@@ -1,0 +1,44 @@
+#include "stored_layer.hpp"
+
+#include "view_tensors.hpp"
+
+#include <utility>
+
+namespace cogen::cache {
+
+stored_layer::stored_layer(const layer_shape& shape, scalar type, const slot_table& table, const sight& sight,
+                           std::shared_ptr<token_storage> storage, const block_part& part)
+    : layer(shape, type, table, sight), storage_(std::move(storage)), part_(part) {}
+
+void stored_layer::reserve(const step& step) {
+  check_room(step);
+  storage_->reserve(step);
+}
+
+std::optional<kv_view> stored_layer::view(int slot, int kv_length) const {
+  kv_view view = view_over(*this, part_, storage_->layout().stride);
+  view.ranges = storage_->ranges(slot, kv_length, view.range);
+  for (int i = 0; i < view.ranges; ++i) view.range[i].data += part_.offset;
+  return view;
+}
+
+void stored_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
+  check_new(step, k, v);
+  for (std::size_t i = 0; i < step.rows().size(); ++i) {
+    const auto [slot, count] = step.rows()[i];
+    const int length = slots().length(slot);
+    const int first = step.first(static_cast<int>(i));
+    write_tokens(*view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));
+  }
+}
+
+keys_values stored_layer::materialise(int slot, int length) const {
+  const kv_view all = *view(slot, length);
+  return read_extent(slot, length, [&](int begin, int end) { return read_tokens(all, begin, end); });
+}
+
+void stored_layer::import_slot(int slot, int length, std::span<const std::byte> from) {
+  storage_->import_slot(slot, length, from.data());
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "block_layout.hpp"
+
+#include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/slot_table.hpp>
+#include <cogen/cache/step.hpp>
+#include <cogen/cache/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace cogen::cache {
+
+/// Where blocks of several layers lie for all slots: what layers of one storage share.
+///
+/// Lengths come from the slot table, or follow from its lengths: a storage of packed tokens holds the first
+/// packed_tokens(length, residual) of a slot's. Members mean what `layer`'s of the same name do.
+class token_storage {
+ public:
+  virtual ~token_storage() = default;
+  token_storage(const token_storage&) = delete;
+  token_storage& operator=(const token_storage&) = delete;
+
+  const block_layout& layout() const noexcept { return layout_; }
+
+  virtual int max_length() const noexcept = 0;
+  virtual int slack() const noexcept = 0;
+
+  /// Writes to `into` where the first `length` tokens of the slot lie, as far as they are there, block by block of the
+  /// whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the room that was reserved.
+  virtual int ranges(int slot, int length, kv_range* into) const = 0;
+
+  /// Makes room, for all rows or for none. Throws std::system_error where memory is refused.
+  virtual void reserve(const step& step) = 0;
+
+  virtual bool can_truncate(int slot, int length) const = 0;
+  virtual void truncate(int slot, int length) = 0;
+  virtual void trim(int slot, int length) = 0;
+  virtual void adopt(int slot, int of, int length) = 0;
+  virtual void fork(int slot, const fork_origin& origin) {
+    if (origin.shared > 0) adopt(slot, origin.base, origin.shared);
+    if (origin.shared < origin.end) copy(origin.from, slot, origin.shared, origin.end);
+  }
+  virtual void copy(int from, int to, int begin, int end) = 0;
+
+  virtual void take_snapshot(int slot) = 0;
+  virtual void drop_snapshot(int slot, int length) = 0;
+
+  virtual std::int64_t exported_bytes(int length) const = 0;
+  virtual void export_slot(int slot, std::byte* into) const = 0;
+  virtual void import_slot(int slot, int length, const std::byte* from) = 0;
+
+  virtual memory_terms footprint_terms() const = 0;
+  virtual std::int64_t committed_bytes() const = 0;
+
+ protected:
+  /// `table` outlives the storage. With a `residual` it holds packed tokens.
+  token_storage(block_layout layout, const slot_table& table, std::optional<int> residual)
+      : table_(table), layout_(std::move(layout)), residual_(residual) {}
+
+  /// How many of a slot's first `length` tokens are kept here.
+  int stored(int length) const { return residual_ ? static_cast<int>(packed_tokens(length, *residual_)) : length; }
+
+  const slot_table& table_;
+  block_layout layout_;
+  std::optional<int> residual_;
+};
+
+}  // namespace cogen::cache

@@ -1,0 +1,81 @@
+#include "view_tensors.hpp"
+
+#include "block_layout.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+
+namespace cogen::cache {
+namespace {
+
+/// Positions [begin, end) of a view that lie in one block, as tensors over the block's memory.
+struct piece {
+  int begin;
+  int end;
+  at::Tensor k;  // [kv_heads, end - begin, head_dim]
+  at::Tensor v;
+};
+
+std::byte* block_at(const kv_view& view, int position) {
+  const kv_range& range = view.ranges > 1 && position >= view.range[0].end ? view.range[1] : view.range[0];
+  const std::int64_t number = position / block_tokens;
+  return range.data + (range.ring ? (number - range.first) % range.ring : number) * view.block_stride;
+}
+
+at::Tensor plane_tokens(const kv_view& view, std::byte* plane, int begin, int count) {
+  const at::Tensor block = at::from_blob(plane, {view.kv_heads, block_tokens, view.head_dim}, tensor_type(view.type));
+  return block.narrow(1, begin % block_tokens, count);
+}
+
+piece piece_at(const kv_view& view, int begin, int end) {
+  const int count = std::min(end - begin, block_tokens - begin % block_tokens);
+  std::byte* keys = block_at(view, begin);
+  return {.begin = begin,
+          .end = begin + count,
+          .k = plane_tokens(view, keys, begin, count),
+          .v = plane_tokens(view, keys + view.value_offset, begin, count)};
+}
+
+template <class Visit>
+void each_piece(const kv_view& view, int begin, int end, Visit visit) {
+  while (begin < end) {
+    const piece part = piece_at(view, begin, end);
+    visit(part);
+    begin = part.end;
+  }
+}
+
+}  // namespace
+
+kv_view view_over(const layer& layer, const block_part& part, std::int64_t block_stride) {
+  return {.type = layer.type(),
+          .kv_heads = layer.shape().kv_heads,
+          .head_dim = layer.shape().head_dim,
+          .sees = layer.sees(),
+          .block_stride = block_stride,
+          .head_stride = part.head_stride,
+          .value_offset = part.value_offset};
+}
+
+void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at::Tensor& v) {
+  const at::Tensor keys = k.transpose(0, 1), values = v.transpose(0, 1);
+  each_piece(view, begin, begin + static_cast<int>(k.size(0)), [&](const piece& part) {
+    part.k.copy_(keys.narrow(1, part.begin - begin, part.end - part.begin));
+    part.v.copy_(values.narrow(1, part.begin - begin, part.end - part.begin));
+  });
+}
+
+keys_values read_tokens(const kv_view& view, int begin, int end) {
+  keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, tensor_type(view.type)), .v = {}};
+  all.v = at::empty_like(all.k);
+  each_piece(view, begin, end, [&](const piece& part) {
+    all.k.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.k);
+    all.v.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.v);
+  });
+  return all;
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "block_layout.hpp"
+
+#include <cogen/cache/layer.hpp>
+#include <cogen/cache/view.hpp>
+
+#include <ATen/core/Tensor.h>
+
+namespace cogen::cache {
+
+/// Sets what every view of a layer has: shape, sight, and where its part lies within a block.
+kv_view view_over(const layer& layer, const block_part& part, std::int64_t block_stride);
+
+/// Writes the new tokens k and v [count, kv_heads, head_dim] to positions [begin, begin + count) of the view.
+void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at::Tensor& v);
+
+/// Copies positions [begin, end) in full precision: both [kv_heads, end - begin, head_dim], in the view's type.
+keys_values read_tokens(const kv_view& view, int begin, int end);
+
+}  // namespace cogen::cache

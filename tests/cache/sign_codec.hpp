@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cogen/cache/codec.hpp>
+
+#include <cstring>
+
+namespace cogen::cache::test {
+
+/// A codec of a user's own: of each number stays whether it is below 0.
+class sign_codec final : public codec {
+ public:
+  std::string name() const override { return "signs"; }
+  std::int64_t packed_bytes(int head_dim) const override { return std::int64_t{block_tokens} * head_dim; }
+  void pack(const float* values, int head_dim, std::byte* into) const override {
+    for (int i = 0; i < block_tokens * head_dim; ++i) into[i] = std::byte(values[i] < 0);
+  }
+  void unpack(const std::byte* packed, int head_dim, float* values) const override {
+    for (int i = 0; i < block_tokens * head_dim; ++i) values[i] = packed[i] == std::byte(0) ? 1.0F : -1.0F;
+  }
+};
+
+}  // namespace cogen::cache::test
