@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Writes the reference outputs ("goldens") that golden_check compares cogen with. Development only.
+
+  python3 -m venv ref && ref/bin/pip install torch==2.11.0 transformers==5.23.0 safetensors gguf
+  ref/bin/python tests/golden/make tiny NAME...        tests/golden/NAME/: small random models and their outputs
+  ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
+  ref/bin/python tests/golden/make default MODEL.gguf  tests/golden/default_model.json: what a real model continues
+
+A random model is drawn again, with the next seed, until it is worth comparing with: every greedy choice is clear of
+rounding noise, the continuation does not circle, and every tensor and every setting moves the logits. A family is one
+file here: its shapes, its draw, and what to change to see that a setting counts.
+tests/golden/README.md describes the files.
+"""
+import argparse
+import pathlib
+import sys
+
+import bart
+import default_model
+import folder
+import gemma3
+import jamba
+import llama
+import mamba
+import mistral
+import torch
+import transformers
+
+HERE = pathlib.Path(__file__).parent.parent
+FAMILIES = {name: family for family in (llama, mistral, gemma3, mamba, jamba, bart) for name in family.MODELS}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=pathlib.Path, default=HERE, help="where the folders are, instead of here")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("tiny").add_argument("names", nargs="+", choices=FAMILIES, metavar="NAME")
+    commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
+    commands.add_parser("default").add_argument("model", type=pathlib.Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    if arguments.command == "default":
+        default_model.make(arguments.model, arguments.into / "default_model.json")
+    elif arguments.command == "tiny":
+        for name in arguments.names:
+            folder.make(FAMILIES[name], name, arguments.into / name)
+    else:
+        passed = [folder.check(FAMILIES[name], name, arguments.into / name) for name in arguments.names or FAMILIES]
+        return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

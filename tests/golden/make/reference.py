@@ -1,0 +1,133 @@
+"""What a model answers: logits, greedy continuations, and whether every choice in them is clear of rounding noise."""
+import contextlib
+import copy
+import math
+
+import torch
+
+CLEARANCE = 50  # a greedy choice's margin, in units of the rounding noise
+MARGIN = 1e-3  # and at least this, five times golden_check's tolerance
+EXPERT_MARGIN = 1e-2  # the same for the choice of experts, between scores
+CACHED = 1e-4  # where cached and uncached logits agree
+
+
+def logits_of(model, ids, source=None):
+    """[len(ids), vocabulary]; with a source, ids are the decoder's."""
+    with torch.no_grad():
+        if source is None:
+            return model(torch.tensor([ids]), use_cache=False).logits[0]
+        return model(torch.tensor([source]), decoder_input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+
+
+def cached_logits(model, prompt, continuation, source=None):
+    """The rows that predict each token of the continuation, computed one token at a time with a cache."""
+    with torch.no_grad():
+        if source is None:
+            step_of = lambda ids, cache: model(torch.tensor([ids]), use_cache=True, **cache)
+        else:
+            encoded = model.get_encoder()(torch.tensor([source]))
+            step_of = lambda ids, cache: model(
+                encoder_outputs=encoded, decoder_input_ids=torch.tensor([ids]), use_cache=True, **cache)
+        step = step_of(prompt, {})
+        rows = [step.logits[0, -1]]
+        for token in continuation[:-1]:
+            name = "cache_params" if "cache_params" in step else "past_key_values"
+            step = step_of([token], {name: step[name]})
+            rows.append(step.logits[0, -1])
+    return torch.stack(rows)
+
+
+@contextlib.contextmanager
+def in_double():
+    """Norms, softmaxes, rotary angles and scans ask for float32 by name; in here they get float64."""
+    kept = torch.float32, torch.float, torch.Tensor.float
+    torch.float32 = torch.float = torch.float64
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float32, torch.float, torch.Tensor.float = kept
+
+
+def exact_logits(model, ids, source=None):
+    exact = copy.deepcopy(model).double()
+    with in_double():
+        return logits_of(exact, ids, source)
+
+
+def greedy(model, prompt, count, source=None):
+    ids = list(prompt)
+    for _ in range(count):
+        ids.append(int(logits_of(model, ids, source)[-1].argmax()))
+    return ids[len(prompt):]
+
+
+def margins(rows):
+    best = rows.topk(2).values
+    return best[:, 0] - best[:, 1]
+
+
+def circles(ids):
+    return len(set(ids)) < len(ids) // 3 or ids[-6:] == ids[-12:-6] or ids[-2:] == ids[-4:-2]
+
+
+def draw_prompt(random, shape, config):
+    """(source or None, prompt): an encoder-decoder's prompt begins with its start token."""
+    tokens = lambda count: torch.randint(3, config.vocab_size, (count,), generator=random).tolist()
+    if "decoder" not in shape:
+        return None, tokens(shape["tokens"])
+    return tokens(shape["tokens"]), [config.decoder_start_token_id] + tokens(shape["decoder"] - 1)
+
+
+class answers:
+    """Prompts with what the model makes of them; `good` if they are worth comparing with."""
+
+    def __init__(self, family, model, shapes, seed):
+        self.tensors, self.prompts, self.flags = {}, [], []
+        self.clearance, self.good = math.inf, True
+        random = torch.Generator().manual_seed(seed + 1_000_000)
+        for shape in shapes:
+            self.good = self.good and self.add(family, model, shape, *draw_prompt(random, shape, model.config))
+
+    def add(self, family, model, shape, source, prompt):
+        continuation = greedy(model, prompt, shape["new"], source)
+        ids = prompt + continuation[:-1]
+        rows = logits_of(model, ids, source)
+        noise = float((rows.double() - exact_logits(model, ids, source)).abs().max())
+        generated = rows[len(prompt) - 1:]
+        smallest = float(margins(generated).min())
+        self.clearance = min(self.clearance, smallest / noise)
+        if smallest < max(CLEARANCE * noise, MARGIN) or (shape["new"] > 20 and circles(continuation)):
+            return False
+        if hasattr(family, "tightest_choice"):
+            if family.tightest_choice(model, lambda: logits_of(model, ids, source)) < EXPERT_MARGIN:
+                return False
+        difference = float((cached_logits(model, prompt, continuation, source) - generated).abs().max())
+        if difference > CACHED:
+            self.flags.append(f"p{len(self.prompts)}: cached logits of Transformers differ by {difference:.1e}")
+        self.keep(source, prompt, rows, continuation, generated)
+        self.prompts.append({**describe(shape), "smallest_margin": smallest, "noise": noise})
+        return True
+
+    def keep(self, source, prompt, rows, continuation, generated):
+        name = f"p{len(self.prompts)}"
+        integers = lambda values: torch.tensor(values, dtype=torch.int32)
+        self.tensors[f"{name}.ids"] = integers(prompt if source is None else source)
+        if source is not None:
+            self.tensors[f"{name}.decoder_ids"] = integers(prompt)
+        self.tensors[f"{name}.prompt_logits"] = rows[:len(prompt)].clone()
+        self.tensors[f"{name}.gen_ids"] = integers(continuation)
+        self.tensors[f"{name}.gen_logits"] = generated.clone()
+
+    def longest(self):
+        """(prompt with its continuation, source) of the prompt with the longest continuation."""
+        index = max(range(len(self.prompts)), key=lambda i: self.prompts[i]["new_tokens"])
+        ids_of = lambda part: self.tensors[f"p{index}.{part}"].tolist()
+        if f"p{index}.decoder_ids" in self.tensors:
+            return ids_of("decoder_ids") + ids_of("gen_ids"), ids_of("ids")
+        return ids_of("ids") + ids_of("gen_ids"), None
+
+
+def describe(shape):
+    decoder = {"decoder_tokens": shape["decoder"]} if "decoder" in shape else {}
+    return {"tokens": shape["tokens"], **decoder, "new_tokens": shape["new"]}
