@@ -28,7 +28,6 @@ struct attention_shape {
   std::optional<head_norms> norms;   // PREFIX + "q_norm.weight" and "k_norm.weight"
   std::shared_ptr<const rope> rope;  // null: no rotation
   std::string output = "o_proj";     // what the last projection is called
-  bool causal = true;                // false: every query sees every key of its row
 
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }

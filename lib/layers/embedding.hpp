@@ -20,9 +20,6 @@ class embedding {
   embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden,
             double scale = 1);
 
-  /// The vectors of another embedding.
-  embedding(const embedding& shared, double scale) : table_(shared.table_), scale_(static_cast<float>(scale)) {}
-
   /// The vectors of the tokens. out [tokens, hidden]
   void operator()(const pass& pass, std::span<const token> tokens, const activations& out) const;
 

@@ -1,6 +1,9 @@
 #include "models/families.hpp"
 
+#include "models/bart.hpp"
+#include "models/gemma3.hpp"
 #include "models/llama.hpp"
+#include "models/mistral.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,7 +24,10 @@ struct family {
 
 /// A further family is one file and one line here.
 constexpr std::array families{
+    family{"bart", make_bart},
+    family{"gemma3_text", make_gemma3},
     family{"llama", make_llama},
+    family{"mistral", make_mistral},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "layers/activation.hpp"
 #include "layers/attention.hpp"
 #include "layers/gated_mlp.hpp"
+#include "models/attention_shapes.hpp"
 #include "models/decoder.hpp"
 
 namespace cogen::models {
@@ -60,9 +61,8 @@ std::unique_ptr<const network> make_like_llama(const load::model_config& config,
 
 std::unique_ptr<const network> make_llama(const load::config_fields&, const load::model_config& config,
                                           layers::weight_reader& weights) {
-  const cache::layer_shape full{.kv_heads = static_cast<int>(config.kv_heads),
-                                .head_dim = static_cast<int>(config.head_dim)};
-  return make_like_llama(config, weights, {static_cast<std::size_t>(config.layers), full});
+  const auto layers = static_cast<std::size_t>(config.layers);
+  return make_like_llama(config, weights, std::vector(layers, full_layer(config)));
 }
 
 }  // namespace cogen::models

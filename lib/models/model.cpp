@@ -23,12 +23,12 @@ struct model::runtime {
 
 namespace {
 
-void check_tokens(const batch& batch, std::int64_t vocabulary) {
-  if (batch.tokens.size() != static_cast<std::size_t>(batch.step.tokens())) {
+void check_tokens(const cache::step& step, std::span<const token> tokens, std::int64_t vocabulary) {
+  if (tokens.size() != static_cast<std::size_t>(step.tokens())) {
     throw std::invalid_argument(
-        fmt::format("the batch has {} tokens where its step has {}", batch.tokens.size(), batch.step.tokens()));
+        fmt::format("the batch has {} tokens where its step has {}", tokens.size(), step.tokens()));
   }
-  for (const token id : batch.tokens) {
+  for (const token id : tokens) {
     if (id < 0 || id >= vocabulary) {
       throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {} tokens", id, vocabulary));
     }
@@ -91,6 +91,31 @@ void check_lengths(const cache::step& step, const cache::cache& cache, std::int6
   }
 }
 
+void check_sources(const cache::step& step, const cache::cache& cache) {
+  for (const auto& row : step.rows()) {
+    if (cache.source_length(row.slot) == 0) {
+      throw std::logic_error(fmt::format("slot {} has no source; encode() comes before forward()", row.slot));
+    }
+  }
+}
+
+void check_no_longer(const cache::step& step, std::int64_t limit) {
+  for (const auto& row : step.rows()) {
+    if (row.count > limit) {
+      throw std::length_error(
+          fmt::format("the source of slot {} has {} tokens; the model reads at most {}", row.slot, row.count, limit));
+    }
+  }
+}
+
+/// Sources begin at position 0.
+void place_sources(const cache::step& step, std::vector<kernels::token_rows>& rows) {
+  rows.resize(step.rows().size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    rows[index] = {.first = step.first(static_cast<int>(index)), .count = step.rows()[index].count};
+  }
+}
+
 void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
   rows.resize(step.rows().size());
   for (std::size_t index = 0; index < rows.size(); ++index) {
@@ -132,10 +157,11 @@ const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { re
 cache::cache model::make_cache(const cache::options& options) const { return {layer_shapes(), options}; }
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
-  check_tokens(batch, config_.vocabulary);
+  check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
   check_cache(cache, layer_shapes());
   check_lengths(batch.step, cache, config_.max_positions);
+  if (has_encoder()) check_sources(batch.step, cache);
 
   auto& scratch = *workspace.scratch_;
   const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
@@ -159,8 +185,43 @@ at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const
   const int last = static_cast<int>(ids.size()) - 1;
   const batch whole{.step = cache::step({{.slot = 0, .count = last + 1}}), .tokens = ids, .outputs = {&last, 1}};
   const std::lock_guard lock(runtime_->mutex);
+  return forward(whole, cache, own_workspace())[0].clone();
+}
+
+bool model::has_encoder() const noexcept { return network_->has_encoder(); }
+
+void model::encode(const source_batch& batch, cache::cache& cache, workspace& workspace) const {
+  if (!has_encoder()) throw std::logic_error(fmt::format("a {} model has no encoder", config_.family));
+  check_tokens(batch.step, batch.tokens, config_.vocabulary);
+  check_cache(cache, layer_shapes());
+  check_no_longer(batch.step, config_.max_positions);
+
+  auto& scratch = *workspace.scratch_;
+  place_sources(batch.step, scratch.rows);
+  scratch.space.reset();
+  cache.reserve_source(batch.step);
+  if (batch.step.tokens() > 0) {
+    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
+                            .step = batch.step,
+                            .memory = cache,
+                            .rows = scratch.rows,
+                            .space = scratch.space};
+    network_->encode(pass, batch.tokens);
+  }
+  cache.advance_source(batch.step);
+}
+
+void model::encode(std::span<const token> ids, cache::cache& cache) const {
+  if (ids.empty()) throw std::invalid_argument("encode() needs at least one token");
+  const source_batch whole{.step = cache::step({{.slot = 0, .count = static_cast<int>(ids.size())}}), .tokens = ids};
+  const std::lock_guard lock(runtime_->mutex);
+  encode(whole, cache, own_workspace());
+}
+
+/// The mutex is held.
+workspace& model::own_workspace() const {
   if (!runtime_->own) runtime_->own.emplace();
-  return forward(whole, cache, *runtime_->own)[0].clone();
+  return *runtime_->own;
 }
 
 std::int64_t model::weight_bytes() const noexcept { return network_->weight_bytes(); }

@@ -25,6 +25,13 @@ class network {
   virtual void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
                        const layers::activations& logits) const = 0;
 
+  /// Whether tokens are decoded beside a source that encode() has read.
+  virtual bool has_encoder() const noexcept { return false; }
+
+  /// Reads the sources `tokens` [pass.step.tokens()] and writes what cross layers remember of them. The pass is the
+  /// sources': their room is reserved, and their rows begin at 0. Throws std::logic_error where there is no encoder.
+  virtual void encode(const layers::pass& pass, std::span<const token> tokens) const;
+
   /// Bytes of weights that one step reads.
   virtual std::int64_t weight_bytes() const noexcept = 0;
 

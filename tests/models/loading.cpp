@@ -155,6 +155,39 @@ BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
   BOOST_TEST(model->weight_bytes() < 120'000'000);
 }
 
+BOOST_AUTO_TEST_CASE(a_mistral_that_says_otherwise_is_refused) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "mistral_window", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("num_key_value_heads", 1, {"k_proj", "shape"});
+  refused("sliding_window", -3, {"sliding_window", "-3"});
+  refused("hidden_act", "tanh", {"hidden_act", "tanh", "silu"});
+}
+
+BOOST_AUTO_TEST_CASE(a_gemma3_that_says_otherwise_is_refused) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "gemma3_text", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("attention_bias", false, {"bias", "belongs to no part"});
+  refused("head_dim", 10, {"q_proj", "shape"});
+  refused("query_pre_attn_scalar", 0, {"query_pre_attn_scalar"});
+  refused("use_bidirectional_attention", true, {"use_bidirectional_attention", "causal"});
+}
+
+BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "bart_tiny", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("encoder_layers", 2, {"model.encoder.layers.2", "belongs to no part"});
+  refused("decoder_layers", 3, {"model.decoder.layers.2", "missing"});
+  refused("encoder_attention_heads", 4, {"encoder_attention_heads", "multiple"});
+  refused("max_position_embeddings", 90, {"embed_positions", "shape"});
+  refused("vocab_size", 100, {"shared", "shape"});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::test

@@ -35,6 +35,12 @@ struct batch {
   std::span<const int> outputs;   ///< indices into `tokens` whose logits are wanted, ascending, none twice
 };
 
+/// What an encoder reads: the whole source of each slot in the step.
+struct source_batch {
+  cache::step step;               ///< how many tokens the source of which slot has
+  std::span<const token> tokens;  ///< [step.tokens()], row after row
+};
+
 /// The threads and the memory that one caller's forwards run with, kept between them: a decode step that is not larger
 /// than an earlier one allocates nothing. Used by one thread at a time; several may share one pool of threads.
 class workspace {
@@ -88,6 +94,26 @@ class model {
   /// A cache for this model. Throws what cache::cache's constructor does.
   cache::cache make_cache(const cache::options& options) const;
 
+  /// Whether the model decodes beside a source, which encode() reads first; config().decoder_start is then the token
+  /// that decoding starts from.
+  bool has_encoder() const noexcept;
+
+  /// Runs the encoder over the sources and keeps in the cache's cross layers what the decoder attends to. A slot's
+  /// source is the same bits whatever others are in the batch and with any number of threads; it stays until the slot
+  /// is cleared. Allocates.
+  ///
+  /// Checked before anything changes: std::logic_error for a model without an encoder, or a slot that holds a source or
+  /// tokens; std::invalid_argument for a number of tokens other than step.tokens(), or a cache of other layers than the
+  /// model's; std::out_of_range for a token outside the vocabulary; std::length_error for a source longer than the
+  /// cache's or the model's longest; what cache.reserve_source() throws. If it throws, the slots hold no source.
+  ///
+  /// Any thread, but one at a time for a cache and for a workspace.
+  void encode(const source_batch& batch, cache::cache& cache, workspace& workspace) const;
+
+  /// For hand-written loops over slot 0: reads `ids` (at least one: std::invalid_argument), with threads of the model's
+  /// own.
+  void encode(std::span<const token> ids, cache::cache& cache) const;
+
   /// Runs the batch's tokens after those that their slots hold, and counts them as held.
   ///
   /// Returns [outputs, vocabulary] float32, one row for each of `outputs`; it lies in the workspace and is overwritten
@@ -97,8 +123,8 @@ class model {
   /// Checked before anything changes: std::out_of_range for a token outside the vocabulary (named with its limit) or an
   /// output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a number of tokens
   /// other than step.tokens(), or a cache of other layers than the model's; std::length_error for a slot that would
-  /// pass the cache's or the model's longest sequence; what cache.reserve() throws. If it throws, the cache holds what
-  /// it held.
+  /// pass the cache's or the model's longest sequence; std::logic_error for a slot without a source where the model
+  /// reads one; what cache.reserve() throws. If it throws, the cache holds what it held.
   ///
   /// Any thread, but one at a time for a cache and for a workspace.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
@@ -115,6 +141,8 @@ class model {
 
  private:
   struct runtime;
+
+  workspace& own_workspace() const;
 
   load::model_config config_;
   std::unique_ptr<const models::model_text> text_;

@@ -1,0 +1,11 @@
+#include "models/network.hpp"
+
+#include <stdexcept>
+
+namespace cogen::models {
+
+void network::encode(const layers::pass&, std::span<const token>) const {
+  throw std::logic_error("this model has no encoder");
+}
+
+}  // namespace cogen::models

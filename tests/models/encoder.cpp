@@ -1,0 +1,134 @@
+// Models that read a source: what they refuse, and that a source is read the same in any company.
+#include "histories.hpp"
+#include "some_models.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::test {
+namespace {
+
+std::shared_ptr<const model> reading_model() {
+  static const auto loaded = load_model(golden_folder("bart_tiny"), {.threads = 1});
+  return loaded;
+}
+
+struct reader {
+  std::shared_ptr<const model> model = reading_model();
+  cache::cache cache = model->make_cache({.slots = 3, .max_length = 32, .max_source = 40});
+  workspace own{1};
+
+  void encode(std::vector<cache::step_row> rows, const std::vector<token>& tokens) {
+    model->encode({.step = cache::step(std::move(rows)), .tokens = tokens}, cache, own);
+  }
+
+  std::vector<float> first_logits(int slot) {
+    const token start = model->config().decoder_start.value();
+    const int output = 0;
+    const auto logits = model->forward(
+        {.step = cache::step({{.slot = slot, .count = 1}}), .tokens = {&start, 1}, .outputs = {&output, 1}}, cache,
+        own);
+    const auto* data = logits.const_data_ptr<float>();
+    return {data, data + logits.size(1)};
+  }
+
+  void check_nothing_is_held() {
+    for (int slot = 0; slot < cache.slots(); ++slot) {
+      BOOST_TEST(cache.source_length(slot) == 0);
+      BOOST_TEST(cache.length(slot) == 0);
+    }
+  }
+};
+
+auto says(const std::string& part) {
+  return [part](const std::exception& error) {
+    BOOST_TEST_MESSAGE(error.what());
+    return std::string(error.what()).find(part) != std::string::npos;
+  };
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(encoder, reader)
+
+BOOST_AUTO_TEST_CASE(a_source_is_the_same_bits_in_any_company) {
+  const auto one = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
+             third = random_tokens(*model, 1, 3);
+  encode({{.slot = 1, .count = 7}}, one);
+  const auto alone = first_logits(1);
+  cache.clear(1);
+  std::vector<token> all = other;
+  all.insert(all.end(), one.begin(), one.end());
+  all.insert(all.end(), third.begin(), third.end());
+  own = workspace(3);
+  encode({{.slot = 2, .count = 40}, {.slot = 0, .count = 7}, {.slot = 1, .count = 1}}, all);
+  BOOST_TEST((first_logits(0) == alone));
+  BOOST_TEST((first_logits(2) != alone));
+}
+
+BOOST_AUTO_TEST_CASE(the_order_and_the_end_of_a_source_matter) {
+  auto source = random_tokens(*model, 9, 4);
+  encode({{.slot = 0, .count = 9}}, source);
+  std::swap(source[0], source[8]);
+  encode({{.slot = 1, .count = 9}}, source);
+  BOOST_TEST((first_logits(0) != first_logits(1)));
+}
+
+BOOST_AUTO_TEST_CASE(a_source_stays_until_its_slot_is_cleared) {
+  const auto source = random_tokens(*model, 5, 5);
+  encode({{.slot = 0, .count = 5}}, source);
+  const auto first = first_logits(0);
+  cache.truncate(0, 0);
+  BOOST_TEST(cache.source_length(0) == 5);
+  BOOST_TEST((first_logits(0) == first));
+  cache.clear(0);
+  BOOST_TEST(cache.source_length(0) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_need_a_source_first) {
+  BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, says("slot 1 has no source"));
+  check_nothing_is_held();
+}
+
+BOOST_AUTO_TEST_CASE(a_source_comes_once) {
+  encode({{.slot = 0, .count = 2}}, {1, 2});
+  BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, 2}), std::logic_error);
+  BOOST_TEST(cache.source_length(0) == 2);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_sources_are_refused_and_change_nothing) {
+  const auto limit = static_cast<token>(model->config().vocabulary);
+  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1, limit}), std::out_of_range, says(std::to_string(limit)));
+  BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, -1}), std::out_of_range);
+  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1}), std::invalid_argument, says("1 tokens"));
+  BOOST_CHECK_THROW(encode({{.slot = 3, .count = 1}}, {1}), std::out_of_range);
+  BOOST_CHECK_THROW(encode({{.slot = 0, .count = 41}}, random_tokens(*model, 41, 6)), std::length_error);
+  const int most = static_cast<int>(model->config().max_positions);
+  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = most + 1}}, random_tokens(*model, most + 1, 6)), std::length_error,
+                        says("the model reads at most " + std::to_string(most)));
+  BOOST_CHECK_THROW(model->encode(std::vector<token>{}, cache), std::invalid_argument);
+  auto strange = tiny_model()->make_cache({.slots = 1, .max_length = 16});
+  BOOST_CHECK_THROW(model->encode(std::vector<token>{1}, strange), std::invalid_argument);
+  check_nothing_is_held();
+}
+
+BOOST_AUTO_TEST_CASE(no_sources_are_no_work) {
+  encode({}, {});
+  check_nothing_is_held();
+}
+
+BOOST_AUTO_TEST_CASE(a_model_without_an_encoder_says_so) {
+  const auto llama = tiny_model();
+  auto plain = llama->make_cache({.slots = 1, .max_length = 16});
+  BOOST_TEST(model->has_encoder());
+  BOOST_TEST(!llama->has_encoder());
+  BOOST_CHECK_EXCEPTION(llama->encode(std::vector<token>{1}, plain), std::logic_error,
+                        says("a llama model has no encoder"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
