@@ -95,6 +95,45 @@ struct attention_job {
   float* scratch;   // attention_scratch_floats(head_dim), aligned to 64 bytes
 };
 
+/// Some channels of one sequence's new tokens.
+struct causal_convolution_job {
+  const float* x;  // [tokens, channels]
+  std::int64_t x_stride;
+  const float* weight;  // [taps, channels], all_channels floats between taps
+  const float* bias;    // [channels], or null
+  const float* before;  // [taps - 1, channels], likewise
+  float* after;
+  float* out;  // [tokens, channels]
+  std::int64_t out_stride;
+  std::int64_t tokens;
+  std::int64_t channels;
+  std::int64_t all_channels;
+  int taps;
+};
+
+/// Some channels of one sequence's new tokens.
+struct selective_scan_job {
+  const float* x;  // [tokens, channels]
+  std::int64_t x_stride;
+  const float* gate;  // [tokens, channels]
+  std::int64_t gate_stride;
+  const float* step;  // [tokens, channels]
+  std::int64_t step_stride;
+  const float* b;  // [tokens, states]
+  const float* c;  // [tokens, states]
+  std::int64_t bc_stride;
+  const float* decay;   // [states, channels], all_channels floats between states
+  const float* skip;    // [channels]
+  const float* before;  // [states, channels], likewise
+  float* after;
+  float* out;  // [tokens, channels]
+  std::int64_t out_stride;
+  std::int64_t tokens;
+  std::int64_t channels;
+  std::int64_t all_channels;
+  std::int64_t states;
+};
+
 constexpr int attention_block = 64;
 constexpr int attention_span = 256;
 constexpr int max_attention_rows = 48;
@@ -125,6 +164,8 @@ struct kernel_table {
   /// The spans' own results, to partials, and all of them, to out.
   void (*attention_partials)(const attention_job& job);
   void (*merge_attention_partials)(const attention_job& job);
+  void (*causal_convolution)(const causal_convolution_job& job);
+  void (*selective_scan)(const selective_scan_job& job);
 };
 
 extern const kernel_table portable_kernels;

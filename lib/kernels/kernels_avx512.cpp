@@ -2,6 +2,7 @@
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/linear_body.hpp"
+#include "kernels/recurrent_body.hpp"
 #include "kernels/rope_body.hpp"
 
 namespace cogen::kernels {
@@ -15,6 +16,8 @@ const kernel_table avx512_kernels = {
     .attention = attention_tile,
     .attention_partials = attention_partials,
     .merge_attention_partials = merge_attention_partials,
+    .causal_convolution = causal_convolution_channels,
+    .selective_scan = selective_scan_channels,
 };
 
 }  // namespace cogen::kernels
