@@ -1,0 +1,131 @@
+#include "layers/mamba_mixer.hpp"
+
+#include "kernels/causal_convolution.hpp"
+#include "kernels/selective_scan.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace cogen::layers {
+
+namespace {
+
+/// [channels, width] -> [width, channels]
+std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t channels) {
+  const auto rows = static_cast<std::size_t>(channels);
+  const auto width = stored.size() / rows;
+  std::vector<float> turned(stored.size());
+  for (std::size_t channel = 0; channel < rows; ++channel) {
+    for (std::size_t at = 0; at < width; ++at) turned[at * rows + channel] = stored[channel * width + at];
+  }
+  return turned;
+}
+
+std::vector<float> read_decay(weight_reader& weights, const std::string& name, const mamba_shape& shape) {
+  auto decay = channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels);
+  for (auto& value : decay) value = -std::exp(value);
+  return decay;
+}
+
+/// Sets the rows' states to those of one layer.
+void set_states(const pass& pass, int layer) {
+  const auto slots = pass.step.rows();
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto state = pass.memory.layer(layer).state(slots[index].slot);
+    if (!state) throw std::logic_error(fmt::format("layer {} of the cache keeps no states", layer));
+    pass.rows[index].before = state->before;
+    pass.rows[index].after = state->after;
+  }
+}
+
+std::int64_t bytes_of(const std::vector<float>& values) {
+  return static_cast<std::int64_t>(values.size() * sizeof(float));
+}
+
+}  // namespace
+
+mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, const mamba_shape& shape)
+    : shape_(shape),
+      in_(weights, prefix, {{"in_proj", 2 * shape.channels}}, shape.hidden, shape.bias),
+      tap_weights_(
+          channels_last(weights.numbers(prefix + "conv1d.weight", {shape.channels, 1, shape.taps}), shape.channels)),
+      selection_(weights, prefix, {{"x_proj", shape.rank + 2 * shape.states}}, shape.channels, false),
+      step_(weights, prefix, {{"dt_proj", shape.channels}}, shape.rank, true),
+      decay_(read_decay(weights, prefix + "A_log", shape)),
+      skip_(weights.numbers(prefix + "D", {shape.channels})),
+      output_(weights, prefix, {{"out_proj", shape.hidden}}, shape.channels, shape.bias) {
+  if (shape.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {shape.channels});
+  if (shape.norm_epsilon) {
+    norms_.emplace(norms{{weights, prefix + "dt_layernorm.weight", shape.rank, *shape.norm_epsilon},
+                         {weights, prefix + "b_layernorm.weight", shape.states, *shape.norm_epsilon},
+                         {weights, prefix + "c_layernorm.weight", shape.states, *shape.norm_epsilon}});
+  }
+}
+
+void mamba_mixer::add(const pass& pass, int layer, const activations& x, const activations& out) const {
+  const arena::scope scratch(pass.space);
+  set_states(pass, layer);
+  const auto projected = pass.space.take(x.rows, 2 * shape_.channels);
+  const auto mixed = pass.space.take(x.rows, shape_.channels);
+  in_(pass, x, projected);
+  convolve(pass, projected.columns_from(0, shape_.channels), mixed);
+  scan(pass, mixed, projected.columns_from(shape_.channels, shape_.channels), mixed);
+  output_.add(pass, mixed, out);
+}
+
+void mamba_mixer::convolve(const pass& pass, const activations& x, const activations& out) const {
+  kernels::causal_convolution(pass.run, pass.rows,
+                              {.x = x.data,
+                               .x_stride = x.stride,
+                               .weight = tap_weights_.data(),
+                               .bias = tap_biases_.empty() ? nullptr : tap_biases_.data(),
+                               .out = out.data,
+                               .out_stride = out.stride,
+                               .channels = shape_.channels,
+                               .taps = static_cast<int>(shape_.taps)});
+}
+
+void mamba_mixer::scan(const pass& pass, const activations& x, const activations& gate, const activations& out) const {
+  const arena::scope scratch(pass.space);
+  const auto selection = pass.space.take(x.rows, shape_.rank + 2 * shape_.states);
+  const auto low_step = selection.columns_from(0, shape_.rank);
+  const auto b = selection.columns_from(shape_.rank, shape_.states);
+  const auto c = selection.columns_from(shape_.rank + shape_.states, shape_.states);
+  const auto step = pass.space.take(x.rows, shape_.channels);
+  selection_(pass, x, selection);
+  if (norms_) {
+    norms_->step(pass, low_step, low_step);
+    norms_->b(pass, b, b);
+    norms_->c(pass, c, c);
+  }
+  step_(pass, low_step, step);
+  kernels::selective_scan(pass.run, pass.rows,
+                          {.x = x.data,
+                           .x_stride = x.stride,
+                           .gate = gate.data,
+                           .gate_stride = gate.stride,
+                           .step = step.data,
+                           .step_stride = step.stride,
+                           .b = b.data,
+                           .c = c.data,
+                           .bc_stride = selection.stride,
+                           .decay = decay_.data(),
+                           .skip = skip_.data(),
+                           .out = out.data,
+                           .out_stride = out.stride,
+                           .channels = shape_.channels,
+                           .states = static_cast<int>(shape_.states),
+                           .state_offset = shape_.channels * (shape_.taps - 1)});
+}
+
+std::int64_t mamba_mixer::bytes() const {
+  std::int64_t bytes = in_.bytes() + selection_.bytes() + step_.bytes() + output_.bytes();
+  for (const auto* values : {&tap_weights_, &tap_biases_, &decay_, &skip_}) bytes += bytes_of(*values);
+  if (norms_) bytes += norms_->step.bytes() + norms_->b.bytes() + norms_->c.bytes();
+  return bytes;
+}
+
+}  // namespace cogen::layers

@@ -1,0 +1,72 @@
+#include "layers/mixture_of_experts.hpp"
+
+#include "layers/expert_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cogen::layers {
+
+namespace {
+
+std::vector<gated_mlp> read_experts(weight_reader& weights, const std::string& prefix, const mixture_shape& shape) {
+  std::vector<gated_mlp> experts;
+  for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
+    experts.emplace_back(weights, fmt::format("{}experts.{}.", prefix, expert), shape.hidden, shape.intermediate,
+                         false);
+  }
+  return experts;
+}
+
+/// Copies the rows in which an expert has a share to the front of `own`, and returns these.
+activations gather(const activations& shares, std::int64_t expert, const activations& x, const activations& own) {
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    if (shares.row(row)[expert] != 0) std::copy_n(x.row(row), x.columns, own.row(count++));
+  }
+  return own.first_rows(count);
+}
+
+/// Adds the results, times the shares, to the rows that they were gathered from.
+void scatter(const activations& shares, std::int64_t expert, const activations& results, const activations& out) {
+  std::int64_t next = 0;
+  for (std::int64_t row = 0; row < out.rows; ++row) {
+    const float share = shares.row(row)[expert];
+    if (share == 0) continue;
+    const float* result = results.row(next++);
+    float* sum = out.row(row);
+    for (std::int64_t column = 0; column < out.columns; ++column) sum[column] += share * result[column];
+  }
+}
+
+}  // namespace
+
+mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string& prefix, const mixture_shape& shape)
+    : shape_(shape),
+      router_(weights, prefix, {{"router", shape.experts}}, shape.hidden, false),
+      experts_(read_experts(weights, prefix, shape)) {}
+
+void mixture_of_experts::add(const pass& pass, const activations& x, const activations& out) const {
+  const arena::scope scratch(pass.space);
+  const auto shares = pass.space.take(x.rows, shape_.experts);
+  const auto gathered = pass.space.take(x.rows, shape_.hidden);
+  const auto results = pass.space.take(x.rows, shape_.hidden);
+  router_(pass, x, shares);
+  choose_experts(shares, shape_.chosen);
+  for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
+    const auto own = gather(shares, expert, x, gathered);
+    if (own.rows == 0) continue;
+    std::fill_n(results.data, own.rows * shape_.hidden, 0.0F);
+    experts_[static_cast<std::size_t>(expert)].add(pass, own, results.first_rows(own.rows));
+    scatter(shares, expert, results, out);
+  }
+}
+
+std::int64_t mixture_of_experts::bytes() const {
+  std::int64_t bytes = router_.bytes();
+  for (const auto& expert : experts_) bytes += expert.bytes();
+  return bytes;
+}
+
+}  // namespace cogen::layers
