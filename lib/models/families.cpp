@@ -2,7 +2,9 @@
 
 #include "models/bart.hpp"
 #include "models/gemma3.hpp"
+#include "models/jamba.hpp"
 #include "models/llama.hpp"
+#include "models/mamba.hpp"
 #include "models/mistral.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +28,9 @@ struct family {
 constexpr std::array families{
     family{"bart", make_bart},
     family{"gemma3_text", make_gemma3},
+    family{"jamba", make_jamba},
     family{"llama", make_llama},
+    family{"mamba", make_mamba},
     family{"mistral", make_mistral},
 };
 
