@@ -2,9 +2,11 @@
 // kernels [set] [threads] [repetitions]
 
 #include "kernels/attention.hpp"
+#include "kernels/causal_convolution.hpp"
 #include "kernels/execution.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/packed_matrix.hpp"
+#include "kernels/selective_scan.hpp"
 
 #include <fmt/format.h>
 
@@ -101,11 +103,11 @@ struct model_shape {
   std::int64_t inputs;
 };
 
-constexpr model_shape shapes[] = {{"q|k|v", weight_format::q4_1, 960, 576},
-                                  {"o", weight_format::q4_1, 576, 576},
-                                  {"gate|up", weight_format::q4_1, 3072, 576},
-                                  {"down", weight_format::q4_1, 576, 1536},
-                                  {"head", weight_format::q8_0, 49152, 576}};
+constexpr model_shape shapes[] = {
+    {"q|k|v", weight_format::q4_1, 960, 576},     {"o", weight_format::q4_1, 576, 576},
+    {"gate|up", weight_format::q4_1, 3072, 576},  {"down", weight_format::q4_1, 576, 1536},
+    {"head", weight_format::q8_0, 49152, 576},    {"mamba in", weight_format::bf16, 3072, 768},
+    {"mamba out", weight_format::bf16, 768, 1536}};
 
 // As many copies as make the weights larger than the caches, used in turn, as a model's layers are.
 void bench_linear(const execution& run, const model_shape& shape, double peak_bandwidth) {
@@ -160,6 +162,57 @@ void bench_attention(const execution& run, std::int64_t sequences, std::int64_t 
              sequences, queries, length, time.median * 1e6, time.spread * 100, read / 1e9, work / 1e9);
 }
 
+// One layer's convolution and scan at the shape of a Mamba of 130 million weights, beside the products "mamba in" and
+// "mamba out", which the same layer takes.
+void bench_recurrence(const execution& run, std::int64_t sequences, std::int64_t tokens) {
+  constexpr std::int64_t channels = 1536, states = 16, taps = 4;
+  constexpr std::int64_t state_floats = channels * (taps - 1 + states);
+  const auto floats = [](std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count), 0.1F); };
+  const auto before = floats(sequences * state_floats), weight = floats(channels * states);
+  const auto x = floats(sequences * tokens * channels), selection = floats(sequences * tokens * 2 * states);
+  std::vector<float> after(before.size()), out(x.size());
+  std::vector<token_rows> rows(static_cast<std::size_t>(sequences));
+  for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+    auto& row = rows[static_cast<std::size_t>(sequence)];
+    row.first = sequence * tokens;
+    row.count = tokens;
+    row.before = before.data() + sequence * state_floats;
+    row.after = after.data() + sequence * state_floats;
+  }
+  const timing convolution = measure([&] {
+    causal_convolution(run, rows,
+                       {.x = x.data(),
+                        .x_stride = channels,
+                        .weight = weight.data(),
+                        .out = out.data(),
+                        .out_stride = channels,
+                        .channels = channels,
+                        .taps = taps});
+  });
+  const timing scan = measure([&] {
+    selective_scan(run, rows,
+                   {.x = x.data(),
+                    .x_stride = channels,
+                    .gate = x.data(),
+                    .gate_stride = channels,
+                    .step = x.data(),
+                    .step_stride = channels,
+                    .b = selection.data(),
+                    .c = selection.data() + states,
+                    .bc_stride = 2 * states,
+                    .decay = weight.data(),
+                    .skip = weight.data(),
+                    .out = out.data(),
+                    .out_stride = channels,
+                    .channels = channels,
+                    .states = states,
+                    .state_offset = channels * (taps - 1)});
+  });
+  fmt::print("recurrence {:2} x {:3} tokens: convolution {:8.1f} us ±{:2.0f} %, scan {:8.1f} us ±{:2.0f} %\n",
+             sequences, tokens, convolution.median * 1e6, convolution.spread * 100, scan.median * 1e6,
+             scan.spread * 100);
+}
+
 void bench_regions(worker_pool& workers) {
   const timing time = measure([&] { workers.parallel(workers.threads(), [](std::int64_t, int) {}); });
   fmt::print("an empty parallel region: {:.2f} us\n", time.median * 1e6);
@@ -182,6 +235,8 @@ int main(int count, char** arguments) try {
       if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);
   for (const std::int64_t length : {64, 512, 2048})
     bench_attention(run, 1, length, std::min<std::int64_t>(length, 512));
+  for (const std::int64_t sequences : {1, 8, 32}) bench_recurrence(run, sequences, 1);
+  for (const std::int64_t tokens : {64, 512}) bench_recurrence(run, 1, tokens);
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;
