@@ -120,6 +120,21 @@ BOOST_AUTO_TEST_CASE(tensor_of_another_shape) {
                                   {"embed_tokens.weight", "200", "157"});
 }
 
+BOOST_AUTO_TEST_CASE(state_space_models_that_their_configuration_does_not_fit) {
+  check_refused<load::load_error>("mamba_tiny", [](auto& config) { config["state_size"] = 30; }, {"x_proj.weight"});
+  check_refused<load::load_error>("mamba_tiny", [](auto& config) { config["conv_kernel"] = 9; },
+                                  {"conv1d.weight", "9"});
+  check_refused<load::load_error>("mamba_tiny", [](auto& config) { config["use_conv_bias"] = false; }, {"conv1d.bias"});
+  check_refused<load::load_error>("jamba_tiny", [](auto& config) { config["num_experts"] = 9; },
+                                  {"feed_forward.router.weight", "9"});
+  check_refused<load::load_error>("jamba_tiny", [](auto& config) { config["attn_layer_offset"] = 0; },
+                                  {"model.layers.0.self_attn"});
+  for (const auto* golden : {"mamba_tiny", "jamba_tiny"}) {
+    check_refused<load::load_error>(golden, [](auto& config) { config["hidden_act"] = "gelu"; },
+                                    {"hidden_act", "gelu", "silu"});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

@@ -31,23 +31,32 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 
 namespace cogen::test {
 
-BOOST_AUTO_TEST_SUITE(steady_step)
+namespace {
 
-BOOST_AUTO_TEST_CASE(allocates_nothing) {
-  const auto model = tiny_model();
-  auto cache = model->make_cache({.slots = 3, .max_length = 200});
+void check_steady(const model& model) {
+  auto cache = model.make_cache({.slots = 3, .max_length = 200});
   workspace workspace(1);  // a thread that joins late takes its own scratch then
   const std::vector<token> tokens{3, 4, 5};
   const std::vector<int> outputs{0, 2};
   const batch batch{.step = cache::step({{.slot = 0, .count = 1}, {.slot = 1, .count = 1}, {.slot = 2, .count = 1}}),
                     .tokens = tokens,
                     .outputs = outputs};
-  for (int i = 0; i < 3; ++i) model->forward(batch, cache, workspace);
+  for (int i = 0; i < 3; ++i) model.forward(batch, cache, workspace);
   const auto held = workspace.bytes();
   const long before = allocations;
-  for (int i = 0; i < 100; ++i) model->forward(batch, cache, workspace);
+  for (int i = 0; i < 100; ++i) model.forward(batch, cache, workspace);
   BOOST_TEST(allocations - before == 0);
   BOOST_TEST(workspace.bytes() == held);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(steady_step)
+
+BOOST_AUTO_TEST_CASE(allocates_nothing) { check_steady(*tiny_model()); }
+
+BOOST_AUTO_TEST_CASE(allocates_nothing_for_states_and_experts) {
+  check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

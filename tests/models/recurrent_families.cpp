@@ -1,0 +1,100 @@
+// Models that keep a state instead of every token: the same bits in any company, and what they refuse.
+#include "histories.hpp"
+#include "plain_layer.hpp"
+#include "some_models.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
+  static const auto mamba = load_model(golden_folder("mamba_tiny"), {.threads = 1});
+  static const auto jamba = load_model(golden_folder("jamba_tiny"), {.threads = 1});
+  return golden == "mamba_tiny" ? mamba : jamba;
+}
+
+const std::vector<std::string> goldens{"mamba_tiny", "jamba_tiny"};
+
+bool is_recurrent(const cache::layer_shape& shape) { return shape.kind == cache::layer_kind::recurrent; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(recurrent_families)
+
+BOOST_AUTO_TEST_CASE(random_batches) {
+  for (const auto& golden : goldens) {
+    BOOST_TEST_CONTEXT(golden) {
+      check_company(*recurrent_model(golden), {1, 2, 3, 5, 64, 65, 130, 17}, 20, cache::scalar::f32);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_size_of_pieces) {
+  for (const auto& golden : goldens) {
+    const auto& model = recurrent_model(golden);
+    const auto sequence = random_tokens(*model, 40, 7);
+    workspace workspace(2);
+    const auto at_once = run_alone(*model, sequence, workspace);
+    for (int size = 1; size < 40; ++size) {
+      auto cache = cache_for(*model, {sequence});
+      const auto in_pieces = run(*model, {sequence}, cache, workspace, pieces_of(size)).front();
+      BOOST_TEST((in_pieces == at_once), golden << " in pieces of " << size << ": " << distance(in_pieces, at_once));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_was_used_before_leaves_no_trace) {
+  for (const auto& golden : goldens) {
+    const auto& model = recurrent_model(golden);
+    const auto first = random_tokens(*model, 30, 1), second = random_tokens(*model, 20, 2);
+    workspace workspace(2);
+    auto cache = cache_for(*model, {first});
+    run(*model, {first}, cache, workspace, whole());
+    cache.clear(0);
+    const auto after = run(*model, {second}, cache, workspace, pieces_of(9)).front();
+    BOOST_TEST((after == run_alone(*model, second, workspace)), golden);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wanting_fewer_logits_changes_none) {
+  for (const auto& golden : goldens) {
+    const auto& model = recurrent_model(golden);
+    const auto tokens = random_tokens(*model, 50, 6);
+    workspace workspace(2);
+    const auto all = run_alone(*model, tokens, workspace);
+    auto cache = cache_for(*model, {tokens});
+    const std::vector<int> outputs{0, 17, 18, 49};
+    const auto some = model->forward(
+        {.step = cache::step({{.slot = 0, .count = 50}}), .tokens = tokens, .outputs = outputs}, cache, workspace);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto* row = some.const_data_ptr<float>() + static_cast<std::ptrdiff_t>(i) * some.size(1);
+      BOOST_TEST((std::vector<float>(row, row + some.size(1)) == all[static_cast<std::size_t>(outputs[i])]), golden);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
+  const auto& mamba = recurrent_model("mamba_tiny")->layer_shapes();
+  BOOST_TEST(std::ranges::all_of(mamba, is_recurrent));
+  const auto& jamba = recurrent_model("jamba_tiny")->layer_shapes();
+  BOOST_TEST(std::ranges::any_of(jamba, is_recurrent));
+  BOOST_TEST(!std::ranges::all_of(jamba, is_recurrent));
+  for (const auto& shape : jamba) BOOST_TEST((is_recurrent(shape) ? shape.state : shape.kv_heads) > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_of_layers_without_states_is_refused) {
+  const auto& model = recurrent_model("mamba_tiny");
+  auto cache = make_plain_cache(model->layer_shapes(), 1, cache::scalar::f32);
+  BOOST_CHECK_THROW(model->forward(std::vector<token>{3, 4}, cache), std::logic_error);
+  BOOST_TEST(cache.length(0) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
