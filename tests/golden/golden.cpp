@@ -51,6 +51,16 @@ std::vector<reference_row> read_rows(const load::tensor_file& file, const std::s
   return rows;
 }
 
+reference_prompt prompt_number(const load::tensor_file& file, int index) {
+  const auto named = [&](const char* part) { return fmt::format("p{}.{}", index, part); };
+  const bool has_source = file.find(named("decoder_ids")) != nullptr;
+  return {.source = has_source ? read_ids(file, named("ids")) : std::vector<token>(),
+          .ids = read_ids(file, named(has_source ? "decoder_ids" : "ids")),
+          .prompt_rows = read_rows(file, named("prompt_logits")),
+          .continuation = read_ids(file, named("gen_ids")),
+          .rows = read_rows(file, named("gen_logits"))};
+}
+
 boost::json::value read_json(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream) throw std::runtime_error(fmt::format("{}: cannot be opened", file.string()));
@@ -77,14 +87,15 @@ float reference_row::margin() const {
   return best.at(0) - best.at(1);
 }
 
+bool golden::has_sources() const {
+  return std::ranges::any_of(prompts, [](const auto& prompt) { return !prompt.source.empty(); });
+}
+
 golden read_folder(const std::filesystem::path& folder) {
   const load::safetensors_file file(folder / "golden.safetensors");
   golden result{.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string(), .model = folder};
   for (int i = 0; file.find(fmt::format("p{}.ids", i)) != nullptr; ++i) {
-    result.prompts.push_back({.ids = read_ids(file, fmt::format("p{}.ids", i)),
-                              .prompt_rows = read_rows(file, fmt::format("p{}.prompt_logits", i)),
-                              .continuation = read_ids(file, fmt::format("p{}.gen_ids", i)),
-                              .rows = read_rows(file, fmt::format("p{}.gen_logits", i))});
+    result.prompts.push_back(prompt_number(file, i));
   }
   if (result.prompts.empty()) throw std::runtime_error(fmt::format("{}: no tensor p0.ids", file.path().string()));
   return result;

@@ -18,10 +18,11 @@ struct reference_row {
 };
 
 struct reference_prompt {
-  std::vector<token> ids;
-  std::vector<reference_row> prompt_rows;  // after each token of the prompt; empty where they are not recorded
-  std::vector<token> continuation;         // greedy, end tokens being tokens like others
-  std::vector<reference_row> rows;         // what continuation[k] was chosen from
+  std::vector<token> source = {};  // what the encoder reads; empty for models that have none
+  std::vector<token> ids;          // the prompt; where there is a source, the decoder's, its start token first
+  std::vector<reference_row> prompt_rows = {};  // after each token of the prompt; empty where they are not recorded
+  std::vector<token> continuation;              // greedy, end tokens being tokens like others
+  std::vector<reference_row> rows = {};         // what continuation[k] was chosen from
 };
 
 /// One model's reference outputs. tests/golden/README.md describes the files.
@@ -29,6 +30,9 @@ struct golden {
   std::string name;
   std::filesystem::path model;
   std::vector<reference_prompt> prompts;
+
+  /// Whether the model reads sources.
+  bool has_sources() const;
 };
 
 /// A folder with a model and its golden.safetensors.

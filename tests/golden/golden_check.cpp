@@ -1,4 +1,5 @@
 // golden_check [options] GOLDEN...: compares models with the reference outputs of tests/golden/README.md.
+#include "cache_choice.hpp"
 #include "golden.hpp"
 #include "runs.hpp"
 #include "verdict.hpp"
@@ -10,7 +11,6 @@
 
 #include <exception>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,16 +24,9 @@ namespace options = boost::program_options;
 struct request {
   std::vector<std::string> goldens;
   std::string model;
-  cache::scalar kv = cache::scalar::f32;
+  const golden::cache_choice* kv = nullptr;
   std::optional<float> tolerance;
 };
-
-template <class Value>
-Value choose(const std::map<std::string, Value>& choices, const std::string& option, const std::string& name) {
-  const auto found = choices.find(name);
-  if (found != choices.end()) return found->second;
-  throw std::invalid_argument(fmt::format("--{} {}: not one of the choices in --help", option, name));
-}
 
 std::optional<request> parse(int argc, char** argv) {
   request wanted;
@@ -42,7 +35,8 @@ std::optional<request> parse(int argc, char** argv) {
   auto add = described.add_options();
   add("help", "show this");
   add("mode", options::value(&mode)->default_value("exact"), "arithmetic: exact, the only one there is");
-  add("kv", options::value(&kv)->default_value("f32"), "number format of the cache: f32, f16 or bf16");
+  const auto kv_help = "what the cache keeps: " + golden::cache_choice_names();
+  add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
   add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
   add("golden", options::value(&wanted.goldens), "folders with a model and golden.safetensors, or continuations");
@@ -55,28 +49,32 @@ std::optional<request> parse(int argc, char** argv) {
     std::cout << described;
     return std::nullopt;
   }
-  choose<bool>({{"exact", true}}, "mode", mode);
-  wanted.kv = choose<cache::scalar>(
-      {{"f32", cache::scalar::f32}, {"f16", cache::scalar::f16}, {"bf16", cache::scalar::bf16}}, "kv", kv);
+  if (mode != "exact") throw std::invalid_argument(fmt::format("--mode {}: there is exact only", mode));
+  wanted.kv = &golden::cache_choice_named(kv);
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
 }
 
 bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
 
-/// Of logits with a standard deviation of 2; a real model's 30 layers round more often.
-float default_tolerance(const request& wanted, const std::string& path) {
-  if (wanted.kv == cache::scalar::bf16) return 0.5F;
-  if (wanted.kv == cache::scalar::f16) return 0.05F;
-  return is_continuations(path) ? 2e-3F : 2e-4F;
+float tolerance_for(const request& wanted, const std::string& path) {
+  return wanted.tolerance.value_or(is_continuations(path) ? wanted.kv->real_tolerance : wanted.kv->tolerance);
+}
+
+/// Throws std::runtime_error where the prompts have sources and the model does not read any, or the other way round.
+void check_sources(const model& model, const golden::golden& reference) {
+  if (model.has_encoder() == reference.has_sources()) return;
+  throw std::runtime_error(model.has_encoder() ? "the model reads a source, and the prompts have none"
+                                               : "the prompts have sources, and the model reads none");
 }
 
 bool check(const request& wanted, const std::string& path) {
   const auto reference =
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   const auto model = load_model(reference.model);
-  const float tolerance = wanted.tolerance.value_or(default_tolerance(wanted, path));
-  golden::runner run(*model, wanted.kv);
+  check_sources(*model, reference);
+  const float tolerance = tolerance_for(wanted, path);
+  golden::runner run(*model, wanted.kv->memory);
   const auto result = golden::judge(run, reference, tolerance);
   const bool passed = result.passes(tolerance);
   std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}  {}  {}\n", reference.name,

@@ -1,5 +1,7 @@
 #include "runs.hpp"
 
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -82,23 +84,42 @@ void step(const model& model, std::span<feed> feeds, int chunk, cache::cache& ca
 
 void spill_and_restore(cache::cache& cache) {
   const int length = cache.length(0);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(length)));
+  const int source = cache.source_length(0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(length, source)));
   cache.export_slot(0, bytes);
   cache.clear(0);
-  cache.import_slot(0, length, bytes);
+  cache.import_slot(0, length, bytes, source);
+}
+
+std::vector<float> copied(const at::Tensor& logits) {
+  const auto* values = logits.const_data_ptr<float>();
+  return {values, values + logits.numel()};
 }
 
 }  // namespace
 
 transcript runner::alone(const reference_prompt& prompt, int chunk) {
-  auto cache = model_.make_cache({.type = kv_, .slots = 1, .max_length = length_of(prompt)});
+  auto cache = cache_for({&prompt, 1});
+  read_source(prompt, 0, cache);
   feed one(prompt, 0);
   while (!one.ended()) step(model_, {&one, 1}, chunk, cache, workspace_);
   return std::move(one).result();
 }
 
+transcript runner::by_hand(const reference_prompt& prompt) {
+  auto cache = cache_for({&prompt, 1});
+  if (!prompt.source.empty()) model_.encode(prompt.source, cache);
+  transcript came;
+  came.steps.push_back(copied(model_.forward(prompt.ids, cache)));
+  for (std::size_t k = 1; k < prompt.continuation.size(); ++k) {
+    came.steps.push_back(copied(model_.forward({&prompt.continuation[k - 1], 1}, cache)));
+  }
+  return came;
+}
+
 transcript runner::spilled(const reference_prompt& prompt) {
-  auto cache = model_.make_cache({.type = kv_, .slots = 1, .max_length = length_of(prompt)});
+  auto cache = cache_for({&prompt, 1});
+  read_source(prompt, 0, cache);
   feed one(prompt, 0);
   const int half = length_of(prompt) / 2;
   while (!one.ended()) {
@@ -110,17 +131,32 @@ transcript runner::spilled(const reference_prompt& prompt) {
 }
 
 std::vector<transcript> runner::together(const std::vector<reference_prompt>& prompts) {
-  int longest = 0;
-  for (const auto& prompt : prompts) longest = std::max(longest, length_of(prompt));
-  auto cache = model_.make_cache({.type = kv_, .slots = static_cast<int>(prompts.size()), .max_length = longest});
+  auto cache = cache_for(prompts);
   std::vector<feed> feeds;
   for (const auto& prompt : prompts) feeds.emplace_back(prompt, static_cast<int>(feeds.size()));
   for (std::size_t begun = 1; !std::ranges::all_of(feeds, &feed::ended); ++begun) {
+    if (begun <= feeds.size()) read_source(prompts[begun - 1], static_cast<int>(begun) - 1, cache);
     step(model_, std::span(feeds).first(std::min(begun, feeds.size())), 7, cache, workspace_);
   }
   std::vector<transcript> transcripts;
   for (auto& one : feeds) transcripts.push_back(std::move(one).result());
   return transcripts;
+}
+
+cache::cache runner::cache_for(std::span<const reference_prompt> prompts) const {
+  auto options = memory_;
+  options.slots = static_cast<int>(prompts.size());
+  for (const auto& prompt : prompts) {
+    options.max_length = std::max(options.max_length, length_of(prompt));
+    options.max_source = std::max(options.max_source, static_cast<int>(prompt.source.size()));
+  }
+  return model_.make_cache(options);
+}
+
+void runner::read_source(const reference_prompt& prompt, int slot, cache::cache& cache) {
+  if (prompt.source.empty()) return;
+  const auto count = static_cast<int>(prompt.source.size());
+  model_.encode({.step = cache::step({{.slot = slot, .count = count}}), .tokens = prompt.source}, cache, workspace_);
 }
 
 }  // namespace cogen::golden

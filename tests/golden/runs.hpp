@@ -2,9 +2,12 @@
 
 #include "golden.hpp"
 
+#include <cogen/cache/cache.hpp>
 #include <cogen/model.hpp>
 #include <cogen/token.hpp>
 
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace cogen::golden {
@@ -21,12 +24,16 @@ struct transcript {
 /// Runs prompts and feeds the reference's continuations, so that one wrong token does not hide what comes after it.
 class runner {
  public:
-  runner(const model& model, cache::scalar kv) : model_(model), kv_(kv) {}
+  /// Caches are as `memory` says; of slots and lengths they get what the prompts take.
+  runner(const model& model, cache::options memory) : model_(model), memory_(std::move(memory)) {}
 
   /// One prompt in a cache of its own, the prompt `chunk` tokens at a time (0: at once).
   transcript alone(const reference_prompt& prompt, int chunk = 0);
 
-  /// The same, its cache exported, cleared and imported again half-way.
+  /// The same through the calls that take tokens of one sequence and no batch. Leaves the prompt's own rows out.
+  transcript by_hand(const reference_prompt& prompt);
+
+  /// Like alone, its cache exported, cleared and imported again half-way.
   transcript spilled(const reference_prompt& prompt);
 
   /// All prompts in one continuous batch: each begins a step later than the one before, in chunks of 7, while those
@@ -34,8 +41,11 @@ class runner {
   std::vector<transcript> together(const std::vector<reference_prompt>& prompts);
 
  private:
+  cache::cache cache_for(std::span<const reference_prompt> prompts) const;
+  void read_source(const reference_prompt& prompt, int slot, cache::cache& cache);
+
   const model& model_;
-  cache::scalar kv_;
+  cache::options memory_;
   workspace workspace_;
 };
 

@@ -63,6 +63,8 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
     for (const int chunk : {1, 3, 7})
       expect_same(run.alone(beginning(prompt), chunk), index, fmt::format("in chunks of {}", chunk));
     expect_same(run.spilled(prompt), index, "spilled and restored");
+    if (run.by_hand(prompt).steps != alone[index].steps)
+      result.changed.push_back(fmt::format("prompt {} by hand", index));
   }
   const auto together = run.together(reference.prompts);
   for (std::size_t index = 0; index < alone.size(); ++index) expect_same(together[index], index, "in a batch");

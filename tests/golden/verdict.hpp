@@ -22,7 +22,8 @@ struct verdict {
   }
 };
 
-/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, together.
+/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand,
+/// together.
 verdict judge(runner& run, const golden& reference, float tolerance);
 
 }  // namespace cogen::golden

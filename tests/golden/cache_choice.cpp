@@ -1,0 +1,33 @@
+#include "cache_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+
+namespace cogen::golden {
+
+const std::vector<cache_choice>& cache_choices() {
+  static const std::vector<cache_choice> all = {
+      {"f32", {.type = cache::scalar::f32}, 2e-4F, 2e-3F},
+      {"f16", {.type = cache::scalar::f16}, 0.05F, 0.05F},
+      {"bf16", {.type = cache::scalar::bf16}, 0.5F, 0.5F},
+  };
+  return all;
+}
+
+const cache_choice& cache_choice_named(const std::string& name) {
+  const auto found = std::ranges::find(cache_choices(), name, &cache_choice::name);
+  if (found != cache_choices().end()) return *found;
+  throw std::invalid_argument(fmt::format("--kv {}: there are {}", name, cache_choice_names()));
+}
+
+std::string cache_choice_names() {
+  const auto& all = cache_choices();
+  std::string names = all.front().name;
+  for (std::size_t i = 1; i < all.size(); ++i) names += (i + 1 < all.size() ? ", " : " or ") + all[i].name;
+  return names;
+}
+
+}  // namespace cogen::golden
