@@ -20,9 +20,9 @@ MODELS = {
         rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=3000.0),
                              sliding_attention=dict(rope_type="default", rope_theta=50.0))),
     "gemma3_published": dict(
-        published=True, dtype="bfloat16", prompts=SHORT, vocab_size=139, hidden_size=28, intermediate_size=20, num_attention_heads=4,
-        num_key_value_heads=4, head_dim=10, query_pre_attn_scalar=7, sliding_window=11, num_hidden_layers=4,
-        sliding_window_pattern=3,
+        published=True, dtype="bfloat16", prompts=SHORT, vocab_size=139, hidden_size=28, intermediate_size=20,
+        num_attention_heads=4, num_key_value_heads=4, head_dim=10, query_pre_attn_scalar=7, sliding_window=11,
+        num_hidden_layers=4, sliding_window_pattern=3,
         rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000.0),
                              sliding_attention=dict(rope_type="default", rope_theta=80.0))),
 }
