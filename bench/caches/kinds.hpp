@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cogen/cache/cache.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace curves {
+
+/// What a kind is told about its use.
+struct room {
+  int max_length;    ///< tokens that a slot is to hold, for the kinds that have a bound
+  int longest_step;  ///< new tokens in one forward
+};
+
+/// A cache kind by the name it has on the command line.
+struct kind {
+  std::string_view name;
+  std::string_view what;
+  cogen::cache::options (*options)(const room&);
+};
+
+std::span<const kind> kinds();
+
+/// Throws std::invalid_argument, naming the kinds there are.
+const kind& kind_named(std::string_view name);
+
+/// One line for each kind.
+std::string list_of_kinds();
+
+}  // namespace curves

@@ -1,0 +1,34 @@
+// What each cache kind costs and what it forgets: one measurement a call.
+#include "measurements.hpp"
+
+#include <cogen/load_model.hpp>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <map>
+
+namespace {
+
+int measure(const curves::settings& given) {
+  static const std::map<std::string, void (*)(const cogen::model&, const curves::settings&)> measurements{
+      {"perplexity", curves::perplexity}, {"memory", curves::memory},   {"latency", curves::latency},
+      {"retrieval", curves::retrieval},   {"endless", curves::endless}, {"free", curves::free_running},
+  };
+  at::set_num_threads(1);  // judging logits is little work; a second pool of threads would spin beside the model's
+  cogen::load_options loading;
+  loading.threads = given.threads;
+  const auto model = cogen::load_model(given.model, loading);
+  measurements.at(given.what)(*model, given);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto given = curves::parse(argc, argv);
+  return given ? measure(*given) : 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "cache_curves: {}\n", e.what());
+  return 1;
+}

@@ -1,0 +1,184 @@
+// Each window of the text is read by every kind's cache at the same time, so that all judge the same tokens and each
+// can be held against the reference token by token. A window begins with an empty cache; windows do not overlap.
+#include "line.hpp"
+#include "measurements.hpp"
+#include "reader.hpp"
+#include "scores.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace curves {
+
+namespace {
+
+namespace json = boost::json;
+
+struct tally {
+  std::int64_t tokens = 0;
+  double surprise = 0;    // nats, summed
+  double divergence = 0;  // nats, summed
+  std::int64_t agreed = 0;
+
+  void add(const tally& more) {
+    tokens += more.tokens;
+    surprise += more.surprise;
+    divergence += more.divergence;
+    agreed += more.agreed;
+  }
+
+  json::object line() const {
+    const auto count = static_cast<double>(tokens);
+    return {{"tokens", tokens},
+            {"nll", surprise / count},
+            {"perplexity", std::exp(surprise / count)},
+            {"kl", divergence / count},
+            {"agreement", static_cast<double>(agreed) / count}};
+  }
+};
+
+/// What one kind has come to.
+struct curve {
+  std::vector<tally> buckets;  // by position in the window
+  std::vector<tally> windows;  // in the text's order
+  std::vector<double> divergences;
+
+  void add(std::size_t position, std::size_t context, const tally& one) {
+    buckets[position * buckets.size() / context].add(one);
+    windows.back().add(one);
+    divergences.push_back(one.divergence);
+  }
+
+  tally total() const {
+    tally sum;
+    for (const auto& each : windows) sum.add(each);
+    return sum;
+  }
+};
+
+double mean_surprise(const tally& one) { return one.surprise / static_cast<double>(one.tokens); }
+
+struct estimate {
+  double mean;
+  double error;  // standard error of the mean
+};
+
+/// Mean and standard error of what a token costs more than with the reference, over windows: tokens of one text depend
+/// on each other, windows nearly do not.
+estimate cost(const curve& one, const curve& reference) {
+  double sum = 0, squares = 0;
+  const auto n = static_cast<double>(one.windows.size());
+  for (std::size_t i = 0; i < one.windows.size(); ++i) {
+    const double more = mean_surprise(one.windows[i]) - mean_surprise(reference.windows[i]);
+    sum += more;
+    squares += more * more;
+  }
+  const double variance = n < 2 ? 0 : std::max(0.0, squares - sum * sum / n) / (n - 1);
+  return {sum / n, std::sqrt(variance / n)};
+}
+
+double quantile(std::vector<double> all, double part) {
+  const auto at = all.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(all.size() - 1));
+  std::nth_element(all.begin(), at, all.end());
+  return *at;
+}
+
+void judge(curve& into, const prediction& here, const prediction& reference, tokens next, std::size_t position,
+           std::size_t context) {
+  const auto apart = &here == &reference ? std::vector<double>(here.rows()) : divergence(reference, here);
+  for (std::size_t row = 0; row < here.rows(); ++row) {
+    const bool agrees = here.best[row] == reference.best[row];
+    into.add(position + row, context,
+             {.tokens = 1, .surprise = here.surprise(row, next[row]), .divergence = apart[row], .agreed = agrees});
+  }
+}
+
+json::array positions(const curve& one, int context) {
+  json::array all;
+  const auto parts = static_cast<int>(one.buckets.size());
+  for (int i = 0; i < parts; ++i) {
+    auto line = one.buckets[static_cast<std::size_t>(i)].line();
+    line["from"] = i * context / parts;
+    line["to"] = (i + 1) * context / parts;
+    all.push_back(std::move(line));
+  }
+  return all;
+}
+
+class comparison {
+ public:
+  comparison(const cogen::model& model, const settings& given)
+      : context_(static_cast<std::size_t>(given.context)), chunk_(static_cast<std::size_t>(given.chunk)) {
+    auto kinds = given.kinds;
+    std::erase(kinds, given.reference);
+    kinds.insert(kinds.begin(), given.reference);
+    readers_ = readers_of(model, kinds, {.max_length = given.context, .longest_step = given.chunk}, given.threads);
+    curves_.resize(kinds.size());
+    for (auto& each : curves_) each.buckets.resize(static_cast<std::size_t>(given.buckets));
+  }
+
+  /// `ids` are the window's tokens and the one after it.
+  void read_window(tokens ids) {
+    for (auto& each : readers_) each->clear();
+    for (auto& each : curves_) each.windows.emplace_back();
+    for (std::size_t at = 0; at < context_; at += chunk_) {
+      const auto count = std::min(chunk_, context_ - at);
+      read_chunk(ids.subspan(at, count), ids.subspan(at + 1, count), at);
+    }
+  }
+
+  void show_progress(std::size_t done, std::size_t all) const {
+    std::string figures;
+    for (std::size_t i = 0; i < readers_.size(); ++i)
+      figures += fmt::format("  {} {:.3f}", readers_[i]->kind_name(), std::exp(mean_surprise(curves_[i].total())));
+    progress("perplexity, window {} of {}:{}", done, all, figures);
+  }
+
+  void print_all() const {
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+      auto line = curves_[i].total().line();
+      const auto more = cost(curves_[i], curves_[0]);
+      line["what"] = "perplexity";
+      line["kind"] = readers_[i]->kind_name();
+      line["reference"] = readers_[0]->kind_name();
+      line["context"] = context_;
+      line["windows"] = curves_[i].windows.size();
+      line["cost"] = more.mean;
+      line["cost_error"] = more.error;
+      line["kl_median"] = quantile(curves_[i].divergences, 0.5);
+      line["kl_99"] = quantile(curves_[i].divergences, 0.99);
+      line["positions"] = positions(curves_[i], static_cast<int>(context_));
+      print(line);
+    }
+  }
+
+ private:
+  void read_chunk(tokens ids, tokens next, std::size_t position) {
+    const auto reference = predict(readers_[0]->read(ids));
+    judge(curves_[0], reference, reference, next, position, context_);
+    for (std::size_t i = 1; i < readers_.size(); ++i)
+      judge(curves_[i], predict(readers_[i]->read(ids)), reference, next, position, context_);
+  }
+
+  std::size_t context_, chunk_;
+  std::vector<std::unique_ptr<reader>> readers_;  // the reference first
+  std::vector<curve> curves_;
+};
+
+}  // namespace
+
+void perplexity(const cogen::model& model, const settings& given) {
+  const auto context = static_cast<std::size_t>(given.context);
+  const auto windows = (static_cast<std::size_t>(given.tokens) + context - 1) / context;
+  const auto ids = tokens_of(model, given.text, windows * context + 1);
+  comparison all(model, given);
+  for (std::size_t i = 0; i < windows; ++i) {
+    all.read_window(tokens(ids).subspan(i * context, context + 1));
+    all.show_progress(i + 1, windows);
+  }
+  all.print_all();
+}
+
+}  // namespace curves

@@ -1,0 +1,72 @@
+#include "reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+
+namespace curves {
+
+std::vector<cogen::token> tokens_of(const cogen::model& model, const std::string& file, std::size_t wanted) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw std::runtime_error(fmt::format("{} cannot be read", file));
+  auto ids = model.tokenizer().encode(std::string(std::istreambuf_iterator<char>(stream), {}));
+  if (ids.size() < wanted)
+    throw std::runtime_error(fmt::format("{} has {} tokens; {} are needed", file, ids.size(), wanted));
+  ids.resize(wanted);
+  return ids;
+}
+
+reader::reader(const cogen::model& model, const kind& kind, const room& room, const cogen::workspace& threads)
+    : model_(model),
+      kind_(kind),
+      longest_step_(room.longest_step),
+      workspace_(threads.workers()),
+      cache_(model.make_cache(kind.options(room))) {}
+
+at::Tensor reader::forward(tokens ids, std::span<const int> outputs) {
+  const cogen::cache::step step({{.slot = 0, .count = static_cast<int>(ids.size())}});
+  return model_.forward({.step = step, .tokens = ids, .outputs = outputs}, cache_, workspace_);
+}
+
+at::Tensor reader::read(tokens ids) {
+  std::vector<int> all(ids.size());
+  std::iota(all.begin(), all.end(), 0);
+  return forward(ids, all);
+}
+
+at::Tensor reader::skim(tokens ids) {
+  at::Tensor logits;
+  while (!ids.empty()) {
+    const auto part = ids.first(std::min(ids.size(), static_cast<std::size_t>(longest_step_)));
+    ids = ids.subspan(part.size());
+    const int last = static_cast<int>(part.size()) - 1;
+    logits = forward(part, std::span(&last, ids.empty() ? 1 : 0));
+  }
+  return logits[0];
+}
+
+std::vector<std::byte> reader::copy() const {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache_.exported_bytes(length())));
+  cache_.export_slot(0, bytes);
+  return bytes;
+}
+
+void reader::go_back(int length, std::span<const std::byte> copied) {
+  if (cache_.can_truncate(0, length)) return cache_.truncate(0, length);
+  cache_.clear(0);
+  cache_.import_slot(0, length, copied);
+}
+
+std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::span<const std::string> kinds,
+                                                const room& room, int threads) {
+  const cogen::workspace shared(threads);
+  std::vector<std::unique_ptr<reader>> all;
+  for (const auto& name : kinds) all.push_back(std::make_unique<reader>(model, kind_named(name), room, shared));
+  return all;
+}
+
+}  // namespace curves

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace curves {
+
+/// What the command line says.
+struct settings {
+  std::string what;
+  std::string model;
+  std::string text;
+  std::vector<std::string> kinds;
+  std::string reference;
+  std::vector<int> lengths;
+  int context;
+  int tokens;
+  int chunk;
+  int buckets;
+  int bucket_tokens;
+  int blocks;
+  int steps;
+  int trials;
+  int depths;
+  int facts;
+  std::string how;
+  int window;
+  int stride;
+  double temperature;
+  std::uint64_t seed;
+  int threads;
+  bool serve;
+};
+
+/// Nothing where --help was asked for. Throws std::exception where the line makes no sense.
+std::optional<settings> parse(int argc, char** argv);
+
+}  // namespace curves
