@@ -60,23 +60,10 @@ struct curve {
 
 double mean_surprise(const tally& one) { return one.surprise / static_cast<double>(one.tokens); }
 
-struct estimate {
-  double mean;
-  double error;  // standard error of the mean
-};
-
-/// Mean and standard error of what a token costs more than with the reference, over windows: tokens of one text depend
-/// on each other, windows nearly do not.
-estimate cost(const curve& one, const curve& reference) {
-  double sum = 0, squares = 0;
-  const auto n = static_cast<double>(one.windows.size());
-  for (std::size_t i = 0; i < one.windows.size(); ++i) {
-    const double more = mean_surprise(one.windows[i]) - mean_surprise(reference.windows[i]);
-    sum += more;
-    squares += more * more;
-  }
-  const double variance = n < 2 ? 0 : std::max(0.0, squares - sum * sum / n) / (n - 1);
-  return {sum / n, std::sqrt(variance / n)};
+json::array window_surprises(const curve& one) {
+  json::array all;
+  for (const auto& each : one.windows) all.push_back(mean_surprise(each));
+  return all;
 }
 
 double quantile(std::vector<double> all, double part) {
@@ -139,16 +126,14 @@ class comparison {
   void print_all() const {
     for (std::size_t i = 0; i < readers_.size(); ++i) {
       auto line = curves_[i].total().line();
-      const auto more = cost(curves_[i], curves_[0]);
       line["what"] = "perplexity";
       line["kind"] = readers_[i]->kind_name();
       line["reference"] = readers_[0]->kind_name();
       line["context"] = context_;
       line["windows"] = curves_[i].windows.size();
-      line["cost"] = more.mean;
-      line["cost_error"] = more.error;
       line["kl_median"] = quantile(curves_[i].divergences, 0.5);
       line["kl_99"] = quantile(curves_[i].divergences, 0.99);
+      line["window_nll"] = window_surprises(curves_[i]);
       line["positions"] = positions(curves_[i], static_cast<int>(context_));
       print(line);
     }

@@ -79,6 +79,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Options");
   auto add = options.add_options();
   add("help", "show this and end");
+  add("list-kinds", "name the kinds, one a line, and end");
   add("what", po::value(&given.what)->default_value(""), "what to measure");
   add("model", po::value(&given.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("text", po::value(&given.text)->default_value(""), "the file to read, UTF-8");
@@ -111,6 +112,10 @@ std::optional<settings> parse(int argc, char** argv) {
   po::notify(map);
   if (map.contains("help")) {
     show(options);
+    return std::nullopt;
+  }
+  if (map.contains("list-kinds")) {
+    for (const auto& each : curves::kinds()) fmt::print("{}\n", each.name);
     return std::nullopt;
   }
   given.kinds = words(kinds);

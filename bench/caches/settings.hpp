@@ -34,7 +34,8 @@ struct settings {
   bool serve;
 };
 
-/// Nothing where --help was asked for. Throws std::exception where the line makes no sense.
+/// Nothing where --help or --list-kinds was asked for and answered. Throws std::exception where the line makes no
+/// sense.
 std::optional<settings> parse(int argc, char** argv);
 
 }  // namespace curves
