@@ -80,14 +80,16 @@ def frame(x, y, x_label, y_label):
     return parts
 
 
-def apart(places, least=14):
-    """The same order, moved down where labels would cover each other."""
+def apart(places, bottom, least=14):
+    """The same order, moved down, and up again from `bottom`, where labels would cover each other."""
     order = sorted(range(len(places)), key=lambda i: places[i])
-    moved, last = list(places), -math.inf
-    for i in order:
-        moved[i] = last = max(places[i], last + least)
-    over = max(0, last - (HEIGHT - BOTTOM)) if places else 0
-    return [place - over for place in moved]
+    moved = list(places)
+    for above, here in zip(order, order[1:]):
+        moved[here] = max(moved[here], moved[above] + least)
+    for i in reversed(order):
+        moved[i] = min(moved[i], bottom)
+        bottom = moved[i] - least
+    return moved
 
 
 def lines(title, x_label, y_label, series, log_y=False, zero=False):
@@ -95,7 +97,7 @@ def lines(title, x_label, y_label, series, log_y=False, zero=False):
     x = Axis([point[0] for points in series.values() for point in points], LEFT, WIDTH - RIGHT)
     y = Axis([point[1] for points in series.values() for point in points], HEIGHT - BOTTOM, TOP, log_y, zero)
     parts = frame(x, y, x_label, y_label)
-    ends = apart([y.place(points[-1][1]) for points in series.values()])
+    ends = apart([y.place(points[-1][1]) for points in series.values()], HEIGHT - BOTTOM)
     for (name, points), end, colour in zip(series.items(), ends, COLOURS * len(series)):
         path = " ".join(f"{x.place(a):.1f},{y.place(b):.1f}" for a, b in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
