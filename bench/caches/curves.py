@@ -23,18 +23,18 @@ import text
 PARTS = ["perplexity", "memory", "retrieval", "endless", "latency"]
 
 # Of these, those that the program knows are measured.
-JUDGED = ["bf16", "f16", "int8", "int8_int4", "int4", "kivi2"]
-REMEMBERING = ["bf16", "int8", "int8_int4", "int4", "kivi2"]
+JUDGED = ["bf16", "int8", "int8_int4", "int4", "kivi2"]
+REMEMBERING = ["bf16", "int8", "int4", "kivi2"]
 WEIGHED = ["f32", "bf16", "dynamic", "int8", "int8_int4", "int4", "kivi2", "sinks"]
 TIMED = ["f32", "bf16", "dynamic", "int8", "int8_int4", "int4", "kivi2", "sinks", "offloaded", "offloaded_int8"]
 ENDLESS = ["sinks", "sliding"]
-TRANSFORMERS = ["dynamic", "static", "hqq int8", "hqq int4", "quanto int4", "fp8", "offloaded"]
+TRANSFORMERS = ["dynamic", "static", "hqq int8", "quanto int4", "fp8", "offloaded"]
 MODEL_LENGTH = 8000  # whole thousands of what a full cache can hold: the model's length is 8,192
 
 FULL = {"context": 4096, "judged": 100000, "weighed": [512, 1024, 2048, 3072, 4096, 5120, 6144, 7168],
-        "lengths": [1024, 2048, 4096, 7168], "crowded": [1024, 2048, 4096], "endless": 50000, "steps": 8}
-QUICK = {"context": 512, "judged": 1024, "weighed": [128, 256, 512], "lengths": [128, 256], "crowded": [512],
-         "endless": 2000, "steps": 2}
+        "lengths": [1024, 2048, 4096, 7168], "compared": [1024, 4096, 7168], "crowded": [2048, 4096], "endless": 50000, "steps": 8, "peer_steps": 4}
+QUICK = {"context": 512, "judged": 1024, "weighed": [128, 256, 512], "lengths": [128, 256], "compared": [256],
+         "crowded": [512], "endless": 2000, "steps": 2, "peer_steps": 1}
 
 
 class Part:
@@ -96,42 +96,58 @@ def measured(part, given):
     return records
 
 
-def stopwatches(given, sizes, known):
-    lengths, steps = sizes["lengths"], sizes["steps"]
-    yield machine.cogen(given, [kind for kind in TIMED if kind in known], lengths, steps, given.blocks)
+class Turns:
+    """Who takes part in the timing, at which lengths, with how many steps a turn."""
+
+    def __init__(self, watch, lengths, steps):
+        self.watch, self.lengths, self.steps = watch, lengths, steps
+
+    def take(self, kind, length):
+        return self.watch.measure(kind, length, self.steps)
+
+
+def systems(given, sizes, known):
+    kinds = [kind for kind in TIMED if kind in known]
+    yield Turns(machine.cogen(given, kinds, sizes["lengths"], sizes["steps"], given.blocks), sizes["lengths"],
+                sizes["steps"])
     for dtype in given.dtypes:
-        yield machine.transformers(given, dtype, TRANSFORMERS, steps, given.blocks)
+        yield Turns(machine.transformers(given, dtype, TRANSFORMERS, sizes["peer_steps"], given.blocks),
+                    sizes["compared"], sizes["peer_steps"])
 
 
-def runners(watches, length, steps, raw):
-    """Who can take part: each kind reads its prompt and warms up, or says why it cannot."""
-    for watch in watches:
-        for kind in watch.kinds:
+def ready_at(length, all_turns, raw):
+    """Each kind that takes part has read its prompt and is warm, or has said why it cannot."""
+    for turns in (each for each in all_turns if length in each.lengths):
+        for kind in turns.watch.kinds:
             begin = time.monotonic()
-            record = watch.measure(kind, length, steps)
+            record = turns.take(kind, length)
             if "error" in record:
                 write(raw, record)
             else:
-                yield watch, kind
+                yield turns, kind
             how = record.get("error") or f"ready after {time.monotonic() - begin:.0f} s"
-            print(f"          {watch.system} {kind}: {how}", flush=True)
+            print(f"          {turns.watch.system} {kind}: {how}", flush=True)
+
+
+def time_block(ready, length, where, raw):
+    for turns, kind in ready + ready[::-1]:
+        write(raw, {**turns.take(kind, length), **where})
 
 
 def time_steps(given, sizes, known, raw):
-    watches = list(stopwatches(given, sizes, known))
+    all_turns = list(systems(given, sizes, known))
     for length in sizes["lengths"]:
         print(f"latency   {length} tokens", flush=True)
-        ready = list(runners(watches, length, sizes["steps"], raw))
+        ready = list(ready_at(length, all_turns, raw))
         for block in range(given.blocks):
             busy = compare.wait_for_quiet(given.patience)
-            where = {"block": block, "busy_before": round(busy, 3), "quiet": busy <= compare.QUIET}
-            for watch, kind in ready + ready[::-1]:
-                write(raw, {**watch.measure(kind, length, sizes["steps"]), **where})
+            quiet = busy <= compare.QUIET
+            time_block(ready, length, {"block": block, "busy_before": round(busy, 3), "quiet": quiet}, raw)
             print(f"          block {block + 1} of {given.blocks}" +
-                  ("" if where["quiet"] else f" (began with {busy:.0%} busy)"), flush=True)
-    for watch in watches:
-        watch.close()
-    return [watch.version for watch in watches[1:]]
+                  ("" if quiet else f" (began with {busy:.0%} busy)"), flush=True)
+    for turns in all_turns:
+        turns.watch.close()
+    return [turns.watch.version for turns in all_turns[1:]]
 
 
 def reading_rate(given):
@@ -145,13 +161,17 @@ def reading_rate(given):
     return 1024 / max(0.1, seconds[1] - seconds[0])
 
 
+def minutes_of_timing(given, sizes, kinds, rate):
+    """Transformers reads long prompts at about a third of the rate and takes about 0.4 s for a step after them."""
+    peers = len(TRANSFORMERS) * len(given.dtypes)
+    ours = len(sizes["lengths"]) * 2 * given.blocks * sizes["steps"] * 0.015 + sizes["lengths"][-1] * 1.5 / rate
+    theirs = len(sizes["compared"]) * 2 * given.blocks * sizes["peer_steps"] * 0.4 + sum(sizes["compared"]) * 3 / rate
+    return (kinds * ours + peers * theirs) / 60
+
+
 def estimate(parts, given, sizes, known, rate):
     minutes = {what: sum(part.seconds(rate) for part in parts[what]) / 60 for what in parts}
-    kinds = len([kind for kind in TIMED if kind in known])
-    turns = 2 * given.blocks * sizes["steps"] * len(sizes["lengths"])
-    peers = len(TRANSFORMERS) * len(given.dtypes)
-    minutes["latency"] = (kinds * sizes["lengths"][-1] * 1.5 / rate + peers * sum(sizes["lengths"]) / rate +
-                          turns * (kinds * 0.015 + peers * 0.15)) / 60
+    minutes["latency"] = minutes_of_timing(given, sizes, len([kind for kind in TIMED if kind in known]), rate)
     return {what: minutes[what] for what in given.only}
 
 
