@@ -6,12 +6,14 @@ takes its turn, there and back. A block begins when the machine is quiet, as in 
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+DEPS = pathlib.Path(os.environ.get("COGEN_DEPS", ROOT / ".deps"))
 sys.path.append(str(ROOT / "bench/peers"))
 
 import compare
@@ -202,7 +204,7 @@ def about(given, records):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--model", type=pathlib.Path, default=ROOT / ".deps/model/SmolLM2-135M-Instruct.Q4_1.gguf")
+    parser.add_argument("--model", type=pathlib.Path, default=DEPS / "model/SmolLM2-135M-Instruct.Q4_1.gguf")
     parser.add_argument("--cogen", type=pathlib.Path, default=ROOT / "build/release/bench/cache_curves")
     parser.add_argument("--text", type=pathlib.Path, help="UTF-8; the pinned novel unless given")
     parser.add_argument("--only", default=",".join(PARTS))
@@ -228,7 +230,7 @@ def main():
     given = arguments()
     sizes = QUICK if given.quick else FULL
     given.out.mkdir(parents=True, exist_ok=True)
-    given.text = given.text or text.novel(ROOT / ".deps/caches")
+    given.text = given.text or text.novel(DEPS / "caches")
     known = machine.kinds_of(given.cogen)
     parts = plan(sizes, known)
     expected = estimate(parts, given, sizes, known, reading_rate(given))
