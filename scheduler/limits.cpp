@@ -29,6 +29,12 @@ void check_usage(const limits& within) {
   const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_length);
   at_most("usage.fixed", usage.fixed, most_bytes / within.slots / 2);
   at_most("usage.per_block", usage.per_block, most_bytes / within.slots / blocks / 2);
+  for (const capped_term& term : usage.capped) {
+    at_least("usage.capped.per_block", term.per_block, 0);
+    at_least("usage.capped.blocks", term.blocks, 0);
+    const auto terms = static_cast<std::int64_t>(usage.capped.size());
+    at_most("usage.capped.per_block", term.per_block, most_bytes / within.slots / blocks / 2 / terms);
+  }
 }
 
 }  // namespace
@@ -38,6 +44,7 @@ const limits& checked(const limits& within) {
   at_least("max_length", within.max_length, 1);
   at_least("step_tokens", within.step_tokens, 1);
   at_least("memory_bytes", within.memory_bytes, 0);
+  at_least("slack", within.slack, 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
   check_usage(within);

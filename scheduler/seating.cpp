@@ -7,7 +7,7 @@ namespace cogen::scheduler {
 namespace {
 
 bool free_for(const machine& all, const sequence& whose, const origin& first) {
-  return all.queued.waiting.empty() && all.slots.fits(whose.capacity, first);
+  return all.slots.returns(first) && all.queued.waiting.empty() && all.slots.fits(whose.capacity, first);
 }
 
 seat lose(machine& all, sequence& whose) {
@@ -16,8 +16,18 @@ seat lose(machine& all, sequence& whose) {
   return seat::lost;
 }
 
+/// From its first token.
+void run_again(machine& all, sequence& whose) {
+  whose.cached = 0;
+  all.queued.place(whose);
+}
+
 seat move(machine& all, sequence& whose) {
-  const auto first = all.slots.share(whose.slot, whose.cached, whose.cached);
+  auto first = all.slots.share(whose.slot, whose.cached, whose.cached);
+  if (!all.slots.returns(first)) {
+    first = {};
+    run_again(all, whose);
+  }
   if (!free_for(all, whose, first)) return lose(all, whose);
   const int left = std::exchange(whose.slot, all.slots.take(whose.capacity, first));
   all.slots.leave(left);
@@ -59,6 +69,7 @@ void rest(machine& all, sequence& whose) {
 
 seat prepare(machine& all, sequence& whose, plan& into) {
   const slot& seated = all.slots[whose.slot];
+  if (!all.slots.goes_back(whose.slot, whose.cached)) run_again(all, whose);
   if (seated.pinned() > whose.cached) return move(all, whose);
   if (seated.length == whose.cached) return seat::ready;
   if (all.slots.read_beyond(whose.slot, whose.cached)) return seat::later;

@@ -1,6 +1,7 @@
 #include "slot_table.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace cogen::scheduler {
@@ -23,7 +24,10 @@ void make_room(std::vector<int>& in) {
 int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begin(), pins.end()); }
 
 slot_table::slot_table(const limits& within)
-    : usage_(within.usage), memory_(within.memory_bytes), slots_(static_cast<std::size_t>(within.slots)) {
+    : usage_(within.usage),
+      slack_(within.slack),
+      memory_(within.memory_bytes),
+      slots_(static_cast<std::size_t>(within.slots)) {
   for (auto* each : {&free_, &draining_, &orphans_, &filling_, &clears_}) each->reserve(slots_.size());
   for (int index = within.slots; index-- > 0;) free_.push_back(index);
 }
@@ -60,6 +64,32 @@ int slot_table::copy_source(const slot& of, int index, int length) const {
   return of.pending ? of.pending->from : index;
 }
 
+bool slot_table::goes_back(int index, int length) const {
+  const slot& whose = (*this)[index];
+  if (whose.pending) return returns(shortened(*whose.pending, length));
+  return length == 0 || length >= std::int64_t{whose.reach} - slack_;
+}
+
+bool slot_table::returns(const origin& first) const {
+  return first.end == 0 || goes_back(first.from >= 0 ? first.from : first.base, first.end);
+}
+
+bool slot_table::begins_another(int index) const {
+  return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
+    const auto& pending = *(*this)[each].pending;
+    return (pending.from >= 0 ? pending.from : pending.base) == index;
+  });
+}
+
+origin slot_table::shortened(const origin& pending, int length) const {
+  origin changed = pending;
+  changed.end = length;
+  if (length > changed.shared) return changed;
+  changed.shared = whole_blocks(length);
+  changed.from = changed.shared < length ? changed.base : -1;
+  return changed;
+}
+
 bool slot_table::read_beyond(int index, int length) const {
   return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
     const auto& pending = *(*this)[each].pending;
@@ -82,6 +112,7 @@ int slot_table::take(int capacity, const origin& first) {
   taken.owned = true;
   taken.users = 1;
   taken.length = first.end;
+  taken.reach = first.end;
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
   pin(index, first.base, first.shared);
@@ -141,6 +172,7 @@ void slot_table::vacate(int index) {
 void slot_table::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
+  left.reach = 0;
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
   unpin(index);
@@ -154,18 +186,14 @@ bool slot_table::cut(int index, int length, plan& into) {
   if (length < whose.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
   into.truncations.push_back({index, length});
   whose.length = length;
+  if (length == 0) whose.reach = 0;
   whose.touched = into.number;
   return true;
 }
 
 bool slot_table::cut_pending(int index, int length) {
   slot& whose = at(index);
-  auto changed = *whose.pending;
-  changed.end = length;
-  if (length <= changed.shared) {
-    changed.shared = whole_blocks(length);
-    changed.from = changed.shared < length ? changed.base : -1;
-  }
+  origin changed = shortened(*whose.pending, length);
   const int source = whose.pending->from;
   if (changed.from >= 0) ++at(changed.from).users;
   if (changed.shared < whose.shared && !shrink_base(index, changed.shared, 0)) {
@@ -175,6 +203,7 @@ bool slot_table::cut_pending(int index, int length) {
   changed.base = whose.base;
   whose.pending = changed;
   whose.length = length;
+  whose.reach = length;
   if (source >= 0) drop_user(source);
   return true;
 }
@@ -196,6 +225,7 @@ bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
 void slot_table::append(int index, int count, const plan& by) {
   slot& whose = at(index);
   whose.length += count;
+  whose.reach = std::max(whose.reach, whose.length);
   whose.touched = by.number;
   if (whose.base >= 0) at(whose.base).touched = by.number;
 }
@@ -204,10 +234,11 @@ void slot_table::trim(plan& into) {
   for (const int index : orphans_) {
     slot& whose = at(index);
     const int keep = whose.pinned();
-    if (read_beyond(index, keep)) continue;
+    if (read_beyond(index, keep) || begins_another(index)) continue;
     if (whose.length > keep) {
-      into.truncations.push_back({index, keep});
+      into.trims.push_back({index, keep});
       whose.length = keep;
+      whose.reach = std::numeric_limits<int>::max();
       whose.touched = into.number;
     }
     set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));

@@ -20,6 +20,7 @@ struct origin {
 
 struct slot {
   int length = 0;  ///< tokens it holds once all plans so far, and what is pending, have run
+  int reach = 0;   ///< the most of them since it was filled
   int base = -1;   ///< the slot that its first `shared` tokens are read in
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
@@ -51,6 +52,12 @@ class slot_table {
   /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
   origin share(int index, int length, int most) const;
 
+  /// Whether the slot can be cut to `length` tokens, memory apart.
+  bool goes_back(int index, int length) const;
+
+  /// Whether what a slot begins with is still where it comes from.
+  bool returns(const origin& first) const;
+
   /// Whether a pending copy reads tokens of `index` from `length` on.
   bool read_beyond(int index, int length) const;
 
@@ -60,9 +67,9 @@ class slot_table {
   /// The owner goes. What others read of the slot stays until they are gone.
   void leave(int index);
 
-  /// Cuts the slot to `length` tokens, of which nothing may be pinned or about to be read beyond. Where that ends
-  /// within its base, memory for the blocks that are no longer shared must fit: false, and nothing has changed, where
-  /// not.
+  /// Cuts the slot, which goes back that far, to `length` tokens, of which nothing may be pinned or about to be read
+  /// beyond. Where that ends within its base, memory for the blocks that are no longer shared must fit: false, and
+  /// nothing has changed, where not.
   bool cut(int index, int length, plan& into);
 
   /// `count` tokens are appended by a row of the plan.
@@ -86,6 +93,8 @@ class slot_table {
   int whole_blocks(int length) const { return length / usage_.block * usage_.block; }
   void set_aside(slot& whose, std::int64_t bytes);
   bool cut_pending(int index, int length);
+  origin shortened(const origin& pending, int length) const;
+  bool begins_another(int index) const;
   bool shrink_base(int index, int shared, std::uint64_t by);
   void pin(int index, int base, int shared);
   void unpin(int index);
@@ -96,6 +105,7 @@ class slot_table {
   int copy_source(const slot& of, int index, int length) const;
 
   footprint usage_;
+  int slack_;
   memory_account memory_;
   std::vector<slot> slots_;
   std::vector<int> free_;

@@ -1,6 +1,31 @@
 #include "engine/model_runner.hpp"
 
+#include <algorithm>
+
 namespace cogen::detail {
+
+namespace {
+
+struct fork {
+  int slot;
+  cache::fork_origin origin;
+};
+
+/// What slots are filled with: the tokens that each one adopts, and those that it gets copied, together.
+std::vector<fork> forks_in(const scheduler::plan& plan) {
+  std::vector<fork> forks;
+  for (const auto& each : plan.adoptions)
+    forks.push_back({each.slot, {.base = each.of, .shared = each.length, .from = each.of, .end = each.length}});
+  for (const auto& each : plan.copies) {
+    auto found = std::ranges::find(forks, each.to, &fork::slot);
+    if (found == forks.end()) found = forks.insert(found, {each.to, {}});
+    found->origin.from = each.from;
+    found->origin.end = each.end;
+  }
+  return forks;
+}
+
+}  // namespace
 
 model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options, int threads)
     : model_(std::move(model)), cache_(model_->make_cache(options)), workspace_(threads) {}
@@ -19,8 +44,8 @@ void model_runner::launch(step_run& step) {
 void model_runner::prepare_slots(const scheduler::plan& plan) {
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
-  for (const auto& each : plan.adoptions) cache_.adopt(each.slot, each.of, each.length);
-  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.begin, each.end);
+  for (const auto& each : plan.trims) cache_.trim(each.slot, each.length);
+  for (const auto& each : forks_in(plan)) cache_.fork(each.slot, each.origin);
 }
 
 cache::step model_runner::collect(const scheduler::plan& plan) {

@@ -65,6 +65,7 @@ class toy_runner final : public runner {
     if (control_->before) control_->before(plan);
     for (const int each : plan.clears) slot(each).clear();
     for (const auto& each : plan.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
+    for (const auto& each : plan.trims) slot(each.slot).resize(static_cast<std::size_t>(each.length));
     for (const auto& each : plan.adoptions)
       slot(each.slot) = {slot(each.of).begin(), slot(each.of).begin() + each.length};
     for (const auto& each : plan.copies) {

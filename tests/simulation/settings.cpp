@@ -42,6 +42,8 @@ settings draw(random& from) {
   within.step_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
   within.depth = from.between(1, 2);
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
+  if (from.chance(30)) within.usage.capped = {{from.between(0, 3), from.between(0, 4)}, {1, 2}};
+  if (from.chance(40)) within.slack = from.between(0, 8);
   if (from.chance(50)) limit_memory(within, from);
   result.model.vocabulary = from.between(3, 40);
   result.actions = from.between(20, 150);
@@ -65,7 +67,8 @@ std::string describe(const settings& of) {
   return "slots " + std::to_string(within.slots) + ", max_length " + std::to_string(within.max_length) +
          ", step_tokens " + std::to_string(within.step_tokens) + ", depth " + std::to_string(within.depth) +
          ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
-         std::to_string(within.usage.block) + ", memory " +
+         std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", slack " +
+         (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
          std::to_string(of.model.vocabulary) + ", failing " + std::to_string(of.failing) + " %, " +
          (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "");

@@ -1,6 +1,7 @@
 #include "simulation/toy_cache.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -34,7 +35,8 @@ std::vector<token> cache::content(int slot) const {
 std::int64_t cache::bytes() const {
   std::int64_t sum = 0;
   for (int slot = 0; slot < within_.slots; ++slot)
-    if (length(slot) > 0) sum += within_.usage(length(slot)) - within_.usage(at(slot).shared) + within_.usage(0);
+    if (length(slot) > 0)
+      sum += within_.usage(length(slot)) - within_.usage.per_block * (at(slot).shared / within_.usage.block);
   return sum;
 }
 
@@ -48,13 +50,30 @@ int cache::longest_reader(int slot) const {
 void cache::apply(const plan& step) {
   for (const int slot : step.clears) clear(slot);
   for (const auto& each : step.truncations) truncate(each);
+  for (const auto& each : step.trims) trim(each);
   for (const auto& each : step.adoptions) adopt(each);
   for (const auto& each : step.copies) copy_tokens(each);
+  for (const auto& each : step.adoptions) {
+    if (at(each.slot).unsettled) require_return(each.of, each.length);
+    at(each.slot).unsettled = false;
+  }
 }
 
 void cache::append(int slot, const std::vector<token>& tokens) {
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
+  at(slot).reach = std::max(at(slot).reach, length(slot));
   require(length(slot) <= within_.max_length, "it holds more than it may", slot);
+}
+
+void cache::require_return(int slot, int to) const {
+  require(!at(slot).trimmed, "it was trimmed and shall go on", slot);
+  require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.slack, "it cannot go back that far", slot);
+}
+
+void cache::trim(const trimming& rest) {
+  require(rest.length >= longest_reader(rest.slot), "it is trimmed while others read more", rest.slot);
+  at(rest.slot).trimmed = within_.slack < std::numeric_limits<int>::max();
+  at(rest.slot).own.resize(static_cast<std::size_t>(std::max(0, rest.length - at(rest.slot).shared)));
 }
 
 void cache::clear(int slot) {
@@ -66,12 +85,14 @@ void cache::clear(int slot) {
 void cache::truncate(const truncation& cut) {
   require(cut.length >= 0 && cut.length < length(cut.slot), "it is cut to more than it holds", cut.slot);
   require(cut.length >= longest_reader(cut.slot), "it is cut while others read more", cut.slot);
+  require_return(cut.slot, cut.length);
   auto kept = content(cut.slot);
   kept.resize(static_cast<std::size_t>(cut.length));
   auto& whose = at(cut.slot);
   if (cut.length < whose.shared) whose.shared = cut.length / within_.usage.block * within_.usage.block;
   if (whose.shared == 0) whose.base = -1;
   whose.own.assign(kept.begin() + whose.shared, kept.end());
+  if (cut.length == 0) whose.reach = 0;
 }
 
 void cache::adopt(const adoption& taken) {
@@ -82,12 +103,16 @@ void cache::adopt(const adoption& taken) {
   require(taken.length <= length(taken.of), "others shall read what it does not hold", taken.of);
   at(taken.slot).base = taken.of;
   at(taken.slot).shared = taken.length;
+  at(taken.slot).reach = taken.length;
+  at(taken.slot).unsettled = true;
 }
 
 void cache::copy_tokens(const copy& copied) {
   require(copied.from != copied.to && copied.begin < copied.end, "a copy makes no sense", copied.to);
   require(length(copied.to) == copied.begin, "a copy does not begin where it ends", copied.to);
   require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);
+  require_return(copied.from, copied.end);
+  at(copied.to).unsettled = false;
   const auto read = content(copied.from);
   append(copied.to, {read.begin() + copied.begin, read.begin() + copied.end});
 }

@@ -13,7 +13,7 @@ class cache {
  public:
   explicit cache(const limits& within);
 
-  /// Clears, truncations, adoptions and copies of a plan.
+  /// Clears, truncations, trims, adoptions and copies of a plan.
   void apply(const plan& step);
 
   void append(int slot, const std::vector<token>& tokens);
@@ -30,13 +30,18 @@ class cache {
     int base = -1;
     int shared = 0;
     std::vector<token> own;  ///< after the shared ones
+    int reach = 0;           ///< the most tokens it has held since it was filled
+    bool trimmed = false;    ///< it can no longer go on, nor anybody from its end
+    bool unsettled = false;  ///< it has a base, and a copy may still follow
   };
 
   storage& at(int slot);
   const storage& at(int slot) const;
   int longest_reader(int slot) const;
   void clear(int slot);
+  void require_return(int slot, int to) const;
   void truncate(const truncation& cut);
+  void trim(const trimming& rest);
   void adopt(const adoption& taken);
   void copy_tokens(const copy& copied);
 

@@ -186,6 +186,7 @@ void world::check_busy_slots() const {
   for (const auto& each : in_flight_) {
     for (const auto& row : each.step.rows) busy.insert(row.slot);
     for (const auto& cut : each.step.truncations) busy.insert(cut.slot);
+    for (const auto& cut : each.step.trims) busy.insert(cut.slot);
     for (const auto& taken : each.step.adoptions) busy.insert({taken.slot, taken.of});
     for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
   }
@@ -207,7 +208,7 @@ void world::count_features(const plan& step) {
     for (; times > 0; --times) seen_.visit(what);
   };
   visit_all(feature::cleared, step.clears.size());
-  visit_all(feature::truncated, step.truncations.size());
+  visit_all(feature::truncated, step.truncations.size() + step.trims.size());
   visit_all(feature::adopted, step.adoptions.size());
   visit_all(feature::copied, step.copies.size());
   if (step.rows.empty()) seen_.visit(feature::plan_without_rows);
@@ -223,6 +224,8 @@ void world::describe_plan(const plan& step) const {
   for (const int slot : step.clears) line += " clear " + std::to_string(slot) + ";";
   for (const auto& each : step.truncations)
     line += " cut " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
+  for (const auto& each : step.trims)
+    line += " trim " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
   for (const auto& each : step.adoptions)
     line += " " + std::to_string(each.slot) + " reads " + std::to_string(each.length) + " of " +
             std::to_string(each.of) + ";";

@@ -15,6 +15,12 @@ struct truncation {
   int length;
 };
 
+/// Nobody owns slot `slot` any more. Of its first `length` tokens stays what other slots read; it is run no further.
+struct trimming {
+  int slot;
+  int length;
+};
+
 /// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on. `length` is a multiple of the
 /// footprint's block; `of` holds at least that many, and reads none of them elsewhere.
 struct adoption {
@@ -42,18 +48,21 @@ struct row {
   std::vector<token> tokens;  ///< [count], empty when chained
 };
 
-/// One step, decided. Applied in this order: clears, truncations, adoptions, copies, each list from its front; then all
-/// rows in one forward. Plans are applied in the order of their numbers, and each one whole. A plan may have no rows.
+/// One step, decided. Applied in this order: clears, truncations, trims, adoptions, copies, each list from its front;
+/// then all rows in one forward. Plans are applied in the order of their numbers, and each one whole. A plan may have
+/// no rows.
 struct plan {
   std::uint64_t number = 0;  ///< from 1; 0 for the empty plan
   std::vector<int> clears;   ///< slots that forget everything
   std::vector<truncation> truncations;
+  std::vector<trimming> trims;
   std::vector<adoption> adoptions;
   std::vector<copy> copies;
   std::vector<row> rows;
 
   bool empty() const {
-    return clears.empty() && truncations.empty() && adoptions.empty() && copies.empty() && rows.empty();
+    return clears.empty() && truncations.empty() && trims.empty() && adoptions.empty() && copies.empty() &&
+           rows.empty();
   }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -35,14 +36,26 @@ enum class output : std::uint8_t {
   sample,       ///< a token sampled from the logits after the row's last token
 };
 
-/// Bytes that a slot holding `length` tokens takes: `fixed + per_block * ceil(length / block)`, a plain value that the
-/// cache's owner fills in.
+/// Bytes of each of the first `blocks` blocks, which no other slot ever shares: what a ring takes.
+struct capped_term {
+  std::int64_t per_block = 0;
+  std::int64_t blocks = 0;
+};
+
+/// Bytes that a slot holding `length` tokens takes: with b = ceil(length / block), `fixed + per_block * b` and the sum
+/// of capped.per_block * min(b, capped.blocks). A plain value that the cache's owner fills in.
 struct footprint {
   std::int64_t fixed = 0;
   std::int64_t per_block = 0;
   int block = 64;
+  std::vector<capped_term> capped = {};
 
-  std::int64_t operator()(std::int64_t length) const { return fixed + per_block * ((length + block - 1) / block); }
+  std::int64_t operator()(std::int64_t length) const {
+    const std::int64_t blocks = (length + block - 1) / block;
+    std::int64_t bytes = fixed + per_block * blocks;
+    for (const capped_term& term : capped) bytes += term.per_block * std::min(blocks, term.blocks);
+    return bytes;
+  }
 };
 
 /// What the machine decides within.
@@ -63,6 +76,10 @@ struct limits {
 
   /// Bytes of one slot by its length.
   footprint usage;
+
+  /// How far a slot can be cut, counted from the most tokens that it has held. A sequence that goes back further, and
+  /// not to its start, gives its slot up and is run again from its tokens.
+  int slack = std::numeric_limits<int>::max();
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
