@@ -20,6 +20,7 @@ class block_storage final : public token_storage {
 
   int max_length() const noexcept override { return max_length_; }
   int slack() const noexcept override { return std::numeric_limits<int>::max(); }
+  int longest_step() const noexcept override { return std::numeric_limits<int>::max(); }
   int ranges(int slot, int length, kv_range* into) const override;
   void reserve(const step& step) override;
   bool can_truncate(int, int) const override { return true; }

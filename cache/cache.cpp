@@ -31,10 +31,10 @@ int least_length(const std::vector<layer*>& storages) {
   return length;
 }
 
-int least_slack(const std::vector<std::unique_ptr<layer>>& layers) {
-  int slack = std::numeric_limits<int>::max();
-  for (const auto& layer : layers) slack = std::min(slack, layer->slack());
-  return slack;
+int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)() const noexcept) {
+  int tokens = std::numeric_limits<int>::max();
+  for (const auto& layer : layers) tokens = std::min(tokens, ((*layer).*what)());
+  return tokens;
 }
 
 }  // namespace
@@ -48,8 +48,9 @@ cache::cache(std::span<const layer_shape> shapes, const options& options, const 
   readers_ = one_for_each_storage(layers_, true);
   max_length_ = least_length(storages_);
   if (options.max_length > 0 && !options.sinks) max_length_ = std::min(max_length_, options.max_length);
-  longest_step_ = options.longest_step;
-  slack_ = least_slack(layers_);
+  snapshots_.resize(static_cast<std::size_t>(options.slots));
+  longest_step_ = least(layers_, &layer::longest_step);
+  slack_ = least(layers_, &layer::slack);
 }
 
 cache::~cache() = default;
@@ -157,7 +158,12 @@ void cache::truncate(int slot, int length) {
   }
 }
 
+void cache::forget_snapshots(int slot, int beyond) {
+  std::erase_if(snapshots_[static_cast<std::size_t>(slot)], [&](int length) { return length > beyond; });
+}
+
 void cache::drop(int slot, int length) {
+  forget_snapshots(slot, length);
   for (auto* storage : storages_) storage->truncate(slot, length);
   table_->set_length(slot, length);
 }
@@ -166,12 +172,16 @@ void cache::clear(int slot) {
   check_not_shared(slot, 0);
   for (auto* storage : storages_) storage->clear(slot);
   for (auto* reader : readers_) reader->clear(slot);
+  forget_snapshots(slot, -1);
   table_->set_length(slot, 0);
   sources_->set_length(slot, 0);
 }
 
-void cache::take_snapshot(int slot) {
+bool cache::take_snapshot(int slot) {
   const int now = length(slot);
+  auto& taken = snapshots_[static_cast<std::size_t>(slot)];
+  if (std::find(taken.begin(), taken.end(), now) != taken.end()) return false;
+  taken.reserve(taken.size() + 1);
   std::size_t done = 0;
   try {
     for (; done < storages_.size(); ++done) storages_[done]->take_snapshot(slot);
@@ -179,10 +189,13 @@ void cache::take_snapshot(int slot) {
     for (std::size_t i = 0; i < done; ++i) storages_[i]->drop_snapshot(slot, now);
     throw;
   }
+  taken.push_back(now);
+  return true;
 }
 
 void cache::drop_snapshot(int slot, int length) {
   table_->length(slot);
+  std::erase(snapshots_[static_cast<std::size_t>(slot)], length);
   for (auto* storage : storages_) storage->drop_snapshot(slot, length);
 }
 
@@ -191,6 +204,7 @@ void cache::trim(int slot, int length) {
   length = std::min(length, table_->length(slot)) / block_tokens * block_tokens;
   for (auto* storage : storages_) storage->trim(slot, length);
   for (auto* reader : readers_) reader->clear(slot);
+  forget_snapshots(slot, -1);
   table_->set_length(slot, length);
   sources_->set_length(slot, 0);
 }

@@ -55,6 +55,8 @@ int layer::max_length() const noexcept { return std::numeric_limits<int>::max();
 
 int layer::slack() const noexcept { return std::numeric_limits<int>::max(); }
 
+int layer::longest_step() const noexcept { return std::numeric_limits<int>::max(); }
+
 void layer::reserve(const step& step) { check_room(step); }
 
 void layer::settle() {}

@@ -23,6 +23,7 @@ class offloaded_layer final : public layer {
   const void* storage() const noexcept override { return far_->storage(); }
   int max_length() const noexcept override { return far_->max_length(); }
   int slack() const noexcept override { return far_->slack(); }
+  int longest_step() const noexcept override { return far_->longest_step(); }
   void reserve(const step& step) override;
   void settle() override;
   void advance(const step& step) override;

@@ -18,6 +18,10 @@ quantised_layer::quantised_layer(const layer_shape& shape, scalar type, const sl
 
 int quantised_layer::slack() const noexcept { return std::min(storage_->packed->slack(), storage_->newest->slack()); }
 
+int quantised_layer::longest_step() const noexcept {
+  return std::min(storage_->packed->longest_step(), storage_->newest->longest_step());
+}
+
 void quantised_layer::reserve(const step& step) {
   check_room(step);
   storage_->packed->reserve(step);

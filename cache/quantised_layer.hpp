@@ -26,6 +26,7 @@ class quantised_layer final : public layer {
   const void* storage() const noexcept override { return storage_.get(); }
   int max_length() const noexcept override { return storage_->packed->max_length(); }
   int slack() const noexcept override;
+  int longest_step() const noexcept override;
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void written(const step& step) override;

@@ -42,9 +42,12 @@ ring_storage::ring_storage(block_layout layout, const slot_table& table, int max
       states_(static_cast<std::size_t>(table.slots())),
       before_(states_.size()) {}
 
-int ring_storage::slack() const noexcept {
-  const bool never_full = ring_ >= blocks_for(max_length_);
-  return never_full ? std::numeric_limits<int>::max() : shape_.slack;
+bool ring_storage::ever_full() const noexcept { return ring_ < blocks_for(max_length_); }
+
+int ring_storage::slack() const noexcept { return ever_full() ? shape_.slack : std::numeric_limits<int>::max(); }
+
+int ring_storage::longest_step() const noexcept {
+  return ever_full() ? shape_.longest_step : std::numeric_limits<int>::max();
 }
 
 std::byte* ring_storage::place(int slot, int index) const {

@@ -36,6 +36,7 @@ class ring_storage final : public token_storage {
   const ring_shape& shape() const noexcept { return shape_; }
   int max_length() const noexcept override { return max_length_; }
   int slack() const noexcept override;
+  int longest_step() const noexcept override;
   int ranges(int slot, int length, kv_range* into) const override;
   void reserve(const step& step) override;
   bool can_truncate(int slot, int length) const override;
@@ -68,6 +69,7 @@ class ring_storage final : public token_storage {
     std::int64_t count() const { return first + end - begin; }
   };
 
+  bool ever_full() const noexcept;
   slot_state& state(int slot) { return states_[static_cast<std::size_t>(slot)]; }
   const slot_state& state(int slot) const { return states_[static_cast<std::size_t>(slot)]; }
   std::byte* block(int slot, int number) const;

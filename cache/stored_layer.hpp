@@ -18,6 +18,7 @@ class stored_layer final : public layer {
   const void* storage() const noexcept override { return storage_.get(); }
   int max_length() const noexcept override { return storage_->max_length(); }
   int slack() const noexcept override { return storage_->slack(); }
+  int longest_step() const noexcept override { return storage_->longest_step(); }
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;

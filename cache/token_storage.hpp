@@ -27,6 +27,7 @@ class token_storage {
 
   virtual int max_length() const noexcept = 0;
   virtual int slack() const noexcept = 0;
+  virtual int longest_step() const noexcept = 0;
 
   /// Writes to `into` where the first `length` tokens of the slot lie, as far as they are there, block by block of the
   /// whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the room that was reserved.

@@ -24,32 +24,61 @@ cache::scalar cache_type_of(const model& model) {
 
 /// What 0 means for a model that could read for ever: room that is only reserved, not taken, should stay affordable.
 constexpr int length_of_unlimited = 1 << 20;
+/// And for a cache that takes no more room however long a sequence goes on.
+constexpr int length_of_endless = 1 << 30;
 
 int length_limit(const model& model, const engine_options& options) {
-  const int positions = static_cast<int>(model.config().max_positions);
+  const int positions =
+      options.sinks ? static_cast<int>(load::unlimited_positions) : static_cast<int>(model.config().max_positions);
   if (options.max_length < 0 || options.max_length > positions)
     throw std::invalid_argument(
         fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
   if (options.max_length != 0) return options.max_length;
+  if (options.sinks) return length_of_endless;
   return positions == load::unlimited_positions ? length_of_unlimited : positions;
 }
 
-engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
+void check_model(const std::shared_ptr<const model>& model) {
   if (!model) throw std::invalid_argument("engine: the model is null");
-  cache::options kept;
-  kept.type = options.cache_type.value_or(cache_type_of(*model));
-  kept.slots = options.slots;
-  kept.max_length = length_limit(*model, options);
+  if (model->has_encoder())
+    throw std::invalid_argument(
+        fmt::format("engine: a {} model reads a source first, which requests have none of; it runs by model::encode() "
+                    "and model::forward()",
+                    model->config().family));
+}
 
-  auto runner = std::make_unique<detail::model_runner>(model, kept, options.threads);
-  const auto terms = runner->cache().footprint_terms();
+cache::options cache_options(const model& model, const engine_options& options) {
+  cache::options kept;
+  kept.type = options.cache_type.value_or(cache_type_of(model));
+  kept.slots = options.slots;
+  kept.max_length = length_limit(model, options);
+  kept.quantised = options.quantised;
+  kept.sinks = options.sinks;
+  kept.offload = options.offload;
+  kept.longest_step = options.step_tokens;
+  kept.slack = options.slack;
+  return kept;
+}
+
+scheduler::footprint usage_of(const cache::memory_terms& terms) {
+  scheduler::footprint usage{.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
+  for (const auto& term : terms.capped) usage.capped.push_back({term.per_block, term.blocks});
+  return usage;
+}
+
+engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
+  check_model(model);
+  const auto kept = cache_options(*model, options);
+  auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, options.threads);
+  const auto& cache = runner->cache();
   engine_parts parts;
-  parts.runner = std::move(runner);
   parts.limits.slots = options.slots;
   parts.limits.max_length = kept.max_length;
   parts.limits.step_tokens = options.step_tokens;
   parts.limits.memory_bytes = options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
-  parts.limits.usage = {terms.fixed, terms.per_block, terms.block};
+  parts.limits.usage = usage_of(cache.footprint_terms());
+  parts.limits.slack = cache.slack();
+  parts.runner = std::move(runner);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();

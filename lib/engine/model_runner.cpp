@@ -27,8 +27,9 @@ std::vector<fork> forks_in(const scheduler::plan& plan) {
 
 }  // namespace
 
-model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options, int threads)
-    : model_(std::move(model)), cache_(model_->make_cache(options)), workspace_(threads) {}
+model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options,
+                           const cache::layer_factory& own, int threads)
+    : model_(std::move(model)), cache_(model_->make_cache(options, own)), workspace_(threads) {}
 
 void model_runner::launch(step_run& step) {
   const auto& plan = step.plan();

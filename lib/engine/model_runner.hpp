@@ -11,7 +11,9 @@ namespace cogen::detail {
 /// Runs plans on a model and its cache, on the thread that launches them: a step has ended when `launch()` returns.
 class model_runner final : public runner {
  public:
-  model_runner(std::shared_ptr<const model> model, const cache::options& options, int threads);
+  /// The layers of the cache are the options', or those that `own` makes.
+  model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
+               int threads);
 
   int vocabulary() const override { return model_->config().vocabulary; }
   void launch(step_run& step) override;

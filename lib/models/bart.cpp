@@ -234,6 +234,8 @@ class bart final : public network {
 
   bool has_encoder() const noexcept override { return true; }
 
+  bool has_position_table() const noexcept override { return true; }
+
   void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
                const activations& logits) const override {
     auto x = pass.space.take(static_cast<std::int64_t>(tokens.size()), hidden_);

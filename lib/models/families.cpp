@@ -26,12 +26,8 @@ struct family {
 
 /// A further family is one file and one line here.
 constexpr std::array families{
-    family{"bart", make_bart},
-    family{"gemma3_text", make_gemma3},
-    family{"jamba", make_jamba},
-    family{"llama", make_llama},
-    family{"mamba", make_mamba},
-    family{"mistral", make_mistral},
+    family{"bart", make_bart},   family{"gemma3_text", make_gemma3}, family{"jamba", make_jamba},
+    family{"llama", make_llama}, family{"mamba", make_mamba},        family{"mistral", make_mistral},
 };
 
 }  // namespace

@@ -1,12 +1,16 @@
 #include "kernels/instruction_set.hpp"
+#include "models/batch_parts.hpp"
 #include "models/model_text.hpp"
 #include "models/network.hpp"
 #include "models/workspace.hpp"
 
 #include <cogen/model.hpp>
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -77,6 +81,35 @@ void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape
     if (has != wants) {
       throw std::invalid_argument(
           fmt::format("layer {} of the cache has {} where the model has {}", index, said(has), said(wants)));
+    }
+  }
+}
+
+/// Whether a query's keys are never further from it than some bound, however long the sequence.
+bool sees_within_bounds(const cache::layer& layer) {
+  return layer.shape().kind == cache::layer_kind::recurrent || layer.sees().window > 0 || layer.sees().chunk > 0;
+}
+
+/// The most tokens that a slot may hold for this model. Rotations of what is forgotten need no positions: a cache that
+/// keeps a window in every layer goes on without end.
+std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, bool has_position_table) {
+  if (has_position_table) return positions;
+  for (int index = 0; index < cache.layers(); ++index) {
+    if (!sees_within_bounds(cache.layer(index))) return positions;
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+bool fits_one_step(const cache::step& step, const cache::cache& cache) {
+  return std::ranges::all_of(step.rows(), [&](const auto& row) { return row.count <= cache.longest_step(); });
+}
+
+void check_bound(const cache::step& step, const cache::cache& cache) {
+  for (const auto& row : step.rows()) {
+    const auto length = std::int64_t{cache.length(row.slot)} + row.count;
+    if (length > cache.max_length()) {
+      throw std::length_error(fmt::format("slot {} would hold {} tokens; the cache holds at most {}", row.slot, length,
+                                          cache.max_length()));
     }
   }
 }
@@ -154,15 +187,33 @@ const std::string& model::chat_error() const noexcept { return text_->chat_error
 
 const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { return network_->layer_shapes(); }
 
-cache::cache model::make_cache(const cache::options& options) const { return {layer_shapes(), options}; }
+cache::cache model::make_cache(const cache::options& options, const cache::layer_factory& own) const {
+  return {layer_shapes(), options, own};
+}
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
   check_cache(cache, layer_shapes());
-  check_lengths(batch.step, cache, config_.max_positions);
+  check_lengths(batch.step, cache, position_limit(cache, config_.max_positions, network_->has_position_table()));
   if (has_encoder()) check_sources(batch.step, cache);
+  return fits_one_step(batch.step, cache) ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
+}
 
+at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check_bound(batch.step, cache);
+  const auto logits = at::empty({static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary}, at::kFloat);
+  models::return_points before(cache, batch.step);
+  for (const auto& part : models::parts_of(batch, cache.longest_step())) {
+    const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
+    for (std::size_t i = 0; i < part.places.size(); ++i)
+      logits[part.places[i]].copy_(rows[static_cast<std::int64_t>(i)]);
+  }
+  before.keep();
+  return logits;
+}
+
+at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
   auto& scratch = *workspace.scratch_;
   const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
   place_rows(batch.step, cache, scratch.rows);

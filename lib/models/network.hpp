@@ -32,6 +32,9 @@ class network {
   /// sources': their room is reserved, and their rows begin at 0. Throws std::logic_error where there is no encoder.
   virtual void encode(const layers::pass& pass, std::span<const token> tokens) const;
 
+  /// Whether positions are looked up in a table that ends, instead of being rotations that never do.
+  virtual bool has_position_table() const noexcept { return false; }
+
   /// Bytes of weights that one step reads.
   virtual std::int64_t weight_bytes() const noexcept = 0;
 

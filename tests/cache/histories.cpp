@@ -50,7 +50,8 @@ class history {
       case 5:
         return fork(below(slots), below(slots));
       case 6:
-        return twin_.tested().take_snapshot(below(slots));
+        twin_.tested().take_snapshot(below(slots));
+        return;
       default:
         return append();
     }

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cogen/cache/codec.hpp>
+#include <cogen/cache/layer_factory.hpp>
+#include <cogen/cache/sink_window.hpp>
+#include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -28,6 +33,24 @@ struct engine_options {
 
   /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised.
   std::optional<cache::scalar> cache_type;
+
+  /// All but the newest tokens are kept packed: cache::int8(), cache::int4(), … Empty: none are.
+  std::optional<cache::quantisation> quantised;
+
+  /// Only the first tokens and a window of the newest ones are kept, and sequences may go on without end. Then
+  /// max_length counts a sequence's tokens, not the model's positions; 0: 2^30.
+  std::optional<cache::sink_window> sinks;
+
+  /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near.
+  std::shared_ptr<cache::transfer> offload;
+
+  /// Makes cache layers of your own, or returns null for those that shall be as the options above say. Called while
+  /// the engine is made. Their memory is counted as their footprint_terms() say.
+  cache::layer_factory own_layers;
+
+  /// Tokens that a sequence can be cut back by without running its tokens again, where windows, packed tokens or sinks
+  /// forget: what rings keep beyond their need.
+  int slack = 64;
 
   /// Sequences the engine takes in before it answers error::queue_full.
   int max_sequences = 4096;

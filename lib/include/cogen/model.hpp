@@ -91,8 +91,9 @@ class model {
   /// What each layer remembers, first layer first.
   const std::vector<cache::layer_shape>& layer_shapes() const noexcept;
 
-  /// A cache for this model. Throws what cache::cache's constructor does.
-  cache::cache make_cache(const cache::options& options) const;
+  /// A cache for this model, with layers of your own where `own` makes them. Throws what cache::cache's constructor
+  /// does.
+  cache::cache make_cache(const cache::options& options, const cache::layer_factory& own = {}) const;
 
   /// Whether the model decodes beside a source, which encode() reads first; config().decoder_start is then the token
   /// that decoding starts from.
@@ -115,6 +116,8 @@ class model {
   void encode(std::span<const token> ids, cache::cache& cache) const;
 
   /// Runs the batch's tokens after those that their slots hold, and counts them as held.
+  ///
+  /// Rows of more tokens than the cache's rings leave room for (cache.longest_step()) run in several steps.
   ///
   /// Returns [outputs, vocabulary] float32, one row for each of `outputs`; it lies in the workspace and is overwritten
   /// by the next forward with it. A slot's logits are the same bits whatever else is in the batch, however its tokens
@@ -141,6 +144,9 @@ class model {
 
  private:
   struct runtime;
+
+  at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace) const;
+  at::Tensor run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   workspace& own_workspace() const;
 

@@ -2,8 +2,10 @@
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer.hpp>
+#include <cogen/cache/layer_factory.hpp>
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
@@ -11,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,13 +24,6 @@ namespace cogen::cache {
 enum class cache_kind : std::uint8_t {
   dynamic,  ///< grows in place without a declared bound
   static_,  ///< slots of at most max_length tokens, all layers of a slot in one range
-};
-
-/// Attention to the first `sinks` tokens and the last `window` ones, in constant memory however long a sequence goes on
-/// (Xiao et al., StreamingLLM, arXiv:2309.17453).
-struct sink_window {
-  int sinks = 4;      ///< 0 to 64
-  int window = 1020;  ///< at least 1
 };
 
 struct options {
@@ -60,10 +54,6 @@ struct options {
   /// Of models that read a source: its most tokens. 0: as max_length.
   int max_source = 0;
 };
-
-/// Makes the layer of number `index` in a kind of your own, or returns null for the kind that the options say.
-using layer_factory =
-    std::function<std::unique_ptr<layer>(int index, const layer_shape& shape, const slot_table& slots)>;
 
 /// What a model remembers: its layers, and how many tokens each slot holds.
 ///
@@ -100,7 +90,7 @@ class cache {
   /// The same of their sources, as cross layers see them.
   const slot_table& sources() const noexcept { return *sources_; }
 
-  /// The most tokens a slot can get in one step while others wait their turn: rings leave room for no more.
+  /// The most new tokens that every ring leaves room for in one step of a slot; INT_MAX where there are none.
   int longest_step() const noexcept { return longest_step_; }
 
   /// How far a slot can go back without a snapshot, counted from the most tokens that it has held: everything
@@ -135,7 +125,8 @@ class cache {
 
   /// The slot can return to its present length from now on, until it is cut below it. What that takes (copies of rings
   /// and states; nothing for layers that can return anyway) counts in committed_bytes() and not in footprint().
-  void take_snapshot(int slot);
+  /// Returns whether there was none of that length before.
+  bool take_snapshot(int slot);
   void drop_snapshot(int slot, int length);
 
   /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place. Throws
@@ -191,6 +182,7 @@ class cache {
   void check_origin(int slot, const fork_origin& origin) const;
   slot_base base_for(int of, int length) const;
   void drop(int slot, int length);
+  void forget_snapshots(int slot, int beyond);
   void copy_source(int from, int to);
   template <class Fill>
   void fill(int slot, int length, Fill fill_one);
@@ -200,6 +192,7 @@ class cache {
   std::vector<std::unique_ptr<cogen::cache::layer>> layers_;
   std::vector<cogen::cache::layer*> storages_;  // one layer for each storage of tokens and states
   std::vector<cogen::cache::layer*> readers_;   // one for each storage of sources
+  std::vector<std::vector<int>> snapshots_;     // [slots], lengths
   int max_length_ = 0;
   int longest_step_ = 0;
   int slack_ = 0;

@@ -85,6 +85,9 @@ class layer {
   /// How far a slot can go back without a snapshot, counted from the most tokens it has held. By default any way.
   virtual int slack() const noexcept;
 
+  /// The most new tokens of a slot in one step that there is always room for. By default any number.
+  virtual int longest_step() const noexcept;
+
   /// Makes room for the step's new keys and values. Throws std::length_error, naming the slot, the wanted length and
   /// the limit, and std::system_error where the machine has no memory left; then nothing has changed.
   virtual void reserve(const step& step);
