@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <stdexcept>
 
 namespace curves {
@@ -16,6 +17,24 @@ cache::options static_of(cache::scalar type, const room& room) {
   cache::options options;
   options.type = type;
   options.max_length = room.max_length;
+  options.longest_step = room.longest_step;
+  return options;
+}
+
+cache::options packed(const cache::quantisation& how, const room& room) {
+  auto options = static_of(cache::scalar::f16, room);
+  options.quantised = how;
+  return options;
+}
+
+cache::options window(const cache::sink_window& kept, const room& room) {
+  auto options = static_of(cache::scalar::f16, room);
+  options.sinks = kept;
+  return options;
+}
+
+cache::options behind(cache::options options) {
+  options.offload = std::make_shared<cache::worker_transfer>();
   return options;
 }
 
@@ -32,6 +51,15 @@ const std::array table{
     kind{"f16", "static, 16-bit floats", [](const room& r) { return static_of(scalar::f16, r); }},
     kind{"bf16", "static, bfloat16", [](const room& r) { return static_of(scalar::bf16, r); }},
     kind{"dynamic", "grows without a declared bound, bfloat16", [](const room&) { return dynamic(); }},
+    kind{"int8", "8-bit keys and values", [](const room& r) { return packed(cache::int8(), r); }},
+    kind{"int8_int4", "8-bit keys, 4-bit values", [](const room& r) { return packed(cache::int8_int4(), r); }},
+    kind{"int4", "4-bit keys by channel, 4-bit values", [](const room& r) { return packed(cache::int4(), r); }},
+    kind{"kivi2", "2-bit keys by channel, 2-bit values", [](const room& r) { return packed(cache::kivi2(), r); }},
+    kind{"sinks", "4 sinks and a window of 1,020",
+         [](const room& r) { return window({.sinks = 4, .window = 1020}, r); }},
+    kind{"sliding", "a window of 1,024", [](const room& r) { return window({.sinks = 0, .window = 1024}, r); }},
+    kind{"offloaded", "bfloat16 behind a transfer", [](const room& r) { return behind(static_of(scalar::bf16, r)); }},
+    kind{"offloaded_int8", "int8 behind a transfer", [](const room& r) { return behind(packed(cache::int8(), r)); }},
 };
 
 }  // namespace

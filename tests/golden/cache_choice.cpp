@@ -4,15 +4,37 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <stdexcept>
 
 namespace cogen::golden {
+
+namespace {
+
+/// Little stays in full precision, so that short goldens are read packed too.
+cache::options packed(cache::quantisation how) {
+  how.residual = 8;
+  return {.type = cache::scalar::f32, .quantised = how};
+}
+
+cache::options behind(cache::options options) {
+  options.offload = std::make_shared<cache::worker_transfer>();
+  return options;
+}
+
+}  // namespace
 
 const std::vector<cache_choice>& cache_choices() {
   static const std::vector<cache_choice> all = {
       {"f32", {.type = cache::scalar::f32}, 2e-4F, 2e-3F},
       {"f16", {.type = cache::scalar::f16}, 0.05F, 0.05F},
       {"bf16", {.type = cache::scalar::bf16}, 0.5F, 0.5F},
+      {"dynamic", {.kind = cache::cache_kind::dynamic, .type = cache::scalar::f32}, 2e-4F, 2e-3F},
+      {"offloaded", behind({.type = cache::scalar::f32}), 2e-4F, 2e-3F},
+      {"int8", packed(cache::int8()), 0.5F, 0.5F},
+      {"int8_int4", packed(cache::int8_int4()), 3.0F, 3.0F},
+      {"int4", packed(cache::int4()), 4.0F, 4.0F},
+      {"offloaded_int8", behind(packed(cache::int8())), 0.5F, 0.5F},
   };
   return all;
 }
