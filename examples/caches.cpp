@@ -1,0 +1,80 @@
+// A hand-written generation loop whose cache is its own: no engine, no batch. It tells every kind of cache a name, then
+// 500 tokens about something else, and asks for the name.
+#include "model_path.hpp"
+
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <ATen/ops/argmax.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace {
+
+//[caches
+using namespace cogen::cache;
+
+struct kind {
+  std::string name;
+  options memory;
+};
+
+std::vector<kind> kinds() {
+  const auto worker = std::make_shared<worker_transfer>();
+  return {
+      {"dynamic", {.kind = cache_kind::dynamic}},
+      {"static", {.max_length = 1024}},
+      {"sliding", {.sinks = sink_window{.sinks = 0, .window = 128}}},
+      {"sinks", {.sinks = sink_window{.sinks = 4, .window = 124}}},
+      {"int8", {.max_length = 1024, .quantised = int8()}},
+      {"int8_int4", {.max_length = 1024, .quantised = int8_int4()}},
+      {"int4", {.max_length = 1024, .quantised = int4()}},
+      {"kivi2", {.max_length = 1024, .quantised = kivi2()}},
+      {"offloaded", {.max_length = 1024, .offload = worker}},
+      {"offloaded int8", {.max_length = 1024, .quantised = int8(), .offload = worker}},
+  };
+}
+
+/// What the model says after `ids`; the cache holds all of it afterwards, but the last token.
+std::vector<cogen::token> go_on(const cogen::model& model, std::vector<cogen::token> ids, int count, cache& cache) {
+  std::vector<cogen::token> said;
+  while (static_cast<int>(said.size()) < count) {
+    const auto scores = model.forward(ids, cache);  // [vocabulary]
+    said.push_back(at::argmax(scores).item<cogen::token>());
+    ids = {said.back()};
+  }
+  return said;
+}
+//]
+
+std::string prompt() {
+  std::string text = "The lighthouse keeper's name is Marlow.";
+  for (int ship = 1; ship <= 45; ++ship) text += fmt::format(" Ship {} passed the rocks at noon.", ship);
+  return text + " The lighthouse keeper's name is";
+}
+
+std::string back(int slack) { return slack == INT_MAX ? "anywhere" : fmt::format("{} tokens", slack); }
+
+/// Whether the name came back.
+bool remembers(const cogen::model& model, const kind& each) {
+  auto memory = each.memory;
+  memory.longest_step = memory.slack = 32;  // what rings keep beyond their need
+  auto cache = model.make_cache(memory);
+  auto text = model.tokenizer().decode(go_on(model, model.tokenizer().encode(prompt()), 24, cache), true);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  fmt::print("{:<14} {:>6} KiB  goes back {:<9} |{}\n", each.name, cache.committed_bytes() / 1024, back(cache.slack()),
+             text);
+  return text.find("Marlow") != std::string::npos;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto model = cogen::load_model(example::model_path(argc, argv));
+  fmt::print("{} tokens, then 24 new ones\n", model->tokenizer().encode(prompt()).size());
+  const auto all = kinds();
+  const auto knowing = std::ranges::count_if(all, [&](const kind& each) { return remembers(*model, each); });
+  fmt::print("{} of {} kinds remember the name\n", knowing, all.size());
+}

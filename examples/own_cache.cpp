@@ -1,0 +1,120 @@
+// A cache kind of one's own, in the engine's batch: four requests at once, with the built-in cache, with a kind that
+// keeps everything, and with the same kind when it shows only a part of it.
+#include "model_path.hpp"
+
+#include <cogen/cache/layer.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <ATen/ops/from_blob.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace asio = boost::asio;
+namespace cache = cogen::cache;
+
+namespace {
+
+//[own_cache
+/// Numbers in plain vectors. A query sees the newest `near` tokens, and of those before them every eighth.
+class thinning_layer final : public cache::layer {
+ public:
+  thinning_layer(const cache::layer_shape& shape, const cache::slot_table& slots, int near)
+      : layer(shape, cache::scalar::f32, slots), near_(near), held_(static_cast<std::size_t>(slots.slots())) {}
+
+  cache::mask rule() const override {
+    const cache::mask eighth([](std::int64_t, std::int64_t key) { return key % 8 == 0; });
+    return cache::causal() & (cache::sliding(near_) | eighth);
+  }
+
+  void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
+    check_new(step, k, v);
+    for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
+      const auto [slot, count] = step.rows()[static_cast<std::size_t>(row)];
+      truncate(slot, slots().length(slot));
+      add(k.narrow(0, step.first(row), count), of(slot).keys);
+      add(v.narrow(0, step.first(row), count), of(slot).values);
+    }
+  }
+
+  cache::keys_values materialise(int slot, int length) const override {
+    const auto& held = held_[static_cast<std::size_t>(slot)];
+    return {.k = heads_first(held.keys, length), .v = heads_first(held.values, length)};
+  }
+
+  void truncate(int slot, int length) override {
+    of(slot).keys.resize(static_cast<std::size_t>(length * token_size()));
+    of(slot).values.resize(static_cast<std::size_t>(length * token_size()));
+  }
+
+  void clear(int slot) override { of(slot) = {}; }
+
+ private:
+  struct tokens {
+    std::vector<float> keys, values;  // [length, kv_heads, head_dim]
+  };
+
+  tokens& of(int slot) { return held_[static_cast<std::size_t>(slot)]; }
+  int token_size() const { return shape().kv_heads * shape().head_dim; }
+
+  static void add(const at::Tensor& fresh, std::vector<float>& to) {
+    const auto numbers = fresh.to(at::kFloat).contiguous();
+    to.insert(to.end(), numbers.const_data_ptr<float>(), numbers.const_data_ptr<float>() + numbers.numel());
+  }
+
+  at::Tensor heads_first(const std::vector<float>& numbers, int length) const {
+    auto* data = const_cast<float*>(numbers.data());
+    return at::from_blob(data, {length, shape().kv_heads, shape().head_dim}).transpose(0, 1).clone();
+  }
+
+  int near_;
+  std::vector<tokens> held_;  // [slots]
+};
+
+cache::layer_factory thinning(int near) {
+  return [near](int, const cache::layer_shape& shape, const cache::slot_table& slots) {
+    return std::make_unique<thinning_layer>(shape, slots, near);
+  };
+}
+//]
+
+constexpr std::array animals{"otter", "owl", "whale", "bee"};
+using answers = std::array<std::string, animals.size()>;
+
+asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::string& answer) {
+  auto request = cogen::chat("Describe the " + animal + " in one sentence.").max_tokens(24);
+  auto stream = engine.generate(std::move(request));
+  answer = (co_await stream.complete()).text;
+}
+
+answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {
+  cogen::engine engine(model, {.slots = 4, .max_length = 256, .cache_type = cache::scalar::f32, .own_layers = own});
+  asio::io_context context;
+  answers all;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    asio::co_spawn(context, describe(engine, animals[i], all[i]), asio::detached);
+  context.run();
+  const auto stats = engine.stats();
+  fmt::print("{}, mean batch {:.1f}\n", kind, static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
+  for (const auto& answer : all) fmt::print("  {}\n", answer);
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto model = cogen::load_model(example::model_path(argc, argv));
+  const auto built_in = ask(model, "built-in", {});
+  const auto whole = ask(model, "own, all that it keeps", thinning(1 << 20));
+  ask(model, "own, the newest 24 and every eighth", thinning(24));
+  const auto same = std::ranges::mismatch(built_in, whole).in1 - built_in.begin();
+  fmt::print("{} of {} answers are the built-in cache's\n", same, built_in.size());
+  return built_in == whole ? EXIT_SUCCESS : EXIT_FAILURE;
+}
