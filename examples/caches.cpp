@@ -1,5 +1,5 @@
 // A hand-written generation loop whose cache is its own: no engine, no batch. It tells every kind of cache a name, then
-// 500 tokens about something else, and asks for the name.
+// 400 tokens about something else, and asks for the name.
 #include "model_path.hpp"
 
 #include <cogen/load_model.hpp>
@@ -60,7 +60,8 @@ std::string back(int slack) { return slack == INT_MAX ? "anywhere" : fmt::format
 /// Whether the name came back.
 bool remembers(const cogen::model& model, const kind& each) {
   auto memory = each.memory;
-  memory.longest_step = memory.slack = 32;  // what rings keep beyond their need
+  memory.longest_step = memory.slack = 16;                // rings hold little more than they need, and
+  if (memory.quantised) memory.quantised->residual = 32;  // most of this short text is packed
   auto cache = model.make_cache(memory);
   auto text = model.tokenizer().decode(go_on(model, model.tokenizer().encode(prompt()), 24, cache), true);
   std::replace(text.begin(), text.end(), '\n', ' ');
