@@ -1,5 +1,5 @@
 // Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
-// kernels [set] [threads] [repetitions]
+// kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache]
 
 #include "kernels/attention.hpp"
 #include "kernels/causal_convolution.hpp"
@@ -8,6 +8,10 @@
 #include "kernels/packed_matrix.hpp"
 #include "kernels/selective_scan.hpp"
 
+#include <cogen/cache/cache.hpp>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/randn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -141,8 +146,14 @@ void bench_attention(const execution& run, std::int64_t sequences, std::int64_t 
   std::vector<float> memory(static_cast<std::size_t>(sequences * slot_bytes / 4), 0.25F);
   std::vector<token_rows> rows;
   for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-    cache::kv_view view{cache::scalar::f32, kv_heads, head_dim, block_bytes, head_bytes, kv_heads * head_bytes, 1, {}};
-    view.range[0] = {reinterpret_cast<std::byte*>(memory.data()) + sequence * slot_bytes, 0, length};
+    cache::kv_view view{.kv_heads = kv_heads,
+                        .head_dim = head_dim,
+                        .block_stride = block_bytes,
+                        .head_stride = head_bytes,
+                        .value_offset = kv_heads * head_bytes,
+                        .ranges = 1};
+    view.range[0].data = reinterpret_cast<std::byte*>(memory.data()) + sequence * slot_bytes;
+    view.range[0].end = length;
     rows.push_back({view, sequence * queries, queries, length - queries});
   }
   std::vector<float> q(static_cast<std::size_t>(sequences * queries * heads * head_dim), 0.1F), out(q.size());
@@ -160,6 +171,68 @@ void bench_attention(const execution& run, std::int64_t sequences, std::int64_t 
   const double read = static_cast<double>(sequences * length * 2 * kv_heads * head_dim * 4) / time.median;
   fmt::print("attention {:2} x {:4} queries, {:5} keys {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s  {:7.1f} GFLOP/s\n",
              sequences, queries, length, time.median * 1e6, time.spread * 100, read / 1e9, work / 1e9);
+}
+
+struct kv_kind {
+  const char* name;
+  cache::scalar type;
+  std::optional<cache::quantisation> quantised;
+};
+
+// One slot's cache of one kind, full of random tokens, with more layers than processor caches hold.
+struct kv_memory {
+  kv_memory(const kv_kind& kind, int length)
+      : name(kind.name),
+        tokens(std::vector<cache::layer_shape>(layers, {.kv_heads = 3, .head_dim = 64}),
+               {.type = kind.type, .max_length = length, .quantised = kind.quantised}) {
+    for (int done = 0; done < length; done += 512) {
+      const cache::step step({{.slot = 0, .count = std::min(512, length - done)}});
+      const at::Tensor numbers = at::randn({2, step.tokens(), 3, 64});
+      tokens.reserve(step);
+      for (int layer = 0; layer < layers; ++layer) tokens.layer(layer).append(step, numbers[0], numbers[1]);
+      tokens.advance(step);
+    }
+  }
+
+  void attend(const execution& run, std::vector<float>& q) const {
+    for (int layer = 0; layer < layers; ++layer) {
+      const int length = tokens.length(0);
+      token_rows row;
+      row.cache = *tokens.layer(layer).view(0, length);
+      row.count = 1;
+      row.offset = length - 1;
+      attention(
+          run, {&row, 1},
+          {.q = q.data(), .q_stride = 576, .out = q.data() + 576, .out_stride = 576, .heads = 9, .scale = 0.125F});
+    }
+  }
+
+  static constexpr int layers = 16;
+  const char* name;
+  cache::cache tokens;
+  std::vector<double> times;
+};
+
+// One query against `length` tokens kept in each kind of cache, the kinds in turn, so that all meet the same machine.
+void bench_kv_kinds(const execution& run, int length) {
+  const kv_kind kinds[] = {{"f32", cache::scalar::f32, {}},
+                           {"f16", cache::scalar::f16, {}},
+                           {"bf16", cache::scalar::bf16, {}},
+                           {"int8", cache::scalar::bf16, cache::int8()},
+                           {"int8_int4", cache::scalar::bf16, cache::int8_int4()},
+                           {"int4", cache::scalar::bf16, cache::int4()},
+                           {"kivi2", cache::scalar::bf16, cache::kivi2()}};
+  std::vector<kv_memory> memories;
+  for (const kv_kind& kind : kinds) memories.emplace_back(kind, length);
+  std::vector<float> q(2 * 576, 0.1F);
+  for (int repetition = 0; repetition < 2 * repetitions; ++repetition)
+    for (kv_memory& memory : memories) memory.times.push_back(seconds([&] { memory.attend(run, q); }));
+  for (kv_memory& memory : memories) std::ranges::sort(memory.times);
+  const auto middle = [](const kv_memory& memory) { return memory.times[memory.times.size() / 2]; };
+  for (const kv_memory& memory : memories)
+    fmt::print("attention 1 query, {:5} keys in {:9} {:8.1f} us, {:4.2f} of bf16's; {:5.1f} GB/s\n", length,
+               memory.name, middle(memory) / kv_memory::layers * 1e6, middle(memory) / middle(memories[2]),
+               static_cast<double>(memory.tokens.committed_bytes()) / middle(memory) / 1e9);
 }
 
 // One layer's convolution and scan at the shape of a Mamba of 130 million weights, beside the products "mamba in" and
@@ -225,6 +298,11 @@ int main(int count, char** arguments) try {
   worker_pool workers(count > 2 ? std::atoi(arguments[2]) : 0);
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
   const execution run{&workers, instruction_set_named(set)};
+  at::set_num_threads(1);
+  if (count > 4 && std::string(arguments[4]) == "kv") {
+    bench_kv_kinds(run, 4096);
+    return 0;
+  }
   const double memory = bandwidth(workers);
   fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s\n", set, workers.threads(),
              memory / 1e9, arithmetic_peak(run) / 1e9);
@@ -235,6 +313,7 @@ int main(int count, char** arguments) try {
       if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);
   for (const std::int64_t length : {64, 512, 2048})
     bench_attention(run, 1, length, std::min<std::int64_t>(length, 512));
+  for (const int length : {1024, 4096}) bench_kv_kinds(run, length);
   for (const std::int64_t sequences : {1, 8, 32}) bench_recurrence(run, sequences, 1);
   for (const std::int64_t tokens : {64, 512}) bench_recurrence(run, 1, tokens);
 } catch (const std::exception& error) {
