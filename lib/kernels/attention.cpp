@@ -116,8 +116,8 @@ class planner {
   void place(attention_job& job) {
     const cache::sight& sees = job.cache->sees;
     const auto position = static_cast<int>(job.first_position);
-    job.end = sees.causal ? job.first_position + job.queries : end_of(*job.cache);
-    job.first_span = sees.causal ? cache::first_seen(sees, position) / attention_span : 0;
+    job.end = end_seen(job);
+    job.first_span = cache::first_seen(sees, position) / attention_span;
     job.last_span = divided_up(job.end, attention_span);
     if (may_split_ && job.queries == 1 && job.last_span - job.first_span > spans_worth_a_task)
       split(job);
@@ -125,8 +125,12 @@ class planner {
       to_.whole.push_back(job);
   }
 
-  static std::int64_t end_of(const cache::kv_view& view) {
-    return view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
+  static std::int64_t end_seen(const attention_job& job) {
+    const cache::kv_view& view = *job.cache;
+    const std::int64_t queries_end = job.first_position + job.queries;
+    if (view.sees.causal) return queries_end;
+    const std::int64_t end = view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
+    return view.sees.chunk > 0 ? std::min(end, rounded_up(queries_end, view.sees.chunk)) : end;
   }
 
   void split(const attention_job& job) {

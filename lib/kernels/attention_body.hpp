@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/attention_packed_body.hpp"
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
@@ -97,6 +98,8 @@ struct attention_scratch_layout {
   float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64]: transposed
   float* tokens;      // [64, dims]: keys or values as float32
+  float* scales;      // [4 * dims], of packed groups of at least 16 numbers
+  float* minimums;    // likewise
   float* scores;      // [rows, 64]
   float* old_weight;  // [rows]
   float* new_weight;  // [rows]
@@ -115,6 +118,8 @@ struct attention_scratch_layout {
     sink_query = take(rows * dims);
     keys = take(dims * attention_block);
     tokens = take(dims * attention_block);
+    scales = take(dims * attention_block / largest_lanes);
+    minimums = take(dims * attention_block / largest_lanes);
     scores = take(rows * attention_block);
     old_weight = take(rows);
     new_weight = take(rows);
@@ -133,7 +138,6 @@ struct visible_tokens {
 // The first position, sinks apart, that a query sees.
 COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t position) {
   const cache::sight& sees = job.cache->sees;
-  if (!sees.causal) return 0;
   std::int64_t first = sees.sinks;
   if (sees.window && position + 1 - sees.window > first) first = position + 1 - sees.window;
   if (sees.chunk && position / sees.chunk * sees.chunk > first) first = position / sees.chunk * sees.chunk;
@@ -141,7 +145,10 @@ COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t p
 }
 
 COGEN_INLINE std::int64_t visible_end(const attention_job& job, std::int64_t position) {
-  return job.cache->sees.causal ? position + 1 : job.end;
+  const cache::sight& sees = job.cache->sees;
+  if (sees.causal) return position + 1;
+  const std::int64_t chunk_end = sees.chunk ? (position / sees.chunk + 1) * sees.chunk : job.end;
+  return chunk_end < job.end ? chunk_end : job.end;
 }
 
 const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64_t stride, std::int64_t position) {
@@ -214,58 +221,6 @@ void transpose_keys(const token_matrix& keys, std::int64_t count, int head_dim, 
   for (std::int64_t token = whole; token < count; ++token)
     for (int dim = 0; dim < head_dim; ++dim)
       at.keys[dim * attention_block + token] = keys.data[token * keys.stride + dim];
-}
-
-// Rows of codes become numbers: to [rows, length rounded up to whole vectors].
-template <int Bits>
-void unpack_rows(const cache::packed_plane& form, const std::byte* head, int rows, int length, float* to,
-                 std::int64_t stride) {
-  const std::byte* minimums = head + form.minimums;
-  const int elements = form.row_bytes * 8 / Bits;
-  for (int first = 0; first < length; first += simd::width) {
-    const std::byte* codes = head + form.codes + first % form.row_bytes;
-    const int part = first / form.row_bytes;
-    simd::f scale = simd::zero(), minimum = simd::zero();
-    for (int row = 0; row < rows; ++row) {
-      if (form.along_rows) {
-        const std::int64_t group = 2 * (static_cast<std::int64_t>(row) * form.groups + first / form.group);
-        scale = simd::set_f16(head + group);
-        minimum = simd::set_f16(minimums + group);
-      } else if (row % form.group == 0) {
-        const std::int64_t group = 2 * (static_cast<std::int64_t>(row / form.group) * elements + first);
-        scale = simd::load_f16(head + group);
-        minimum = simd::load_f16(minimums + group);
-      }
-      const simd::f code = simd::template codes<Bits>(codes + static_cast<std::int64_t>(row) * form.row_bytes, part);
-      simd::store(to + row * stride + first, simd::fma(code, scale, minimum));
-    }
-  }
-}
-
-void unpack_rows(const cache::packed_plane& form, const std::byte* head, int rows, int length, float* to,
-                 std::int64_t stride) {
-  if (form.bits == 8) return unpack_rows<8>(form, head, rows, length, to, stride);
-  if (form.bits == 4) return unpack_rows<4>(form, head, rows, length, to, stride);
-  unpack_rows<2>(form, head, rows, length, to, stride);
-}
-
-// at.keys of a whole packed block.
-void unpack_keys(const cache::packed_plane& form, const std::byte* head, int head_dim,
-                 const attention_scratch_layout& at) {
-  if (form.bits != 0) return unpack_rows(form, head, head_dim, attention_block, at.keys, attention_block);
-  form.unpack(*form.how, head, head_dim, at.tokens);
-  for (int token = 0; token < attention_block; ++token)
-    for (int dim = 0; dim < head_dim; ++dim) at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-}
-
-// at.tokens of a whole packed block of values. The keys are no longer needed.
-void unpack_values(const cache::packed_plane& form, const std::byte* head, int head_dim,
-                   const attention_scratch_layout& at) {
-  if (form.bits != 0) return unpack_rows(form, head, attention_block, head_dim, at.tokens, at.dims);
-  form.unpack(*form.how, head, head_dim, at.keys);
-  for (int token = 0; token < attention_block; ++token)
-    for (int dim = 0; dim < at.dims; ++dim)
-      at.tokens[token * at.dims + dim] = dim < head_dim ? at.keys[token * head_dim + dim] : 0.0F;
 }
 
 void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* to, std::int64_t dims) {
@@ -347,13 +302,18 @@ struct row_range {
   std::int64_t last;
 };
 
-// Scores of some rows with the tokens in at.keys, of which each sees those that `visible` says, become weights.
-template <class Visible>
-void weigh_rows(const attention_job& job, const attention_scratch_layout& at, const float* query, std::int64_t count,
-                row_range rows, Visible visible) {
+// at.scores of some rows with the first `count` of the tokens in at.keys.
+void score_rows(const attention_scratch_layout& at, const float* query, int head_dim, std::int64_t count,
+                row_range rows) {
   multiply({query + rows.first * at.dims, at.dims, at.keys, attention_block, at.scores + rows.first * attention_block,
-            attention_block, job.cache->head_dim},
+            attention_block, head_dim},
            rows.last - rows.first, count);
+}
+
+// at.scores of some rows with `count` tokens, of which each row sees those that `visible` says, become weights.
+template <class Visible>
+void weigh_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t count, row_range rows,
+                Visible visible) {
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
     const visible_tokens seen = visible(job.first_position + row / job.heads);
     weigh(at.scores + row * attention_block, seen.first > 0 ? seen.first : 0, seen.last < count ? seen.last : count,
@@ -376,11 +336,52 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   const std::byte* data =
       block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
   transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
+  score_rows(at, at.query, view.head_dim, count, rows);
   weigh_rows(
-      job, at, at.query, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+      job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
   sum_values(at, float_tokens(view, data + view.value_offset, count, at), seen.first - start, count, rows);
+}
+
+// at.scores of some rows with a whole packed block.
+void score_packed_rows(const attention_scratch_layout& at, const cache::packed_plane& form, const std::byte* head,
+                       int head_dim, row_range rows) {
+  if (form.bits == 0) {
+    form.unpack(*form.how, head, head_dim, at.tokens);
+    for (int token = 0; token < attention_block; ++token)
+      for (int dim = 0; dim < head_dim; ++dim)
+        at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
+    return score_rows(at, at.query, head_dim, attention_block, rows);
+  }
+  const packed_rows keys = packed_rows_at(form, head, head_dim, at.scales, at.minimums);
+  if (rows.last - rows.first <= most_direct_rows)
+    return multiply_packed(
+        {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
+        rows.last - rows.first, attention_block);
+  unpack_rows(keys, attention_block, at.keys, attention_block);
+  score_rows(at, at.query, head_dim, attention_block, rows);
+}
+
+// at.block of some rows: the weighted sums of the values of a whole packed block, of which nobody sees the first
+// `skipped`.
+void sum_packed_values(const attention_scratch_layout& at, const cache::packed_plane& form, const std::byte* head,
+                       int head_dim, std::int64_t skipped, row_range rows) {
+  if (form.bits == 0) {
+    form.unpack(*form.how, head, head_dim, at.keys);
+    for (int token = 0; token < attention_block; ++token)
+      for (int dim = 0; dim < at.dims; ++dim)
+        at.tokens[token * at.dims + dim] = dim < head_dim ? at.keys[token * head_dim + dim] : 0.0F;
+    return sum_values(at, {at.tokens, at.dims}, skipped, attention_block, rows);
+  }
+  const packed_rows values = packed_rows_at(form, head, attention_block, at.scales, at.minimums);
+  const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
+  if (rows.last - rows.first <= most_direct_rows)
+    return multiply_packed({at.scores + rows.first * attention_block, attention_block, values,
+                            at.block.values + rows.first * at.dims, at.dims},
+                           rows.last - rows.first, columns);
+  unpack_rows(values, columns, at.tokens, at.dims);
+  sum_values(at, {at.tokens, at.dims}, skipped, attention_block, rows);
 }
 
 void attend_packed_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
@@ -388,13 +389,13 @@ void attend_packed_rows(const attention_job& job, const attention_scratch_layout
   const cache::packed_view& packed = job.cache->packed;
   const int head_dim = job.cache->head_dim;
   const std::byte* block = block_data(packed.range, packed.ranges, packed.block_stride, start);
-  unpack_keys(packed.keys, block + job.kv_head * packed.key_bytes, head_dim, at);
+  score_packed_rows(at, packed.keys, block + job.kv_head * packed.key_bytes, head_dim, rows);
   weigh_rows(
-      job, at, at.query, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
-        return visible_tokens{first_visible(job, position) - start, attention_block};
+      job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+        return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
-  unpack_values(packed.values, block + packed.value_offset + job.kv_head * packed.value_bytes, head_dim, at);
-  sum_values(at, {at.tokens, at.dims}, seen.first - start, attention_block, rows);
+  sum_packed_values(at, packed.values, block + packed.value_offset + job.kv_head * packed.value_bytes, head_dim,
+                    seen.first - start, rows);
 }
 
 // The first row whose query reads the block at `start` packed.
@@ -415,13 +416,14 @@ void attend_block(const attention_job& job, const attention_scratch_layout& at, 
 // The first tokens, held against queries at their places inside the cache.
 void attend_sinks(const attention_job& job, const attention_scratch_layout& at) {
   const cache::kv_view& view = *job.cache;
-  const std::int64_t last = job.first_position + job.queries;
+  const std::int64_t last = view.sees.causal ? job.end : view.range[0].end;
   const std::int64_t count = last < view.sees.sinks ? last : view.sees.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
   transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
+  score_rows(at, at.sink_query, view.head_dim, count, {0, at.rows});
   weigh_rows(
-      job, at, at.sink_query, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
-        return visible_tokens{0, position + 1};
+      job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
+        return visible_tokens{0, view.sees.causal ? position + 1 : count};
       });
   sum_values(at, float_tokens(view, data + view.value_offset, count, at), 0, count, {0, at.rows});
 }

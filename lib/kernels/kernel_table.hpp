@@ -147,9 +147,11 @@ static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t hea
   return rows * rounded_up(head_dim, largest_lanes) + 2 * rounded_up(rows, largest_lanes);
 }
 
-/// Floats of scratch that an attention job needs: queries, keys, tokens, scores, weights and three partial results.
+/// Floats of scratch that an attention job needs: queries, keys, tokens, packed groups' scales and minimums, scores,
+/// weights and three partial results.
 static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
-  return (2 * max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
+  return (2 * max_attention_rows + 2 * attention_block + 2 * attention_block / largest_lanes) *
+             rounded_up(head_dim, largest_lanes) +
          max_attention_rows * (attention_block + 2) + 3 * partial_floats(max_attention_rows, head_dim);
 }
 

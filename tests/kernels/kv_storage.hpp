@@ -4,6 +4,7 @@
 
 #include <cogen/cache/view.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,21 +13,24 @@ namespace cogen::kernels {
 
 /// One sequence's keys and values in blocks [block][k|v][kv_head][64][head_dim], as the cache lays them out. With a
 /// base, positions below it lie in a storage of their own; the tail's is filled with NaN there, and every byte that no
-/// token was written to is NaN.
+/// token was written to is NaN. Where `ring` is not 0, only the last `ring` blocks behind the base have a place.
 class kv_storage {
  public:
-  kv_storage(cache::scalar type, int kv_heads, int head_dim, std::int64_t length, std::int64_t base = 0)
+  kv_storage(cache::scalar type, int kv_heads, int head_dim, std::int64_t length, std::int64_t base = 0,
+             std::int64_t ring = 0)
       : size_(cache::bytes_of(type)),
         base_memory_(static_cast<std::size_t>(blocks(base) * block_bytes(kv_heads, head_dim)), std::byte{0xff}),
-        tail_memory_(static_cast<std::size_t>(blocks(length) * block_bytes(kv_heads, head_dim)), std::byte{0xff}) {
+        tail_memory_(static_cast<std::size_t>((ring ? ring : blocks(length)) * block_bytes(kv_heads, head_dim)),
+                     std::byte{0xff}) {
     view_.type = type;
     view_.kv_heads = kv_heads;
     view_.head_dim = head_dim;
     view_.head_stride = std::int64_t{cache::block_tokens} * head_dim * size_;
     view_.value_offset = view_.head_stride * kv_heads;
     view_.block_stride = 2 * view_.value_offset;
-    if (base > 0) view_.range[view_.ranges++] = {base_memory_.data(), 0, base};
-    if (length > base) view_.range[view_.ranges++] = {tail_memory_.data(), base, length};
+    if (base > 0) view_.range[view_.ranges++] = {base_memory_.data(), 0, std::min(base, length)};
+    const std::int64_t begin = ring ? std::max(base, (blocks(length) - ring) * 64) : base;
+    if (length > base) view_.range[view_.ranges++] = {tail_memory_.data(), begin, length, ring, base / 64};
   }
 
   const cache::kv_view& view() const { return view_; }
@@ -56,9 +60,10 @@ class kv_storage {
   }
 
   std::byte* place(bool value, std::int64_t position, int head) const {
-    const bool second = view_.ranges > 1 && position >= view_.range[1].begin;
-    return view_.range[second ? 1 : 0].data + position / 64 * view_.block_stride + head * view_.head_stride +
-           position % 64 * view_.head_dim * size_ + (value ? view_.value_offset : 0);
+    const cache::kv_range& range = view_.range[view_.ranges > 1 && position >= view_.range[1].begin ? 1 : 0];
+    const std::int64_t block = range.ring ? (position / 64 - range.first) % range.ring : position / 64;
+    return range.data + block * view_.block_stride + head * view_.head_stride + position % 64 * view_.head_dim * size_ +
+           (value ? view_.value_offset : 0);
   }
 
   int size_;
