@@ -1,39 +1,29 @@
 #include "kernels/attention.hpp"
 
+#include "attention_oracle.hpp"
 #include "kv_storage.hpp"
-#include "oracle.hpp"
-#include "variants.hpp"
 
 #include <cogen/cache/mask.hpp>
 
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/softmax.h>
-#include <ATen/ops/zeros.h>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 
 namespace cogen::kernels {
 namespace {
 
-struct shape {
-  int heads;
-  int kv_heads;
-  int head_dim;
-};
-
 // One sequence with all its keys and values, and queries for all its positions.
 struct sequence {
-  shape form;
+  attention_shape form;
   std::int64_t length;
   kv_storage storage;
   std::vector<float> q;
 
-  sequence(const shape& f, cache::scalar type, std::int64_t tokens, std::int64_t base, std::uint32_t seed)
+  sequence(const attention_shape& f, cache::scalar type, std::int64_t tokens, std::int64_t base, std::uint32_t seed)
       : form(f),
         length(tokens),
         storage(type, f.kv_heads, f.head_dim, tokens, base),
@@ -47,7 +37,7 @@ struct sequence {
           for (int dim = 0; dim < f.head_dim; ++dim) storage.set(value, position, head, dim, numbers[next++]);
   }
 
-  std::int64_t width() const { return form.heads * form.head_dim; }
+  std::int64_t width() const { return form.q_width(); }
 
   // [kv_heads, length, head_dim], as stored.
   at::Tensor stored(bool value) const {
@@ -59,28 +49,20 @@ struct sequence {
   }
 
   // [length, heads, head_dim]: softmax(scale q k^T + mask) v, in double.
-  at::Tensor expected(const cache::sight& mask, float scale) const {
+  at::Tensor expected(float scale) const {
     const int group = form.heads / form.kv_heads;
     const at::Tensor queries = tensor(q, {length, form.heads, form.head_dim}).transpose(0, 1);
     const at::Tensor keys = stored(false).repeat_interleave(group, 0);
     const at::Tensor values = stored(true).repeat_interleave(group, 0);
-    const cache::mask rule = cache::rule_of(mask);
-    at::Tensor hidden = at::zeros({length, length}, at::kDouble);
-    for (std::int64_t query = 0; query < length; ++query)
-      for (std::int64_t key = 0; key < length; ++key) {
-        const bool seen = rule(query, key);
-        if (!seen) hidden[query][key] = -INFINITY;
-      }
-    const at::Tensor scores = at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale) + hidden;
-    return at::matmul(at::softmax(scores, -1), values).transpose(0, 1).contiguous();
+    const auto count = static_cast<int>(length);
+    return attended(at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale), values,
+                    cache::materialise(cache::causal(), {.q_length = count, .kv_length = count}));
   }
 
   // Queries [first, last) in one call.
-  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, const cache::sight& mask,
-                            float scale) const {
+  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale) const {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
-    token_rows row{storage.view(), 0, last - first, first};
-    row.cache.sees = mask;
+    const token_rows row{storage.view(), 0, last - first, first};
     attention(run, {&row, 1},
               {.q = q.data() + first * width(),
                .q_stride = width(),
@@ -92,24 +74,18 @@ struct sequence {
   }
 };
 
-bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
-}
-
-constexpr cache::sight no_mask{};
-
-BOOST_AUTO_TEST_SUITE(attention_test)
+BOOST_AUTO_TEST_SUITE(attention_test, *boost::unit_test::fixture<one_torch_thread>())
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_shape_and_number_format) {
   worker_pool workers(2);
-  constexpr shape shapes[] = {{9, 3, 64}, {6, 2, 24}, {4, 4, 20}, {8, 1, 128}, {3, 1, 7}, {50, 1, 16}};
-  for (const shape& form : shapes)
+  constexpr attention_shape shapes[] = {{9, 3, 64}, {6, 2, 24}, {4, 4, 20}, {8, 1, 128}, {3, 1, 7}, {50, 1, 16}};
+  for (const attention_shape& form : shapes)
     for (const cache::scalar type : all_scalars) {
       const sequence each(form, type, 150, 0, 1);
-      const at::Tensor expected = each.expected(no_mask, 0.3F);
+      const at::Tensor expected = each.expected(0.3F);
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT("heads " << form.heads << ", dimensions " << form.head_dim) {
-          BOOST_TEST(error_of(each.attend(run, 0, 150, no_mask, 0.3F), expected) < 2e-6);
+          BOOST_TEST(error_of(each.attend(run, 0, 150, 0.3F), expected) < 2e-6);
         }
       });
     }
@@ -118,33 +94,12 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_shape_and_number_format) {
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_over_several_spans) {
   worker_pool workers(3);
   const sequence each({6, 2, 32}, cache::scalar::f32, 1100, 512, 3);
-  const at::Tensor expected = each.expected(no_mask, 0.2F);
+  const at::Tensor expected = each.expected(0.2F);
   for_each_set(workers, [&](const execution& run) {
-    BOOST_TEST(error_of(each.attend(run, 0, 1100, no_mask, 0.2F), expected) < 2e-6);
+    BOOST_TEST(error_of(each.attend(run, 0, 1100, 0.2F), expected) < 2e-6);
     const at::Tensor last = expected.slice(0, 1099, 1100);
-    BOOST_TEST(error_of(each.attend(run, 1099, 1100, no_mask, 0.2F), last) < 2e-6);
+    BOOST_TEST(error_of(each.attend(run, 1099, 1100, 0.2F), last) < 2e-6);
   });
-}
-
-BOOST_AUTO_TEST_CASE(windows_and_chunks_hide_what_they_should) {
-  worker_pool workers(2);
-  const sequence each({4, 2, 32}, cache::scalar::f32, 700, 0, 5);
-  for (const cache::sight& mask : {cache::sight{.window = 1, .chunk = 0}, cache::sight{.window = 50, .chunk = 0},
-                                   cache::sight{.window = 64, .chunk = 0}, cache::sight{.window = 300, .chunk = 0},
-                                   cache::sight{.window = 0, .chunk = 100}, cache::sight{.window = 0, .chunk = 64},
-                                   cache::sight{.window = 70, .chunk = 100}}) {
-    const at::Tensor expected = each.expected(mask, 0.2F);
-    for_each_set(workers, [&](const execution& run) {
-      BOOST_TEST_CONTEXT("window " << mask.window << ", chunk " << mask.chunk) {
-        const std::vector<float> whole = each.attend(run, 0, 700, mask, 0.2F);
-        BOOST_TEST(error_of(whole, expected) < 2e-6);
-        for (const std::int64_t position : {0, 63, 64, 299, 300, 699}) {
-          const std::vector<float> alone = each.attend(run, position, position + 1, mask, 0.2F);
-          BOOST_TEST(same_bits(alone.data(), whole.data() + position * each.width(), each.width()));
-        }
-      }
-    });
-  }
 }
 
 BOOST_AUTO_TEST_CASE(a_query_has_the_same_bits_for_any_chunking_and_number_of_threads) {
@@ -152,14 +107,14 @@ BOOST_AUTO_TEST_CASE(a_query_has_the_same_bits_for_any_chunking_and_number_of_th
   for (const cache::scalar type : all_scalars)
     for_each_set(one, [&](const execution& run) {
       const sequence each({6, 2, 40}, type, 1000, 0, 7);
-      const std::vector<float> whole = each.attend(run, 0, 1000, no_mask, 0.2F);
+      const std::vector<float> whole = each.attend(run, 0, 1000, 0.2F);
       for (worker_pool* workers : {&one, &three}) {
         execution other = run;
         other.workers = workers;
         for (const std::int64_t chunk : {1, 13, 64, 333})
           for (std::int64_t first = 0; first < 1000; first += chunk == 1 ? 77 : chunk) {
             const std::int64_t last = std::min<std::int64_t>(first + chunk, 1000);
-            const std::vector<float> part = each.attend(other, first, last, no_mask, 0.2F);
+            const std::vector<float> part = each.attend(other, first, last, 0.2F);
             BOOST_REQUIRE(same_bits(part.data(), whole.data() + first * each.width(), (last - first) * each.width()));
           }
       }
@@ -172,15 +127,15 @@ BOOST_AUTO_TEST_CASE(a_base_changes_no_bit) {
     const sequence plain({6, 2, 64}, cache::scalar::f16, 600, 0, 9),
         forked({6, 2, 64}, cache::scalar::f16, 600, base, 9);
     for_each_set(workers, [&](const execution& run) {
-      BOOST_TEST(plain.attend(run, 590, 600, no_mask, 0.1F) == forked.attend(run, 590, 600, no_mask, 0.1F));
-      BOOST_TEST(plain.attend(run, 599, 600, no_mask, 0.1F) == forked.attend(run, 599, 600, no_mask, 0.1F));
+      BOOST_TEST(plain.attend(run, 590, 600, 0.1F) == forked.attend(run, 590, 600, 0.1F));
+      BOOST_TEST(plain.attend(run, 599, 600, 0.1F) == forked.attend(run, 599, 600, 0.1F));
     });
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
   worker_pool one(1), four(4);
-  const shape form{6, 3, 24};
+  const attention_shape form{6, 3, 24};
   std::vector<std::unique_ptr<sequence>> all;
   std::vector<token_rows> rows;
   std::vector<float> q;
@@ -203,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
           other, rows,
           {.q = out.data(), .q_stride = width, .out = out.data(), .out_stride = width, .heads = 6, .scale = 0.2F});
       for (std::size_t at = 0; at < rows.size(); ++at) {
-        const std::vector<float> alone = all[at]->attend(run, rows[at].offset, all[at]->length, no_mask, 0.2F);
+        const std::vector<float> alone = all[at]->attend(run, rows[at].offset, all[at]->length, 0.2F);
         BOOST_TEST(same_bits(out.data() + rows[at].first * width, alone.data(), rows[at].count * width));
       }
     }
@@ -213,10 +168,9 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
 BOOST_AUTO_TEST_CASE(large_scores_do_not_overflow) {
   worker_pool workers(1);
   const sequence each({2, 1, 16}, cache::scalar::f32, 300, 0, 11);
-  const at::Tensor expected = each.expected(no_mask, 40.0F);
-  for_each_set(workers, [&](const execution& run) {
-    BOOST_TEST(error_of(each.attend(run, 0, 300, no_mask, 40.0F), expected) < 1e-4);
-  });
+  const at::Tensor expected = each.expected(40.0F);
+  for_each_set(workers,
+               [&](const execution& run) { BOOST_TEST(error_of(each.attend(run, 0, 300, 40.0F), expected) < 1e-4); });
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_not_finite_shows_it) {
@@ -224,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_not_finite_shows_it) {
   sequence each({2, 1, 16}, cache::scalar::f32, 100, 0, 11);
   each.storage.set(false, 10, 0, 3, std::nanf(""));
   for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> out = each.attend(run, 0, 100, no_mask, 0.2F);
+    const std::vector<float> out = each.attend(run, 0, 100, 0.2F);
     BOOST_TEST(!std::isnan(out[0]));
     BOOST_TEST(std::isnan(out[static_cast<std::size_t>(99 * each.width())]));
   });

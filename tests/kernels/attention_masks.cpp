@@ -174,7 +174,7 @@ std::ostream& print(std::ostream& out, const cache::sight& sees) {
              << ", sinks " << sees.sinks;
 }
 
-BOOST_AUTO_TEST_SUITE(attention_masks_test)
+BOOST_AUTO_TEST_SUITE(attention_masks_test, *boost::unit_test::fixture<one_torch_thread>())
 
 BOOST_AUTO_TEST_CASE(what_is_read_is_what_the_mask_shows) {
   worker_pool workers(2);

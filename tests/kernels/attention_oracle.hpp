@@ -3,6 +3,7 @@
 #include "oracle.hpp"
 #include "variants.hpp"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/where.h>
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace cogen::kernels {
+
+/// A fixture: LibTorch's own threads wait by spinning, which costs oracles this small more than it brings.
+struct one_torch_thread {
+  one_torch_thread() { at::set_num_threads(1); }
+};
 
 struct attention_shape {
   int heads;

@@ -201,7 +201,7 @@ cache::quantisation own(int residual) {
   return {std::make_shared<sixteenths>(), std::make_shared<sixteenths>(), residual};
 }
 
-BOOST_AUTO_TEST_SUITE(attention_packed_test)
+BOOST_AUTO_TEST_SUITE(attention_packed_test, *boost::unit_test::fixture<one_torch_thread>())
 
 BOOST_AUTO_TEST_CASE(every_preset_agrees_with_the_oracle_at_every_residual_and_head_size) {
   worker_pool one(1);

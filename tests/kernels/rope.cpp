@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -106,6 +107,52 @@ BOOST_AUTO_TEST_CASE(queries_turn_in_place_and_keys_and_values_reach_the_cache) 
   for (const shape& each : shapes)
     for (const cache::scalar type : all_scalars)
       for_each_set(workers, [&](const execution& run) { check_shape(run, each, type); });
+}
+
+// Queries for sinks turn by their place inside the cache, everything else by the place in the sequence.
+BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
+  worker_pool workers(2);
+  constexpr int heads = 4, head_dim = 20, pairs = 7, tokens = 150;
+  constexpr cache::sight sees{.window = 30, .sinks = 4};
+  const std::vector<float> q = random_floats(tokens * heads * head_dim, 1), kv = random_floats(tokens * head_dim, 2);
+  const rope_table table(frequencies(pairs), 1.25, 100);  // later positions are computed when asked for
+  for (const rope_table* each : {&table, static_cast<const rope_table*>(nullptr)})
+    for_each_set(workers, [&](const execution& run) {
+      kv_storage storage(cache::scalar::f32, 1, head_dim, tokens);
+      token_rows row;
+      row.cache = storage.view();
+      row.cache.sees = sees;
+      row.count = tokens;
+      std::vector<float> turned = q, inside(q.size() + tokens, -7.0F);
+      constexpr int width = heads * head_dim;
+      rope_append(run, each, {&row, 1},
+                  {.q = turned.data(),
+                   .q_stride = width,
+                   .k = kv.data(),
+                   .k_stride = head_dim,
+                   .v = kv.data(),
+                   .v_stride = head_dim,
+                   .heads = heads,
+                   .sink_q = inside.data(),
+                   .sink_q_stride = width + 1});
+      for (int token = 0; token < tokens; ++token) {
+        const float* key = kv.data() + token * head_dim;
+        for (int dim = 0; dim < head_dim; ++dim) {
+          const double expected = each ? rotated(key, dim, pairs, token, 1.25) : key[dim];
+          BOOST_REQUIRE(std::abs(storage.at(false, token, 0, dim) - expected) < 3e-6);
+          BOOST_REQUIRE(storage.at(true, token, 0, dim) == key[dim]);
+        }
+        for (int i = 0; i < width; ++i) {
+          const float* from = q.data() + token * width + i / head_dim * head_dim;
+          const int dim = i % head_dim;
+          const double far = each ? rotated(from, dim, pairs, token, 1.25) : from[dim];
+          const double near = each ? rotated(from, dim, pairs, std::min(token, 33), 1.25) : from[dim];
+          BOOST_REQUIRE(std::abs(turned[static_cast<std::size_t>(token * width + i)] - far) < 3e-6);
+          BOOST_REQUIRE(std::abs(inside[static_cast<std::size_t>(token * (width + 1) + i)] - near) < 3e-6);
+        }
+        BOOST_REQUIRE(inside[static_cast<std::size_t>(token * (width + 1) + width)] == -7.0F);
+      }
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
