@@ -28,6 +28,19 @@ const bad_limit bad_limits[] = {
     {"usage.fixed", [](limits& l) { l.usage.fixed = std::int64_t{1} << 62; }},
     {"usage.per_block", [](limits& l) { l.usage.per_block = -1; }},
     {"usage.per_block", [](limits& l) { l.usage.per_block = std::int64_t{1} << 60; }},
+    {"usage.capped.per_block",
+     [](limits& l) {
+       l.usage.capped = {{1, 1}, {-1, 1}};
+     }},
+    {"usage.capped.per_block",
+     [](limits& l) {
+       l.usage.capped = {{std::int64_t{1} << 60, 1}};
+     }},
+    {"usage.capped.blocks",
+     [](limits& l) {
+       l.usage.capped = {{1, -1}};
+     }},
+    {"slack", [](limits& l) { l.slack = -1; }},
     {"depth", [](limits& l) { l.depth = 0; }},
     {"depth", [](limits& l) { l.depth = 3; }},
 };

@@ -1,0 +1,267 @@
+// Slots that cannot go back to every length: who is cut, and who runs again from the first token.
+#include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <limits>
+
+namespace cogen::scheduler {
+namespace {
+
+/// Blocks of 4 tokens of a byte each, and slots that go back 4 tokens.
+limits forgetful(int slack = 4) {
+  auto within = roomy();
+  within.slack = slack;
+  return within;
+}
+
+sequence_id prefilled(served& s, int count) {
+  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
+  s.finish();
+  return id;
+}
+
+std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+/// What the plan cuts and runs for a sequence that goes on with `more`.
+plan go_on(served& s, sequence_id id, const std::vector<token>& more) {
+  s.machine.start(id, {more, output::last_logits});
+  const auto step = s.step();
+  BOOST_REQUIRE(row_of(step, id));
+  return step;
+}
+
+void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
+  const auto before = s.sampled(id).size();
+  s.machine.start(id, {{}, output::sample, 3, 3});
+  s.finish();
+  const auto all = s.sampled(id);
+  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
+}
+
+void check_cut(const plan& step, int slot, int length) {
+  BOOST_REQUIRE_EQUAL(step.truncations.size(), 1);
+  BOOST_CHECK_EQUAL(step.truncations[0].slot, slot);
+  BOOST_CHECK_EQUAL(step.truncations[0].length, length);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_cut_within_the_slack_keeps_the_rest) {
+  for (const int length : {9, 6}) {
+    served s(forgetful());
+    const auto id = prefilled(s, 10);
+    s.machine.truncate(id, length);
+    const auto step = go_on(s, id, {50, 51});
+    check_cut(step, row_of(step, id)->slot, length);
+    BOOST_CHECK(row_of(step, id)->tokens == std::vector<token>({50, 51}));
+    check_continues(s, id, joined(counting(length), {50, 51}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cut_beyond_it_runs_everything_again) {
+  for (const int length : {5, 1}) {
+    served s(forgetful());
+    const auto id = prefilled(s, 10);
+    s.machine.truncate(id, length);
+    const auto step = go_on(s, id, {50, 51});
+    check_cut(step, row_of(step, id)->slot, 0);
+    BOOST_CHECK(row_of(step, id)->tokens == joined(counting(length), {50, 51}));
+    BOOST_CHECK_EQUAL(row_of(step, id)->count, length + 2);
+    check_continues(s, id, joined(counting(length), {50, 51}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_slack_every_cut_runs_everything_again) {
+  served s(forgetful(0));
+  const auto id = prefilled(s, 10);
+  s.machine.truncate(id, 9);
+  const auto step = go_on(s, id, {50});
+  check_cut(step, row_of(step, id)->slot, 0);
+  BOOST_CHECK_EQUAL(row_of(step, id)->count, 10);
+  check_continues(s, id, joined(counting(9), {50}));
+}
+
+BOOST_AUTO_TEST_CASE(what_runs_again_comes_in_chunks_like_any_prompt) {
+  auto within = forgetful();
+  within.step_tokens = 6;
+  served s(within);
+  const auto id = prefilled(s, 30);
+  s.machine.truncate(id, 20);
+  const auto step = go_on(s, id, {50, 51});
+  check_cut(step, row_of(step, id)->slot, 0);
+  BOOST_CHECK(row_of(step, id)->tokens == counting(6));
+  s.finish();
+  BOOST_CHECK_EQUAL(s.runner.cache().length(row_of(step, id)->slot), 22);
+  check_continues(s, id, joined(counting(20), {50, 51}));
+}
+
+BOOST_AUTO_TEST_CASE(slack_is_counted_from_the_most_that_a_slot_has_held) {
+  served s(forgetful());
+  const auto id = prefilled(s, 10);
+  s.machine.truncate(id, 7);
+  go_on(s, id, {50});
+  s.machine.truncate(id, 6);
+  auto step = go_on(s, id, {51});
+  check_cut(step, row_of(step, id)->slot, 6);
+  s.machine.truncate(id, 5);  // within 4 of the 7 it holds, not of the 10 it has held
+  step = go_on(s, id, {52});
+  check_cut(step, row_of(step, id)->slot, 0);
+  s.machine.truncate(id, 2);  // 6 have been held since
+  step = go_on(s, id, {53});
+  check_cut(step, row_of(step, id)->slot, 2);
+  check_continues(s, id, joined(counting(2), {53}));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_others_have_used_begins_with_its_own_reach) {
+  auto within = forgetful();
+  within.slots = 1;
+  served s(within);
+  s.machine.cancel(prefilled(s, 30));
+  const auto id = prefilled(s, 6);
+  s.machine.truncate(id, 2);
+  const auto step = go_on(s, id, {50});
+  check_cut(step, 0, 2);
+  BOOST_CHECK_EQUAL(row_of(step, id)->count, 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_of_a_slot_that_cannot_return_begins_from_nothing) {
+  served s(forgetful());
+  const auto parent = prefilled(s, 10);
+  s.machine.truncate(parent, 5);
+  const auto child = s.machine.fork(parent);
+  const auto step = go_on(s, child, {50});
+  BOOST_CHECK(step.adoptions.empty());
+  BOOST_CHECK(step.copies.empty());
+  BOOST_CHECK(row_of(step, child)->tokens == joined(counting(5), {50}));
+  check_continues(s, child, joined(counting(5), {50}));
+  check_continues(s, parent, counting(5));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_of_a_slot_that_can_return_begins_there) {
+  served s(forgetful());
+  const auto parent = prefilled(s, 10);
+  s.machine.truncate(parent, 6);
+  const auto child = s.machine.fork(parent);
+  const auto step = go_on(s, child, {50});
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 4);
+  BOOST_REQUIRE_EQUAL(step.copies.size(), 1);
+  BOOST_CHECK_EQUAL(step.copies[0].end, 6);
+  BOOST_CHECK_EQUAL(row_of(step, child)->count, 1);
+  check_continues(s, child, joined(counting(6), {50}));
+  check_continues(s, parent, counting(6));
+}
+
+BOOST_AUTO_TEST_CASE(a_child_cut_beyond_the_slack_runs_again_and_its_parent_does_not) {
+  for (const bool filled : {false, true}) {
+    served s(forgetful());
+    const auto parent = prefilled(s, 14);
+    const auto child = s.machine.fork(parent);
+    if (filled) s.step();
+    s.machine.truncate(child, 6);
+    const auto step = go_on(s, child, {50});
+    BOOST_CHECK_EQUAL(row_of(step, child)->count, 7);
+    BOOST_CHECK(step.copies.empty());
+    check_continues(s, child, joined(counting(6), {50}));
+    BOOST_CHECK_EQUAL(go_on(s, parent, {60}).rows[0].count, 1);
+    check_continues(s, parent, joined(counting(14), {60}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_that_cannot_move_its_tokens_runs_them_again_elsewhere) {
+  served s(forgetful());
+  const auto parent = prefilled(s, 14);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  s.machine.truncate(parent, 6);
+  const auto step = go_on(s, parent, {40});
+  BOOST_CHECK(row_of(step, parent)->slot != 0);
+  BOOST_CHECK(step.adoptions.empty());
+  BOOST_CHECK(row_of(step, parent)->tokens == joined(counting(6), {40}));
+  check_continues(s, parent, joined(counting(6), {40}));
+  check_continues(s, child, counting(14));
+}
+
+BOOST_AUTO_TEST_CASE(an_orphan_is_not_trimmed_before_another_slot_begins_with_it) {
+  served s(forgetful());
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.machine.truncate(child, 8);
+  s.machine.start(child, {{50}, output::last_logits});
+  s.machine.cancel(parent);
+  const auto step = s.step();
+  BOOST_CHECK(step.trims.empty());
+  BOOST_REQUIRE_EQUAL(step.adoptions.size(), 1);
+  BOOST_CHECK_EQUAL(step.adoptions[0].length, 8);
+  BOOST_CHECK(step.copies.empty());
+  BOOST_CHECK_EQUAL(row_of(step, child)->count, 1);
+  const auto next = go_on(s, child, {51});
+  BOOST_REQUIRE_EQUAL(next.trims.size(), 1);
+  BOOST_CHECK_EQUAL(next.trims[0].slot, step.adoptions[0].of);
+  BOOST_CHECK_EQUAL(next.trims[0].length, 8);
+  check_continues(s, child, joined(counting(8), {50, 51}));
+}
+
+BOOST_AUTO_TEST_CASE(nobody_begins_with_a_trimmed_slot) {
+  served s(forgetful(64));
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.step();
+  s.machine.cancel(parent);
+  s.finish();
+  BOOST_CHECK_EQUAL(s.runner.cache().length(0), 8);
+  s.machine.truncate(child, 9);
+  auto step = go_on(s, child, {50});
+  BOOST_CHECK_EQUAL(row_of(step, child)->count, 1);
+  s.machine.truncate(child, 6);  // tokens of its base, which is no longer whole
+  const auto other = s.machine.fork(child);
+  step = go_on(s, other, {60});
+  BOOST_CHECK(row_of(step, other)->tokens == joined(counting(6), {60}));
+  check_continues(s, other, joined(counting(6), {60}));
+  check_continues(s, child, counting(6));
+}
+
+BOOST_AUTO_TEST_CASE(a_footprint_counts_capped_blocks_up_to_their_cap) {
+  const footprint usage{.fixed = 10, .per_block = 4, .block = 4, .capped = {{100, 2}, {1000, 1}}};
+  BOOST_CHECK_EQUAL(usage(0), 10);
+  BOOST_CHECK_EQUAL(usage(1), 10 + 4 + 100 + 1000);
+  BOOST_CHECK_EQUAL(usage(4), 10 + 4 + 100 + 1000);
+  BOOST_CHECK_EQUAL(usage(5), 10 + 8 + 200 + 1000);
+  BOOST_CHECK_EQUAL(usage(9), 10 + 12 + 200 + 1000);
+  BOOST_CHECK_EQUAL(usage(400), 10 + 400 + 200 + 1000);
+}
+
+BOOST_AUTO_TEST_CASE(forks_share_blocks_and_no_capped_ones) {
+  auto within = forgetful();
+  within.usage.capped = {{100, 2}};
+  served s(within);
+  const auto parent = s.machine.submit({.max_length = 40}, {counting(10), output::last_logits});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 40 + 200);
+  s.machine.fork(parent);
+  BOOST_CHECK_EQUAL(s.machine.memory_in_use(), 2 * (40 + 200) - 8);
+}
+
+BOOST_AUTO_TEST_CASE(capped_blocks_are_held_against_the_budget) {
+  auto within = forgetful();
+  within.usage.capped = {{100, 2}};
+  within.memory_bytes = 450;
+  served s(within);
+  const auto first = s.machine.submit({.max_length = 20}, {counting(10), output::last_logits});
+  const auto second = s.machine.submit({.max_length = 20}, {counting(10), output::last_logits});
+  const auto third = s.machine.submit({.max_length = 4}, {counting(4), output::last_logits});
+  s.finish();
+  BOOST_CHECK(s.machine.phase_of(first) == phase::idle);
+  BOOST_CHECK(s.machine.phase_of(second) == phase::idle);
+  BOOST_CHECK(s.machine.phase_of(third) == phase::waiting);
+  s.machine.cancel(first);
+  s.finish();
+  BOOST_CHECK(s.machine.phase_of(third) == phase::idle);
+  BOOST_CHECK_THROW(s.machine.submit({.max_length = 255}), std::length_error);
+}
+
+}  // namespace cogen::scheduler
