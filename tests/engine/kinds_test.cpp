@@ -1,0 +1,241 @@
+// Engines over every kind of cache say what a loop by hand over the same kind says.
+#include "../models/plain_layer.hpp"
+#include "model_engines.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <functional>
+#include <optional>
+#include <ostream>
+
+namespace cogen::test {
+
+/// A golden model in an engine whose cache is of some kind.
+struct kept_engine {
+  std::string golden;
+  std::string kind;
+  std::function<void(engine_options&)> keep;
+
+  engine_options options() const {
+    auto wanted = tiny_engine();
+    keep(wanted);
+    return wanted;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const kept_engine& each) { return out << each.golden << ' ' << each.kind; }
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+using keep = std::function<void(engine_options&)>;
+
+void behind(engine_options& options) { options.offload = std::make_shared<cache::worker_transfer>(); }
+
+keep packed(cache::quantisation how) {
+  how.residual = 8;
+  return [how](engine_options& options) { options.quantised = how; };
+}
+
+std::unique_ptr<cache::layer> own_first_layer(int index, const cache::layer_shape& shape,
+                                              const cache::slot_table& slots) {
+  if (index > 0 || shape.kind == cache::layer_kind::recurrent) return nullptr;
+  return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
+}
+
+std::vector<kept_engine> kept_engines() {
+  const std::vector<std::pair<std::string, keep>> kinds{
+      {"plain", [](engine_options&) {}},
+      {"int8", packed(cache::int8())},
+      {"kivi2", packed(cache::kivi2())},
+      {"sinks", [](engine_options& options) { options.sinks = {.sinks = 4, .window = 12}; }},
+      {"offloaded", behind},
+      {"own", [](engine_options& options) { options.own_layers = own_first_layer; }},
+      {"without slack", [](engine_options& options) { options.slack = 0; }},
+  };
+  std::vector<kept_engine> all;
+  for (const std::string golden : {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny"})
+    for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
+  return all;
+}
+
+std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
+
+BOOST_AUTO_TEST_SUITE(kinds)
+
+BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  const auto options = each.options();
+  engine running(model, options);
+  net::io_context context;
+  std::vector<std::vector<token>> prompts;
+  std::vector<token_stream> streams;
+  std::vector<std::optional<completion>> told(6);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    prompts.push_back(some_tokens(*model, 5 + 27 * static_cast<int>(i), static_cast<unsigned>(i)));
+    streams.push_back(running.generate(token_ids(prompts[i]).max_tokens(40).ignore_end()));
+    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+      BOOST_TEST(!code);
+      told[i] = std::move(whole);
+    }));
+  }
+  settle(running, context);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    BOOST_REQUIRE(told[i]);
+    std::vector<token> ids;
+    for (const auto& choice : told[i]->tokens) ids.push_back(choice.id);
+    BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40), boost::test_tools::per_element());
+  }
+  BOOST_TEST(running.stats().free_slots == options.slots);
+}
+
+BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  const auto options = each.options();
+  engine running(model, options);
+  const auto tokens = some_tokens(*model, 180, 1);
+  const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
+  drive(running, [&]() -> net::awaitable<void> {
+    auto sequence = running.open();
+    co_await sequence.forward(tokens);
+    for (const int length : {175, 150, 70, 20, 1}) {
+      sequence.truncate(length);
+      const auto cut = co_await sequence.forward({7, 8});
+      BOOST_TEST((as_vector(cut.last()) == logits_after(*model, options, joined(first(length), {7, 8}))),
+                 "cut to " << length);
+    }
+  });
+}
+
+// A parent that cannot return leaves its slot to its forks and takes another one: hence more slots than sequences.
+BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  auto options = each.options();
+  options.slots = 6;
+  engine running(model, options);
+  const auto tokens = some_tokens(*model, 150, 2);
+  const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
+  drive(running, [&]() -> net::awaitable<void> {
+    auto parent = running.open();
+    co_await parent.forward(tokens);
+    auto near = parent.fork();
+    auto far = parent.fork();
+    far.truncate(30);
+    parent.truncate(147);
+    auto late = parent.fork();
+    const auto check = [&](sequence& whose, int held, token next) -> net::awaitable<void> {
+      const auto found = co_await whose.forward({next});
+      BOOST_TEST((as_vector(found.last()) == logits_after(*model, options, joined(first(held), {next}))),
+                 "from " << held << " on");
+    };
+    co_await check(near, 150, 3);
+    co_await check(far, 30, 4);
+    co_await check(late, 147, 5);
+    co_await check(parent, 147, 6);
+  });
+  BOOST_TEST(running.stats().free_slots == options.slots);
+}
+
+BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  const auto options = each.options();
+  engine running(model, options);
+  const auto tokens = some_tokens(*model, 150, 2);
+  drive(running, [&]() -> net::awaitable<void> {
+    std::optional<sequence> parent = running.open();
+    co_await parent->forward(tokens);
+    auto child = parent->fork();
+    auto sibling = parent->fork();
+    parent.reset();
+    const auto expected = logits_after(*model, options, joined(tokens, {3}));
+    const auto of_child = co_await child.forward({3});
+    const auto of_sibling = co_await sibling.forward({3});
+    BOOST_TEST((as_vector(of_child.last()) == expected));
+    BOOST_TEST((as_vector(of_sibling.last()) == expected));
+    auto grandchild = child.fork();
+    const auto after = co_await grandchild.forward({4});
+    BOOST_TEST((as_vector(after.last()) == logits_after(*model, options, joined(tokens, {3, 4}))));
+  });
+}
+
+/// Tokens that an engine runs for a cut of `by` and one more token, after 100 were held.
+std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_options& options, int by) {
+  const auto model = golden_model(golden);
+  engine running(model, options);
+  std::uint64_t before = 0;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto sequence = running.open();
+    co_await sequence.forward(some_tokens(*model, 100, 3));
+    before = running.stats().tokens;
+    sequence.truncate(100 - by);
+    co_await sequence.forward({7});
+  });
+  return running.stats().tokens - before;
+}
+
+BOOST_AUTO_TEST_CASE(only_a_cut_beyond_the_slack_is_run_again) {
+  BOOST_TEST(tokens_run_after_a_cut("llama_default", tiny_engine(), 90) == 1u);
+  BOOST_TEST(tokens_run_after_a_cut("mistral_window", tiny_engine(), 8) == 1u);
+  BOOST_TEST(tokens_run_after_a_cut("mistral_window", tiny_engine(), 9) == 92u);
+  BOOST_TEST(tokens_run_after_a_cut("mamba_tiny", tiny_engine(), 1) == 100u);
+  BOOST_TEST(tokens_run_after_a_cut("jamba_tiny", tiny_engine(), 1) == 100u);
+  auto options = tiny_engine();
+  packed(cache::int8())(options);
+  BOOST_TEST(tokens_run_after_a_cut("llama_default", options, 8) == 1u);
+  BOOST_TEST(tokens_run_after_a_cut("llama_default", options, 9) == 92u);
+}
+
+BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
+  for (const std::string golden : {"llama_default", "gemma3_text", "jamba_tiny"}) {
+    const auto model = golden_model(golden);
+    BOOST_TEST(model->config().max_positions == 256);
+    auto options = tiny_engine();
+    options.sinks = {.sinks = 4, .window = 12};
+    options.max_length = 0;
+    options.cache_bytes = 64 << 20;  // a sequence without end takes no more than its rings
+    engine running(model, options);
+    net::io_context context;
+    const auto prompt = some_tokens(*model, 30, 4);
+    auto stream = running.generate(token_ids(prompt).max_tokens(500).ignore_end());
+    std::vector<token> ids;
+    stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
+      BOOST_TEST(!code);
+      for (const auto& choice : whole.tokens) ids.push_back(choice.id);
+    }));
+    settle(running, context);
+    BOOST_TEST(ids == loop_by_hand(*model, options, prompt, 500), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_reads_a_source_first_is_refused) {
+  BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), tiny_engine()), std::invalid_argument, [](const auto& error) {
+    const std::string said = error.what();
+    return said.find("bart") != std::string::npos && said.find("source") != std::string::npos &&
+           said.find("model::encode()") != std::string::npos;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
+  const auto refused = [](const std::string& word, const keep& spoil) {
+    auto options = tiny_engine();
+    spoil(options);
+    BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument,
+                          [&](const auto& error) { return std::string(error.what()).find(word) != std::string::npos; });
+  };
+  refused("slack", [](auto& options) { options.slack = -1; });
+  refused("sinks.window", [](auto& options) { options.sinks = {.sinks = 4, .window = 0}; });
+  refused("sinks.sinks", [](auto& options) { options.sinks = {.sinks = 65, .window = 100}; });
+  refused("sinks", [](auto& options) {
+    options.sinks = {.sinks = 4, .window = 12};
+    options.quantised = cache::int8();
+  });
+  refused("max_length", [](auto& options) { options.max_length = 257; });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test

@@ -1,0 +1,81 @@
+#include "model_engines.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+namespace cogen::test {
+
+std::shared_ptr<const model> golden_model(const std::string& name) {
+  static std::map<std::string, std::shared_ptr<const model>> loaded;
+  auto& found = loaded[name];
+  if (!found) found = load_model(COGEN_TEST_DATA "/golden/" + name, {.threads = 1});
+  return found;
+}
+
+std::vector<token> some_tokens(const model& model, int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<token> any(0, static_cast<token>(model.config().vocabulary - 1));
+  std::vector<token> tokens(static_cast<std::size_t>(count));
+  for (auto& id : tokens) id = any(random);
+  return tokens;
+}
+
+std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+engine_options tiny_engine() {
+  engine_options options;
+  options.slots = 4;
+  options.max_length = 240;
+  options.step_tokens = 16;
+  options.cache_type = cache::scalar::f32;
+  options.slack = 8;
+  options.threads = 1;
+  options.by_hand = true;
+  return options;
+}
+
+cache::cache cache_like(const model& model, const engine_options& options) {
+  return model.make_cache({.type = *options.cache_type,
+                           .slots = 1,
+                           .max_length = options.max_length,
+                           .quantised = options.quantised,
+                           .sinks = options.sinks,
+                           .offload = options.offload,
+                           .longest_step = options.step_tokens,
+                           .slack = options.slack},
+                          options.own_layers);
+}
+
+std::vector<float> logits_after(const model& model, const engine_options& options, const std::vector<token>& tokens) {
+  auto cache = cache_like(model, options);
+  const auto logits = model.forward(tokens, cache);
+  const auto* data = logits.const_data_ptr<float>();
+  return {data, data + logits.numel()};
+}
+
+std::vector<token> loop_by_hand(const model& model, const engine_options& options, const std::vector<token>& prompt,
+                                int count) {
+  auto cache = cache_like(model, options);
+  std::vector<token> generated;
+  for (std::vector<token> fed = prompt; static_cast<int>(generated.size()) < count; fed = {generated.back()}) {
+    const auto logits = model.forward(fed, cache);
+    const auto* data = logits.const_data_ptr<float>();
+    generated.push_back(static_cast<token>(std::max_element(data, data + logits.numel()) - data));
+  }
+  return generated;
+}
+
+void settle(engine& running, net::io_context& context) {
+  int idle = 0;
+  while (idle < 3) {
+    const bool stepped = running.run_step();
+    context.restart();
+    idle = context.poll() > 0 || stepped ? 0 : idle + 1;
+  }
+}
+
+}  // namespace cogen::test
