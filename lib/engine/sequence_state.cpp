@@ -166,18 +166,19 @@ void sequence_state::complete_waiter(error_code code) {
 void sequence_state::attend() {
   post_again();
   locked lock(*this);
-  if (aborted_) {
-    ended_ = true;
+  const bool leaves = aborted_;
+  if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
-    return leave();
+    return leaves ? leave() : void();
   }
-  if (ended_) return;
   const bool undoes = std::exchange(undo_, false);
   auto orders = std::exchange(orders_, {});
+  if (leaves) std::erase_if(orders, is_run);  // its forks go on without it
   if (std::any_of(orders.begin(), orders.end(), is_run)) thinking_ = false;
   lock.unlock();
   if (undoes) undo();
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
+  if (leaves) leave();
 }
 
 void sequence_state::undo() {
