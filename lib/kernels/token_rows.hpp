@@ -10,8 +10,8 @@ namespace cogen::kernels {
 /// [offset, offset + count) of the sequence, whose keys and values lie (or will lie) in `cache`.
 ///
 /// The cache's ranges cover those positions of [0, offset + count) that the tokens see, and the new ones; where the
-/// view is not causal, all that its ranges hold is seen. Where a layer keeps a state instead, `before` is the one that
-/// the step begins with, and all of `after` is written.
+/// view is not causal, its ranges hold all keys that there are. Where a layer keeps a state instead, `before` is the
+/// one that the step begins with, and all of `after` is written.
 struct token_rows {
   cache::kv_view cache;
   std::int64_t first = 0;
