@@ -12,10 +12,15 @@ namespace cogen::cache {
 namespace {
 
 constexpr float largest_half = 65504;
+constexpr int most_dimensions = 1 << 22;  // so that no count of bytes exceeds an int
 
 int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 void check(const group_format& format) {
+  if (format.axis != group_axis::token && format.axis != group_axis::channel)
+    throw std::invalid_argument("codec: there is no axis " + std::to_string(static_cast<int>(format.axis)));
+  if (format.order != row_order::token && format.order != row_order::channel)
+    throw std::invalid_argument("codec: there is no order " + std::to_string(static_cast<int>(format.order)));
   if (format.bits != 8 && format.bits != 4 && format.bits != 2)
     throw std::invalid_argument("codec: " + std::to_string(format.bits) + " bits, it has to be 8, 4 or 2");
   const bool tokens = format.axis == group_axis::channel;
@@ -38,7 +43,7 @@ scale_of_group scale_for(float least, float most, int bits) {
 }
 
 int code_of(float value, const scale_of_group& by, int bits) {
-  if (!(by.scale > 0)) return 0;
+  if (!(by.scale > 0) || std::isnan(value)) return 0;
   const float code = std::nearbyint((value - by.minimum) / by.scale);
   return static_cast<int>(std::clamp(code, 0.0F, static_cast<float>((1 << bits) - 1)));
 }
@@ -149,6 +154,9 @@ std::shared_ptr<const codec> values_in(int bits, int group) {
 }  // namespace
 
 group_layout::group_layout(const group_format& format, int head_dim) {
+  if (head_dim < 1 || head_dim > most_dimensions)
+    throw std::invalid_argument("codec: head_dim is " + std::to_string(head_dim) + ", it may be 1 to " +
+                                std::to_string(most_dimensions));
   const bool by_token = format.order == row_order::token;
   rows = by_token ? block_tokens : head_dim;
   length = by_token ? head_dim : block_tokens;
@@ -156,7 +164,7 @@ group_layout::group_layout(const group_format& format, int head_dim) {
   row_bytes = padded * format.bits / 8;
   along_rows = by_token == (format.axis == group_axis::token);
   const int along = along_rows ? length : rows;
-  groups = (along + format.group - 1) / format.group;
+  groups = (along - 1) / format.group + 1;
   const int scales = groups * (along_rows ? rows : padded);
   minimums = rounded_up(2 * scales, 64);
   codes = 2 * minimums;

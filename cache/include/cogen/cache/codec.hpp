@@ -52,8 +52,9 @@ class codec {
 };
 
 /// The built-in form: each group of numbers becomes codes of `bits` bits, a scale and a minimum, `number = minimum +
-/// code * scale`, rounded to nearest. (Liu et al., KIVI, arXiv:2402.02750, which takes keys by channel and values by
-/// token.) Throws std::invalid_argument, naming the field, for another form than group_format allows.
+/// code * scale`, rounded to nearest; beyond float16's range the nearest number in it, and the minimum where there is
+/// none (NaN). (Liu et al., KIVI, arXiv:2402.02750, which takes keys by channel and values by token.) Throws
+/// std::invalid_argument, naming the field, for another form than group_format allows; head_dim may be 1 to 2^22.
 ///
 /// A row is all dimensions of one token, or the 64 tokens of one dimension. One head's block holds the groups' scales,
 /// then their minimums, float16, then the rows of codes; each of the three is rounded up to 64 bytes. Groups that lie
