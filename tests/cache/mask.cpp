@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ std::vector<std::string> drawn(const mask& mask, const mask_window& window) {
 }
 
 using picture = std::vector<std::string>;
+
+constexpr mask_window square_of(int length) { return {.q_length = length, .kv_length = length}; }
 
 }  // namespace
 
@@ -52,6 +55,86 @@ BOOST_AUTO_TEST_CASE(rules_compose) {
   BOOST_TEST(drawn(causal() & (near | first), square) == with_first, boost::test_tools::per_element());
   const picture all{"xxxx", "xxxx", "xxxx", "xxxx"};
   BOOST_TEST(drawn(causal() | bidirectional(), square) == all, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_window_has_its_own_position_in_it) {
+  const picture alone{"x...", ".x..", "..x.", "...x"};
+  BOOST_TEST(drawn(causal() & sliding(1), square_of(4)) == alone, boost::test_tools::per_element());
+  const picture three{"x....", "xx...", "xxx..", ".xxx.", "..xxx"};
+  BOOST_TEST(drawn(causal() & sliding(3), square_of(5)) == three, boost::test_tools::per_element());
+  const picture both_ways{"xxxx", "xxxx", ".xxx", "..xx"};
+  BOOST_TEST(drawn(sliding(2), square_of(4)) == both_ways, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_sees_only_itself) {
+  const picture of_three{"x......", "xx.....", "xxx....", "...x...", "...xx..", "...xxx.", "......x"};
+  BOOST_TEST(drawn(causal() & chunked(3), square_of(7)) == of_three, boost::test_tools::per_element());
+  const picture across{"xxx..", "...x.", "...xx"};
+  BOOST_TEST(drawn(causal() & chunked(3), {.q_length = 3, .q_offset = 2, .kv_length = 5}) == across,
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_first_ones_are_seen_by_all) {
+  const picture two{"xx..", "xx.."};
+  BOOST_TEST(drawn(sinks(2), {.q_length = 2, .q_offset = 7, .kv_length = 4}) == two, boost::test_tools::per_element());
+  const picture none{"...", "..."};
+  BOOST_TEST(drawn(sinks(0), {.q_length = 2, .kv_length = 3}) == none, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(padding_is_seen_by_nobody) {
+  const picture padded{"....", "....", "..x.", "..xx"};
+  BOOST_TEST(drawn(causal() & padding(2), square_of(4)) == padded, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(packed_sequences_do_not_see_each_other) {
+  const picture wanted{"xx....", "xx....", "..x...", "...xx.", "...xx.", "......"};
+  BOOST_TEST(drawn(packed({2, 0, 1, 2}), square_of(6)) == wanted, boost::test_tools::per_element());
+  const picture nobody{"..", ".."};
+  BOOST_TEST(drawn(packed({}), square_of(2)) == nobody, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(images_see_themselves_both_ways) {
+  const picture wanted{"x.....", "xxxx..", "xxxx..", "xxxx..", "xxxxx.", "xxxxxx"};
+  BOOST_TEST(drawn(causal() | within_blocks({{1, 4}, {5, 5}}), square_of(6)) == wanted,
+             boost::test_tools::per_element());
+}
+
+/// Every sight against what sight.hpp says, and first_seen() against the rule.
+BOOST_AUTO_TEST_CASE(a_sight_is_the_rule_it_says) {
+  for (const bool looks_back : {true, false})
+    for (const int window : {0, 1, 5})
+      for (const int chunk : {0, 1, 4})
+        for (const int count : {0, 3}) {
+          const sight sees{.causal = looks_back, .window = window, .chunk = chunk, .sinks = count};
+          const mask rule = rule_of(sees);
+          for (int q = 0; q < 14; ++q)
+            for (int kv = 0; kv < 14; ++kv) {
+              const bool near = (window == 0 || kv > q - window) && (chunk == 0 || q / chunk == kv / chunk);
+              BOOST_TEST_REQUIRE(rule(q, kv) == ((!looks_back || kv <= q) && (near || kv < count)));
+              if (count == 0 && kv < first_seen(sees, q)) BOOST_TEST_REQUIRE(!rule(q, kv));
+              if (kv == first_seen(sees, q)) BOOST_TEST_REQUIRE(rule(q, kv));
+            }
+        }
+}
+
+BOOST_AUTO_TEST_CASE(a_later_window_is_a_part_of_the_whole) {
+  const mask rule = causal() & (sliding(4) | sinks(2)) & padding(1);
+  const picture whole = drawn(rule, square_of(12));
+  const picture part = drawn(rule, {.q_length = 3, .q_offset = 7, .kv_length = 5, .kv_offset = 5});
+  for (std::size_t i = 0; i < part.size(); ++i) BOOST_TEST(part[i] == whole[7 + i].substr(5, 5));
+}
+
+BOOST_AUTO_TEST_CASE(rules_that_make_no_sense_are_named) {
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, least}) {
+    const std::string said = std::to_string(bad);
+    BOOST_CHECK_EXCEPTION(sliding(bad), std::invalid_argument, says({"window", said}));
+    BOOST_CHECK_EXCEPTION(chunked(bad), std::invalid_argument, says({"chunk", said}));
+  }
+  BOOST_CHECK_EXCEPTION(sinks(-1), std::invalid_argument, says({"sinks", "-1"}));
+  BOOST_CHECK_EXCEPTION(padding(-7), std::invalid_argument, says({"padding", "-7"}));
+  BOOST_CHECK_EXCEPTION(packed({3, -2}), std::invalid_argument, says({"packed", "-2"}));
+  BOOST_CHECK_EXCEPTION(within_blocks({{0, 2}, {5, 4}}), std::invalid_argument, says({"block", "4", "5"}));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_see_has_a_shape) {
