@@ -1,0 +1,183 @@
+#include <cogen/cache/legacy.hpp>
+
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::cache {
+namespace {
+
+bool reads_source(const layer& layer) { return layer.shape().kind == layer_kind::cross; }
+
+std::string name_of(int layer) { return "cache: layer " + std::to_string(layer); }
+
+void check_has_tokens(const cache& cache) {
+  for (int i = 0; i < cache.layers(); ++i)
+    if (cache.layer(i).shape().kind == layer_kind::recurrent)
+      throw std::logic_error(name_of(i) + " is recurrent: it has a state, no keys and values");
+}
+
+void check_same_lengths(const cache& cache, std::span<const int> slots) {
+  if (slots.empty()) throw std::invalid_argument("cache: 0 slots, a batch has at least 1");
+  for (const int slot : slots)
+    if (cache.length(slot) != cache.length(slots[0]) || cache.source_length(slot) != cache.source_length(slots[0]))
+      throw std::invalid_argument("cache: slots of one batch have the same length, slot " + std::to_string(slots[0]) +
+                                  " holds " + std::to_string(cache.length(slots[0])) + " tokens and a source of " +
+                                  std::to_string(cache.source_length(slots[0])) + ", slot " + std::to_string(slot) +
+                                  " " + std::to_string(cache.length(slot)) + " and " +
+                                  std::to_string(cache.source_length(slot)));
+}
+
+keys_values all_tokens(const cache& cache, int index, int slot) {
+  const auto& layer = cache.layer(index);
+  const int length = layer.slots().length(slot);
+  const kv_extent kept = layer.mask_sizes(slot, 0);
+  if (kept.kv_length != length || kept.kv_offset != 0 || kept.sinks != 0)
+    throw std::logic_error(name_of(index) + " has forgotten some of the " + std::to_string(length) +
+                           " tokens of slot " + std::to_string(slot) + ": it keeps what queries still see");
+  return layer.materialise(slot, length);
+}
+
+/// Tensors of one layer, and what they have to be.
+class checked_layer {
+ public:
+  checked_layer(const cache& cache, int index, const legacy_layer& tensors, std::size_t batch)
+      : shape_(cache.layer(index).shape()), name_(name_of(index)), batch_(static_cast<std::int64_t>(batch)) {
+    check("k", tensors.k);
+    check("v", tensors.v);
+    if (tensors.k.size(2) != tensors.v.size(2)) wrong("v", tensors.v, "as long as k");
+  }
+
+  void check_length(const at::Tensor& k, std::int64_t length) const {
+    if (k.size(2) != length) wrong("k", k, std::to_string(length) + " tokens long, as the layers before it");
+  }
+
+ private:
+  void check(const char* which, const at::Tensor& tensor) const {
+    std::ostringstream wanted;
+    wanted << "a floating-point tensor [" << batch_ << ", " << shape_.kv_heads << ", length, " << shape_.head_dim
+           << "]";
+    const bool fits = tensor.defined() && tensor.is_floating_point() && tensor.dim() == 4 && tensor.size(0) == batch_ &&
+                      tensor.size(1) == shape_.kv_heads && tensor.size(3) == shape_.head_dim;
+    if (!fits) wrong(which, tensor, wanted.str());
+  }
+
+  [[noreturn]] void wrong(const char* which, const at::Tensor& tensor, const std::string& wanted) const {
+    std::ostringstream message;
+    message << name_ << ": " << which << " has to be " << wanted;
+    if (tensor.defined()) message << ", it is " << tensor.sizes() << " of " << tensor.scalar_type();
+    throw std::invalid_argument(message.str());
+  }
+
+  layer_shape shape_;
+  std::string name_;
+  std::int64_t batch_;
+};
+
+/// Tokens of the slots and of their sources.
+struct two_lengths {
+  std::int64_t own = -1;
+  std::int64_t source = -1;
+};
+
+two_lengths checked(const cache& cache, std::size_t batch, std::span<const legacy_layer> layers) {
+  if (layers.size() != static_cast<std::size_t>(cache.layers()))
+    throw std::invalid_argument("cache: " + std::to_string(layers.size()) + " layers of keys and values are given, " +
+                                std::to_string(cache.layers()) + " are needed");
+  two_lengths lengths;
+  for (int i = 0; i < cache.layers(); ++i) {
+    const legacy_layer& given = layers[static_cast<std::size_t>(i)];
+    const checked_layer layer(cache, i, given, batch);
+    std::int64_t& length = reads_source(cache.layer(i)) ? lengths.source : lengths.own;
+    if (length < 0) length = given.k.size(2);
+    layer.check_length(given.k, length);
+  }
+  return lengths;
+}
+
+void check_empty(const cache& cache, std::span<const int> slots) {
+  for (const int slot : slots)
+    if (cache.length(slot) > 0 || cache.source_length(slot) > 0)
+      throw std::logic_error("cache: slot " + std::to_string(slot) + " is not empty, it holds " +
+                             std::to_string(cache.length(slot)) + " tokens and a source of " +
+                             std::to_string(cache.source_length(slot)));
+}
+
+/// [batch, heads, length, dim] -> tokens [begin, begin + count) of all rows, [batch * count, heads, dim]
+at::Tensor rows_of(const at::Tensor& batch, std::int64_t begin, std::int64_t count) {
+  return batch.narrow(2, begin, count).transpose(1, 2).reshape({-1, batch.size(1), batch.size(3)});
+}
+
+step step_of(std::span<const int> slots, std::int64_t count) {
+  std::vector<step_row> rows;
+  for (const int slot : slots) rows.push_back({.slot = slot, .count = static_cast<int>(count)});
+  return step(std::move(rows));
+}
+
+void append(cache& cache, const step& step, std::span<const legacy_layer> layers, std::int64_t begin, bool sources) {
+  const std::int64_t count = step.rows()[0].count;
+  for (int i = 0; i < cache.layers(); ++i) {
+    const legacy_layer& given = layers[static_cast<std::size_t>(i)];
+    if (reads_source(cache.layer(i)) == sources)
+      cache.layer(i).append(step, rows_of(given.k, begin, count), rows_of(given.v, begin, count));
+  }
+}
+
+void fill_sources(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
+  if (length <= 0) return;
+  const step all = step_of(slots, length);
+  cache.reserve_source(all);
+  append(cache, all, layers, 0, true);
+  cache.advance_source(all);
+}
+
+void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
+  for (std::int64_t begin = 0; begin < length;) {
+    const step some = step_of(slots, std::min<std::int64_t>(cache.longest_step(), length - begin));
+    cache.reserve(some);
+    append(cache, some, layers, begin, false);
+    cache.advance(some);
+    begin += some.rows()[0].count;
+  }
+}
+
+}  // namespace
+
+std::vector<legacy_layer> to_legacy(const cache& cache, std::span<const int> slots) {
+  check_has_tokens(cache);
+  check_same_lengths(cache, slots);
+  std::vector<legacy_layer> layers;
+  for (int i = 0; i < cache.layers(); ++i) {
+    std::vector<at::Tensor> k, v;
+    for (const int slot : slots) {
+      const keys_values all = all_tokens(cache, i, slot);
+      k.push_back(all.k);
+      v.push_back(all.v);
+    }
+    layers.push_back({.k = at::stack(k), .v = at::stack(v)});
+  }
+  return layers;
+}
+
+void from_legacy(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers) {
+  check_has_tokens(cache);
+  if (slots.empty()) throw std::invalid_argument("cache: 0 slots, a batch has at least 1");
+  check_empty(cache, slots);
+  step_of(slots, 1);  // refuses a slot that is named twice
+  const two_lengths lengths = checked(cache, slots.size(), layers);
+  if (lengths.own > cache.max_length())
+    throw std::length_error("cache: slot " + std::to_string(slots[0]) + " would hold " + std::to_string(lengths.own) +
+                            " tokens, the limit is " + std::to_string(cache.max_length()));
+  try {
+    fill_sources(cache, slots, layers, lengths.source);
+    fill_tokens(cache, slots, layers, lengths.own);
+  } catch (...) {
+    for (const int slot : slots) cache.clear(slot);
+    throw;
+  }
+}
+
+}  // namespace cogen::cache
