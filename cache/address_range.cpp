@@ -1,6 +1,7 @@
 #include "address_range.hpp"
 
 #include <cerrno>
+#include <stdexcept>
 #include <string>
 #include <sys/mman.h>
 #include <system_error>
@@ -26,6 +27,16 @@ std::byte* map_without_memory(std::int64_t bytes) {
 std::int64_t page_bytes() {
   static const std::int64_t bytes = ::sysconf(_SC_PAGESIZE);
   return bytes;
+}
+
+std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_bytes() - 1) / page_bytes() * page_bytes(); }
+
+std::int64_t product(std::int64_t count, std::int64_t bytes) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(count, bytes, &result))
+    throw std::length_error("cache: " + std::to_string(count) + " times " + std::to_string(bytes) +
+                            " bytes exceed every address space");
+  return result;
 }
 
 address_range::address_range(std::int64_t bytes) : bytes_(bytes), data_(map_without_memory(bytes)) {}

@@ -8,6 +8,12 @@ namespace cogen::cache {
 /// Bytes of one page of memory.
 std::int64_t page_bytes();
 
+/// `bytes` rounded up to whole pages.
+std::int64_t whole_pages(std::int64_t bytes);
+
+/// `count` times `bytes`. Throws std::length_error where that exceeds 63 bits.
+std::int64_t product(std::int64_t count, std::int64_t bytes);
+
 /// A range of addresses that begins without memory behind it. Memory is given to whole pages and taken from them again;
 /// addresses stay.
 class address_range {

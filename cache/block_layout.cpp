@@ -7,8 +7,6 @@
 namespace cogen::cache {
 namespace {
 
-std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_bytes() - 1) / page_bytes() * page_bytes(); }
-
 template <class PartOf>
 block_layout lay_out_each(std::span<const layer_shape> shapes, PartOf part_of) {
   block_layout layout;

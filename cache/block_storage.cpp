@@ -7,17 +7,6 @@
 #include <utility>
 
 namespace cogen::cache {
-namespace {
-
-std::int64_t product(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result))
-    throw std::length_error("cache: " + std::to_string(a) + " times " + std::to_string(b) +
-                            " bytes exceed every address space");
-  return result;
-}
-
-}  // namespace
 
 block_storage::block_storage(block_layout layout, const slot_table& table, int max_length, std::optional<int> residual)
     : token_storage(std::move(layout), table, residual),

@@ -153,7 +153,8 @@ void cache::truncate(int slot, int length) {
   try {
     drop(slot, length);
   } catch (...) {
-    drop(slot, length / block_tokens * block_tokens);
+    const int whole = length / block_tokens * block_tokens;
+    drop(slot, can_truncate(slot, whole) ? whole : 0);
     throw;
   }
 }
@@ -186,7 +187,7 @@ bool cache::take_snapshot(int slot) {
   try {
     for (; done < storages_.size(); ++done) storages_[done]->take_snapshot(slot);
   } catch (...) {
-    for (std::size_t i = 0; i < done; ++i) storages_[i]->drop_snapshot(slot, now);
+    for (std::size_t i = 0; i <= done; ++i) storages_[i]->drop_snapshot(slot, now);
     throw;
   }
   taken.push_back(now);
@@ -225,7 +226,7 @@ void cache::adopt(int slot, int of, int length) {
                                 ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
   check_can_return(of, length);
   const slot_base base = base_for(of, length);
-  fill(slot, 0, [&](auto& storage) { storage.adopt(slot, base.slot, length); });
+  fill(slot, [&](auto& storage) { storage.adopt(slot, base.slot, length); });
   table_->set_base(slot, base);
 }
 
@@ -236,15 +237,18 @@ void cache::check_origin(int slot, const fork_origin& origin) const {
     throw std::invalid_argument(name_of(slot) + " cannot begin with " + count_of(origin.shared) + " of slot " +
                                 std::to_string(origin.base) + " and end at " + std::to_string(origin.end) +
                                 " of slot " + std::to_string(origin.from));
+  if (source_length(slot) > 0)
+    throw std::logic_error(name_of(slot) + " holds a source of " + std::to_string(source_length(slot)) +
+                           ", it has to be empty");
   check_can_return(origin.from, origin.end);
 }
 
 void cache::fork(int slot, const fork_origin& origin) {
   check_origin(slot, origin);
-  if (origin.end == 0) return;
+  if (origin.end == 0) return copy_source(origin.from, slot);
   const slot_base base = origin.shared > 0 ? base_for(origin.base, origin.shared) : slot_base{};
   const fork_origin whole{.base = base.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
-  fill(slot, 0, [&](auto& storage) { storage.fork(slot, whole); });
+  fill(slot, [&](auto& storage) { storage.fork(slot, whole); });
   copy_source(origin.from, slot);
   if (origin.shared > 0) table_->set_base(slot, base);
   table_->set_length(slot, origin.end);
@@ -252,7 +256,7 @@ void cache::fork(int slot, const fork_origin& origin) {
 
 void cache::copy_source(int from, int to) {
   const int length = source_length(from);
-  if (length == 0 || source_length(to) > 0) return;
+  if (length == 0) return;
   try {
     for (auto* reader : readers_) reader->copy(from, to, 0, length);
   } catch (...) {
@@ -277,16 +281,28 @@ void cache::copy(int from, int to, int begin, int end) {
   check_can_return(from, end);
   truncate(to, begin);
   if (begin == end) return;
-  fill(to, begin, [&](auto& storage) { storage.copy(from, to, begin, end); });
+  try {
+    for (auto* storage : storages_) storage->copy(from, to, begin, end);
+  } catch (...) {
+    give_up_copy(to, begin);
+    throw;
+  }
   table_->set_length(to, end);
 }
 
+/// Rings and states may be further than `begin` already, and then nothing can go on from there.
+void cache::give_up_copy(int slot, int begin) {
+  const auto keeps_all = [](const auto* storage) { return storage->slack() == std::numeric_limits<int>::max(); };
+  if (std::all_of(storages_.begin(), storages_.end(), keeps_all)) return drop(slot, begin);
+  trim(slot, table_->pinned(slot));
+}
+
 template <class Fill>
-void cache::fill(int slot, int length, Fill fill_one) {
+void cache::fill(int slot, Fill fill_one) {
   try {
     for (auto* storage : storages_) fill_one(*storage);
   } catch (...) {
-    for (auto* storage : storages_) storage->truncate(slot, length);
+    for (auto* storage : storages_) storage->truncate(slot, 0);
     throw;
   }
 }
@@ -321,6 +337,10 @@ void cache::import_slot(int slot, int length, std::span<const std::byte> from, i
   if (length < 0 || source_length < 0)
     throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, source_length)));
   check_bound(slot, length);
+  for (const auto* reader : readers_)
+    if (source_length > reader->max_length())
+      throw std::length_error(name_of(slot) + " would hold a source of " + count_of(source_length) + ", the limit is " +
+                              std::to_string(reader->max_length()));
   check_exported(slot, length, source_length, from.size());
   const auto take = [&](cogen::cache::layer& storage, int tokens) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));

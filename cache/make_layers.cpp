@@ -61,7 +61,8 @@ std::vector<group> groups_of(std::span<const layer_shape> shapes, const std::vec
 int tokens_by_addresses(std::span<const layer_shape> shapes, const options& options) {
   std::int64_t stride = 0;
   for (const layer_shape& shape : shapes)
-    if (keeps_everything(shape, options)) stride += lay_out({&shape, 1}, options.type).stride;
+    if (keeps_everything(shape, options) || (shape.kind == layer_kind::cross && options.max_source == 0))
+      stride += lay_out({&shape, 1}, options.type).stride;
   if (stride == 0) return most_tokens;
   const std::int64_t blocks = most_dynamic_addresses / options.slots / stride;
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_dynamic_tokens / block_tokens)) * block_tokens;
@@ -101,9 +102,8 @@ class layer_maker {
   }
 
   std::vector<std::unique_ptr<layer>> cross(std::span<const layer_shape> shapes) const {
-    const int longest = options_.max_source > 0 ? options_.max_source : max_length_;
     return stored(shapes, tables_.sources,
-                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.sources, longest));
+                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.sources, longest_source()));
   }
 
   std::vector<std::unique_ptr<layer>> plain(std::span<const layer_shape> shapes) const {
@@ -139,6 +139,11 @@ class layer_maker {
                                                          storage->packed->layout().parts[i],
                                                          storage->newest->layout().parts[i]));
     return layers;
+  }
+
+  int longest_source() const {
+    if (options_.max_source > 0) return options_.max_source;
+    return options_.max_length > 0 ? options_.max_length : max_length_;
   }
 
   std::shared_ptr<token_storage> packed_storage(std::span<const layer_shape> shapes, const sight& sees) const {
@@ -204,6 +209,17 @@ void check_sinks(const options& options) {
   if (options.quantised) throw std::invalid_argument("cache: sinks cannot be quantised");
 }
 
+void check_bounds(std::span<const layer_shape> shapes, const options& options) {
+  if (options.max_length > 0) return;
+  const bool bound_needed = options.kind == cache_kind::static_;
+  for (const layer_shape& shape : shapes) {
+    if (bound_needed && keeps_everything(shape, options))
+      throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
+    if ((bound_needed || options.sinks) && shape.kind == layer_kind::cross && options.max_source == 0)
+      throw std::invalid_argument("cache: max_source is 0 and so is max_length, sources need a bound");
+  }
+}
+
 }  // namespace
 
 void check(std::span<const layer_shape> shapes, const options& options) {
@@ -217,10 +233,7 @@ void check(std::span<const layer_shape> shapes, const options& options) {
   check_at_least(0, "max_source", options.max_source);
   if (options.quantised) check_quantised(*options.quantised);
   if (options.sinks) check_sinks(options);
-  const auto bounded = [&](const layer_shape& shape) { return keeps_everything(shape, options); };
-  if (options.kind == cache_kind::static_ && options.max_length == 0 &&
-      std::any_of(shapes.begin(), shapes.end(), bounded))
-    throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
+  check_bounds(shapes, options);
 }
 
 std::vector<std::unique_ptr<layer>> make_layers(std::span<const layer_shape> shapes, const options& options,

@@ -37,33 +37,60 @@ void awaited_job::wait() const {
 offload::offload(std::shared_ptr<transfer> through, int slots, std::int64_t blocks, std::int64_t block_bytes)
     : through_(std::move(through)),
       block_bytes_(block_bytes),
-      slot_stride_(blocks * block_bytes),
-      memory_(2 * slots * slot_stride_),
+      slot_stride_(product(blocks, block_bytes)),
+      memory_(product(2 * std::int64_t{slots}, slot_stride_)),
       committed_(static_cast<std::size_t>(slots)) {}
 
 std::byte* offload::region(int slot, std::size_t buffer) const {
   return memory_.data() + (2 * slot + static_cast<std::int64_t>(buffer)) * slot_stride_;
 }
 
-offload::~offload() { drain(); }
+offload::~offload() { end(); }
 
 void offload::add(const offloaded_layer& layer) {
   layers_.push_back(&layer);
   went_.push_back(false);
 }
 
-void offload::begin(const step& step, std::span<const int> blocks) {
-  drain();
+void offload::begin(const step& step, std::span<const near_room> rooms) {
   end();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const int slot = step.rows()[i].slot;
-    int& has = committed_[static_cast<std::size_t>(slot)];
-    if (blocks[i] <= has) continue;
-    for (std::size_t buffer = 0; buffer < buffers_.size(); ++buffer)
-      memory_.commit(region(slot, buffer) + has * block_bytes_ - memory_.data(), (blocks[i] - has) * block_bytes_);
-    has = blocks[i];
+  before_ = committed_;
+  try {
+    for (const near_room& room : rooms) grow(room);
+    rows_.assign(step.rows().begin(), step.rows().end());
+  } catch (...) {
+    for (const near_room& room : rooms) shrink(room.slot, before_[static_cast<std::size_t>(room.slot)]);
+    throw;
   }
-  rows_.assign(step.rows().begin(), step.rows().end());
+}
+
+void offload::grow(const near_room& room) {
+  int& has = committed_[static_cast<std::size_t>(room.slot)];
+  if (room.blocks <= has) return;
+  const std::int64_t added = (room.blocks - has) * block_bytes_;
+  const auto offset = [&](std::size_t buffer) {
+    return region(room.slot, buffer) + has * block_bytes_ - memory_.data();
+  };
+  memory_.commit(offset(0), added);
+  try {
+    memory_.commit(offset(1), added);
+  } catch (...) {
+    memory_.release(offset(0), added);
+    throw;
+  }
+  has = room.blocks;
+}
+
+void offload::shrink(int slot, int blocks) noexcept {
+  int& has = committed_[static_cast<std::size_t>(slot)];
+  if (has <= blocks) return;
+  for (std::size_t buffer = 0; buffer < buffers_.size(); ++buffer)
+    memory_.release(region(slot, buffer) + blocks * block_bytes_ - memory_.data(), (has - blocks) * block_bytes_);
+  has = blocks;
+}
+
+bool offload::in_step(int slot) const noexcept {
+  return !failed_ && std::any_of(rows_.begin(), rows_.end(), [&](const step_row& row) { return row.slot == slot; });
 }
 
 std::size_t offload::index_of(const offloaded_layer& layer) const {
@@ -72,65 +99,75 @@ std::size_t offload::index_of(const offloaded_layer& layer) const {
 
 std::byte* offload::near(const offloaded_layer& layer, int slot) const { return region(slot, index_of(layer) % 2); }
 
+template <class Act>
+void offload::remembering_failure(Act act) {
+  try {
+    act();
+  } catch (...) {
+    fail(std::current_exception());
+    throw;
+  }
+}
+
+void offload::fail(std::exception_ptr error) noexcept {
+  if (!failed_) failed_ = std::move(error);
+  drain();
+}
+
 void offload::fetch(std::size_t index) {
   buffer& to = buffers_[index % 2];
   const offloaded_layer& layer = *layers_[index];
   if (to.holds == &layer) return;
-  to.holds = &layer;
-  to.coming.clear();
   std::vector<byte_copy> copies;
   for (const step_row& row : rows_) layer.add_older(row, copies);
-  to.coming.emplace_back(*through_,
-                         std::move(copies));  // also an empty job: it ends after what still leaves the buffer
+  const auto goes_to = [](const byte_copy& copy) { return copy.to.data(); };
+  std::ranges::sort(copies, {}, goes_to);
+  const auto twice = std::ranges::unique(copies, {}, goes_to);
+  copies.erase(twice.begin(), twice.end());
+  awaited_job coming(*through_, std::move(copies));  // also where there are none: it follows what leaves the buffer
+  to.coming = std::move(coming);
+  to.holds = &layer;
 }
 
 void offload::need(const offloaded_layer& layer) {
   const std::size_t index = index_of(layer);
-  fetch(index);
-  for (const awaited_job& job : buffers_[index % 2].coming) job.wait();
-  if (index + 1 < layers_.size()) fetch(index + 1);
+  remembering_failure([&] {
+    fetch(index);
+    buffers_[index % 2].coming->wait();
+    if (index + 1 < layers_.size()) fetch(index + 1);
+  });
 }
 
 void offload::write_back(const offloaded_layer& layer, std::vector<byte_copy> copies) {
+  if (!copies.empty()) remembering_failure([&] { going_.emplace_back(*through_, std::move(copies)); });
   went_[index_of(layer)] = true;
-  if (!copies.empty()) going_.emplace_back(*through_, std::move(copies));
 }
 
-void offload::settle() {
-  std::exception_ptr first;
+void offload::drain() noexcept {
   const auto wait = [&](const awaited_job& job) {
     try {
       job.wait();
     } catch (...) {
-      if (!first) first = std::current_exception();
+      if (!failed_) failed_ = std::current_exception();
     }
   };
-  for (const buffer& each : buffers_) std::for_each(each.coming.begin(), each.coming.end(), wait);
+  for (const buffer& each : buffers_)
+    if (each.coming) wait(*each.coming);
   std::for_each(going_.begin(), going_.end(), wait);
-  for (buffer& each : buffers_) each.coming.clear();
   going_.clear();
-  if (first) std::rethrow_exception(first);
 }
 
-void offload::drain() noexcept {
-  try {
-    settle();
-  } catch (...) {  // of a step that has failed, or is given up
-  }
+void offload::settle() {
+  drain();
+  if (failed_) std::rethrow_exception(failed_);
 }
 
 void offload::end() noexcept {
+  drain();
+  failed_ = nullptr;
   rows_.clear();
   std::fill(went_.begin(), went_.end(), false);
   buffers_ = {};
-}
-
-void offload::release(int slot) noexcept {
-  int& has = committed_[static_cast<std::size_t>(slot)];
-  if (has > 0)
-    for (std::size_t buffer = 0; buffer < buffers_.size(); ++buffer)
-      memory_.release(region(slot, buffer) - memory_.data(), has * block_bytes_);
-  has = 0;
 }
 
 std::int64_t offload::committed_bytes() const {

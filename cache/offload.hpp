@@ -7,7 +7,9 @@
 #include <cogen/cache/transfer.hpp>
 
 #include <array>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,9 +31,17 @@ class awaited_job {
   std::shared_ptr<state> state_;
 };
 
+/// Near memory that a slot needs.
+struct near_room {
+  int slot = 0;
+  int blocks = 0;
+};
+
 /// The road of one cache's layers between far memory, where all of them stay, and two near buffers, each of which holds
-/// one layer at a time: while one computes, the next one comes. In a step each layer's older tokens come up once, and
-/// its new ones go down once.
+/// one layer at a time: while one computes, the next one comes. In a step each layer's older tokens come up once, those
+/// that slots share once for all of them, and its new ones go down once.
+///
+/// What fails is remembered until the step ends: nobody takes for near what never came, or for far what never went.
 class offload {
  public:
   /// `slots` times `blocks` blocks of `block_bytes` (whole pages) in each buffer. Throws like address_range.
@@ -45,10 +55,11 @@ class offload {
   void add(const offloaded_layer& layer);
   bool is_first(const offloaded_layer& layer) const { return layers_.front() == &layer; }
 
-  /// Ends what a step before has begun. Makes near room for the rows' `blocks` each. Throws like address_range.
-  void begin(const step& step, std::span<const int> blocks);
-  bool in_step() const noexcept { return !rows_.empty(); }
-  std::span<const step_row> rows() const noexcept { return rows_; }
+  /// Ends what a step before has begun, and begins one. Throws like address_range; then no memory has changed.
+  void begin(const step& step, std::span<const near_room> rooms);
+
+  /// Whether slots' tokens come near: from begin() on, until the step ends or something fails.
+  bool in_step(int slot) const noexcept;
 
   /// The layer's older tokens are near, and the next layer is on its way. Throws what stopped one of the two.
   void need(const offloaded_layer& layer);
@@ -57,21 +68,20 @@ class offload {
   std::byte* near(const offloaded_layer& layer, int slot) const;
   std::int64_t block_bytes() const noexcept { return block_bytes_; }
 
+  /// Throws what transfer::start throws.
   void write_back(const offloaded_layer& layer, std::vector<byte_copy> copies);
 
   /// Whether the layer's new tokens of this step are in far memory, or on their way there.
   bool went(const offloaded_layer& layer) const { return went_[index_of(layer)]; }
 
-  /// Waits for all jobs. Throws what stopped the first that failed.
+  /// Waits for all jobs. Throws what stopped the first of this step's that failed.
   void settle();
 
-  /// Waits for all jobs, whatever becomes of them.
-  void drain() noexcept;
-
-  /// No step is under way any more. The jobs have ended.
+  /// Waits for all jobs, whatever becomes of them; no step is under way any more.
   void end() noexcept;
 
-  void release(int slot) noexcept;
+  /// Keeps at most `blocks` near blocks of the slot. No job is under way.
+  void shrink(int slot, int blocks) noexcept;
 
   memory_terms footprint_terms() const { return {.per_block = 2 * block_bytes_}; }
   std::int64_t committed_bytes() const;
@@ -79,23 +89,31 @@ class offload {
  private:
   struct buffer {
     const offloaded_layer* holds = nullptr;
-    std::vector<awaited_job> coming;
+    std::optional<awaited_job> coming;
   };
 
   std::size_t index_of(const offloaded_layer& layer) const;
   std::byte* region(int slot, std::size_t buffer) const;
+  void grow(const near_room& room);
   void fetch(std::size_t index);
+  void drain() noexcept;
+  void fail(std::exception_ptr error) noexcept;
+
+  template <class Act>
+  void remembering_failure(Act act);
 
   std::shared_ptr<transfer> through_;
   std::int64_t block_bytes_;
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<int> committed_;  // [slots], blocks in each buffer
+  std::vector<int> before_;     // [slots], what a failing begin() goes back to
   std::vector<const offloaded_layer*> layers_;
   std::vector<bool> went_;  // [layers]
   std::vector<step_row> rows_;
   std::array<buffer, 2> buffers_;
   std::vector<awaited_job> going_;
+  std::exception_ptr failed_;  // of this step
 };
 
 }  // namespace cogen::cache

@@ -13,7 +13,7 @@ namespace {
 /// The ranges of a view that move: its packed ones, or else all.
 struct moving {
   kv_range* range;
-  int& ranges;
+  int ranges;
   std::int64_t& block_stride;
   std::int64_t block_bytes;
 };
@@ -25,7 +25,9 @@ moving moving_part(kv_view& view) {
   return {view.range, view.ranges, view.block_stride, 2 * view.value_offset};
 }
 
-std::int64_t end_of(const moving& part) { return part.ranges == 0 ? 0 : part.range[part.ranges - 1].end; }
+void add(const std::byte* from, std::byte* to, std::int64_t bytes, std::vector<byte_copy>& copies) {
+  copies.push_back({.from = {from, static_cast<std::size_t>(bytes)}, .to = {to, static_cast<std::size_t>(bytes)}});
+}
 
 }  // namespace
 
@@ -34,57 +36,78 @@ offloaded_layer::offloaded_layer(std::unique_ptr<layer> far, std::shared_ptr<off
   road_->add(*this);
 }
 
-offloaded_layer::~offloaded_layer() { road_->drain(); }
+offloaded_layer::~offloaded_layer() { road_->end(); }
 
 void offloaded_layer::reserve(const step& step) {
   far_->reserve(step);
-  std::vector<int> blocks;
-  for (const step_row& row : step.rows()) blocks.push_back(blocks_for(slots().length(row.slot) + row.count));
+  std::vector<near_room> rooms;
+  for (const step_row& row : step.rows()) {
+    const slot_base base = slots().base(row.slot);
+    rooms.push_back({.slot = row.slot, .blocks = own_blocks(row.slot, slots().length(row.slot) + row.count)});
+    if (base.slot >= 0) rooms.push_back({.slot = base.slot, .blocks = blocks_for(base.length)});
+  }
   try {
-    road_->begin(step, blocks);
+    road_->begin(step, rooms);
   } catch (...) {
     for (const step_row& row : step.rows()) far_->truncate(row.slot, slots().length(row.slot));
     throw;
   }
 }
 
-void offloaded_layer::settle() { road_->settle(); }
+int offloaded_layer::own_blocks(int slot, int length) const {
+  return blocks_for(length) - std::min(slots().base(slot).length, length) / block_tokens;
+}
+
+void offloaded_layer::settle() {
+  try {
+    road_->settle();
+  } catch (...) {
+    road_->end();
+    throw;
+  }
+}
 
 void offloaded_layer::advance(const step& step) {
   far_->advance(step);
   road_->end();
 }
 
+std::byte* offloaded_layer::near(int slot, const kv_view& view, const kv_range& range) const {
+  const slot_base base = slots().base(slot);
+  const std::int64_t shared =
+      view.packed.keys.how != nullptr ? packed_tokens(base.length, view.packed.residual) : base.length;
+  std::byte* own = road_->near(*this, range.begin < shared ? base.slot : slot);
+  return own - range.begin / block_tokens * road_->block_bytes();
+}
+
 void offloaded_layer::add_older(const step_row& row, std::vector<byte_copy>& copies) const {
-  const int length = slots().length(row.slot) + (road_->went(*this) ? row.count : 0);
-  kv_view far = *far_->view(row.slot, length);
+  kv_view far = *far_->view(row.slot, slots().length(row.slot) + (road_->went(*this) ? row.count : 0));
   const moving part = moving_part(far);
-  std::byte* near = road_->near(*this, row.slot);
-  const auto bytes = static_cast<std::size_t>(part.block_bytes);
-  for (std::int64_t number = 0; number * block_tokens < end_of(part); ++number)
-    copies.push_back({.from = {block_at(part.range, part.ranges, number, part.block_stride), bytes},
-                      .to = {near + number * road_->block_bytes(), bytes}});
+  for (int i = 0; i < part.ranges; ++i) {
+    const kv_range& range = part.range[i];
+    std::byte* to = near(row.slot, far, range);
+    for (std::int64_t block = range.begin / block_tokens; block * block_tokens < range.end; ++block)
+      add(range.data + block * part.block_stride, to + block * road_->block_bytes(), part.block_bytes, copies);
+  }
 }
 
 kv_view offloaded_layer::near_view(int slot, int kv_length) const {
   kv_view view = *far_->view(slot, kv_length);
   const moving part = moving_part(view);
-  const std::int64_t end = end_of(part);
+  for (int i = 0; i < part.ranges; ++i) part.range[i].data = near(slot, view, part.range[i]);
   part.block_stride = road_->block_bytes();
-  part.ranges = end > 0 ? 1 : 0;
-  part.range[0] = {.data = road_->near(*this, slot), .begin = 0, .end = end};
   return view;
 }
 
 std::optional<kv_view> offloaded_layer::view(int slot, int kv_length) const {
-  const auto rows = road_->rows();
-  if (std::find_if(rows.begin(), rows.end(), [&](const step_row& row) { return row.slot == slot; }) == rows.end())
-    return far_->view(slot, kv_length);
+  if (!road_->in_step(slot)) return far_->view(slot, kv_length);
   road_->need(*this);
   return near_view(slot, kv_length);
 }
 
 void offloaded_layer::written(const step& step) {
+  const auto is_near = [&](const step_row& row) { return road_->in_step(row.slot); };
+  if (!std::all_of(step.rows().begin(), step.rows().end(), is_near)) return far_->written(step);
   std::vector<byte_copy> copies;
   for (const step_row& row : step.rows()) {
     const int length = slots().length(row.slot);
@@ -96,72 +119,57 @@ void offloaded_layer::written(const step& step) {
 
 void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copies) const {
   const int length = slots().length(row.slot);
-  kv_view far = *far_->view(row.slot, length + row.count);
-  kv_view near = near_view(row.slot, length + row.count);
-  const moving down = moving_part(far), up = moving_part(near);
-  const auto add = [&](std::int64_t number, std::int64_t offset, std::int64_t bytes) {
-    copies.push_back(
-        {.from = {block_at(up.range, up.ranges, number, up.block_stride) + offset, static_cast<std::size_t>(bytes)},
-         .to = {block_at(down.range, down.ranges, number, down.block_stride) + offset,
-                static_cast<std::size_t>(bytes)}});
-  };
+  const kv_view far = *far_->view(row.slot, length + row.count);
+  const kv_view near = near_view(row.slot, length + row.count);
   if (far.packed.keys.how != nullptr) {
     const due_blocks due = blocks_due(far.packed, length, row.count);
-    for (std::int64_t number = due.begin; number < due.end; ++number) add(number, 0, down.block_bytes);
+    const std::int64_t bytes = far.packed.value_offset + far.kv_heads * far.packed.value_bytes;
+    for (std::int64_t number = due.begin; number < due.end; ++number)
+      add(near.packed.block(number), far.packed.block(number), bytes, copies);
     return;
   }
   const std::int64_t token = std::int64_t{far.head_dim} * bytes_of(far.type);
   for (int at = length; at < length + row.count;) {
     const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
-    for (int head = 0; head < far.kv_heads; ++head) {
-      const std::int64_t offset = head * far.head_stride + at % block_tokens * token;
-      add(at / block_tokens, offset, count * token);
-      add(at / block_tokens, offset + far.value_offset, count * token);
-    }
+    const std::byte* from = near.block(at / block_tokens) + at % block_tokens * token;
+    std::byte* to = far.block(at / block_tokens) + at % block_tokens * token;
+    for (int plane = 0; plane < 2 * far.kv_heads; ++plane)
+      add(from + plane * far.head_stride, to + plane * far.head_stride, count * token, copies);
     at += count;
   }
 }
 
 void offloaded_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
   check_new(step, k, v);
-  for (std::size_t i = 0; i < step.rows().size(); ++i) {
-    const auto [slot, count] = step.rows()[i];
-    const int length = slots().length(slot);
-    const int first = step.first(static_cast<int>(i));
-    write_tokens(*view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));
-  }
+  write_step(*this, step, k, v);
   written(step);
 }
 
 keys_values offloaded_layer::materialise(int slot, int length) const {
-  road_->settle();
+  if (length > slots().length(slot)) road_->settle();
   return far_->materialise(slot, length);
 }
 
-void offloaded_layer::truncate(int slot, int length) {
-  road_->drain();
+layer& offloaded_layer::far_alone() {
   road_->end();
-  far_->truncate(slot, length);
-  if (length == 0) road_->release(slot);
+  return *far_;
+}
+
+void offloaded_layer::truncate(int slot, int length) {
+  far_alone().truncate(slot, length);
+  road_->shrink(slot, own_blocks(slot, length));
 }
 
 void offloaded_layer::trim(int slot, int length) {
-  far_->trim(slot, length);
-  road_->release(slot);
+  far_alone().trim(slot, length);
+  road_->shrink(slot, own_blocks(slot, length));
 }
 
 void offloaded_layer::clear(int slot) { truncate(slot, 0); }
 
-void offloaded_layer::adopt(int slot, int of, int length) { far_->adopt(slot, of, length); }
-
-void offloaded_layer::fork(int slot, const fork_origin& origin) { far_->fork(slot, origin); }
-
-void offloaded_layer::copy(int from, int to, int begin, int end) { far_->copy(from, to, begin, end); }
-
-void offloaded_layer::take_snapshot(int slot) { far_->take_snapshot(slot); }
-
-void offloaded_layer::import_slot(int slot, int length, std::span<const std::byte> from) {
-  far_->import_slot(slot, length, from);
+void offloaded_layer::export_slot(int slot, std::span<std::byte> into) const {
+  road_->end();
+  far_->export_slot(slot, into);
 }
 
 memory_terms offloaded_layer::footprint_terms() const {

@@ -10,8 +10,8 @@ namespace cogen::cache {
 
 /// A layer whose tokens (the packed ones, where some are packed) stay in far memory and come near while it computes.
 ///
-/// Within a step a view is valid until the layer after the next one is looked at. Outside of a step it shows far
-/// memory.
+/// Within a step a view is valid until the next layer is looked at, whose successor then takes its place. Outside of a
+/// step, or once something of the step has failed, it shows far memory.
 class offloaded_layer final : public layer {
  public:
   offloaded_layer(std::unique_ptr<layer> far, std::shared_ptr<offload> road);
@@ -37,18 +37,29 @@ class offloaded_layer final : public layer {
   void truncate(int slot, int length) override;
   void trim(int slot, int length) override;
   void clear(int slot) override;
-  void adopt(int slot, int of, int length) override;
-  void fork(int slot, const fork_origin& origin) override;
-  void copy(int from, int to, int begin, int end) override;
-  void take_snapshot(int slot) override;
+  void adopt(int slot, int of, int length) override { far_alone().adopt(slot, of, length); }
+  void fork(int slot, const fork_origin& origin) override { far_alone().fork(slot, origin); }
+  void copy(int from, int to, int begin, int end) override { far_alone().copy(from, to, begin, end); }
+  void take_snapshot(int slot) override { far_alone().take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { far_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return far_->exported_bytes(length); }
-  void export_slot(int slot, std::span<std::byte> into) const override { far_->export_slot(slot, into); }
-  void import_slot(int slot, int length, std::span<const std::byte> from) override;
+  void export_slot(int slot, std::span<std::byte> into) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> from) override {
+    far_alone().import_slot(slot, length, from);
+  }
   memory_terms footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
  private:
+  /// Far memory, to which and from which nothing is under way any more.
+  layer& far_alone();
+
+  /// Near blocks that a slot of `length` tokens takes beside those of its base.
+  int own_blocks(int slot, int length) const;
+
+  /// Where block 0 of one of a view's moving ranges would lie near: a base's blocks have the base's place, and the
+  /// first of a range's own blocks begins its place.
+  std::byte* near(int slot, const kv_view& view, const kv_range& range) const;
   kv_view near_view(int slot, int kv_length) const;
   void add_new(const step_row& row, std::vector<byte_copy>& copies) const;
 

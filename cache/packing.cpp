@@ -18,11 +18,6 @@ void pack_heads(const codec& codec, const at::Tensor& tokens, std::byte* into, s
 
 }  // namespace
 
-std::byte* block_at(const kv_range* ranges, int count, std::int64_t number, std::int64_t stride) {
-  const kv_range& range = count > 1 && number * block_tokens >= ranges[0].end ? ranges[1] : ranges[0];
-  return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
-}
-
 due_blocks blocks_due(const packed_view& packed, std::int64_t length, std::int64_t count) {
   if (packed.keys.how == nullptr) return {0, 0};
   return {packed_tokens(length, packed.residual) / block_tokens,
@@ -35,7 +30,7 @@ void pack_due(const kv_view& view, std::int64_t length, std::int64_t count) {
   for (std::int64_t number = due.begin; number < due.end; ++number) {
     const int begin = static_cast<int>(number) * block_tokens;
     const keys_values tokens = read_tokens(view, begin, begin + block_tokens);
-    std::byte* block = block_at(packed.range, packed.ranges, number, packed.block_stride);
+    std::byte* block = packed.block(number);
     pack_heads(*packed.keys.how, tokens.k, block, packed.key_bytes);
     pack_heads(*packed.values.how, tokens.v, block + packed.value_offset, packed.value_bytes);
   }

@@ -4,9 +4,6 @@
 
 namespace cogen::cache {
 
-/// Where block `number` of some ranges begins.
-std::byte* block_at(const kv_range* ranges, int count, std::int64_t number, std::int64_t stride);
-
 /// The packed blocks that become due when a slot of `length` tokens gets `count` more: [begin, end) by number.
 struct due_blocks {
   std::int64_t begin;

@@ -59,12 +59,7 @@ void quantised_layer::written(const step& step) {
 
 void quantised_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
   check_new(step, k, v);
-  for (std::size_t i = 0; i < step.rows().size(); ++i) {
-    const auto [slot, count] = step.rows()[i];
-    const int length = slots().length(slot);
-    const int first = step.first(static_cast<int>(i));
-    write_tokens(*view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));
-  }
+  write_step(*this, step, k, v);
   written(step);
 }
 
@@ -85,8 +80,7 @@ keys_values quantised_layer::read(const kv_view& view, int packed, int begin, in
   };
   for (int at = begin; at < boundary;) {
     const int count = std::min(boundary - at, block_tokens - at % block_tokens);
-    const std::byte* from =
-        block_at(view.packed.range, view.packed.ranges, at / block_tokens, view.packed.block_stride);
+    const std::byte* from = view.packed.block(at / block_tokens);
     for (int head = 0; head < view.kv_heads; ++head) {
       unpack(*view.packed.keys.how, from + head * view.packed.key_bytes, all.k[head].narrow(0, at - begin, count), at,
              count);

@@ -37,8 +37,8 @@ ring_storage::ring_storage(block_layout layout, const slot_table& table, int max
       max_length_(max_length),
       shape_(shape),
       ring_(std::min(shape.blocks(), blocks_for(max_length))),
-      slot_stride_((ring_ + shape.first) * layout_.stride),
-      memory_(table.slots() * slot_stride_),
+      slot_stride_(product(ring_ + shape.first, layout_.stride)),
+      memory_(product(table.slots(), slot_stride_)),
       states_(static_cast<std::size_t>(table.slots())),
       before_(states_.size()) {}
 
@@ -140,14 +140,16 @@ void ring_storage::shrink(int slot, int length) noexcept {
 
 void ring_storage::truncate(int slot, int length) {
   slot_state& at = state(slot);
-  if (length > 0 && !holds(slot, length)) {
-    const std::vector<std::byte> bytes = at.snapshots.at(length);
-    restore(slot, length, bytes.data());
-  }
+  if (length > 0 && !holds(slot, length)) restore(slot, length, at.snapshots.at(length).data());
   shrink(slot, length);
   at.oldest = std::min(at.oldest, stored(length));
   at.snapshots.cut(length);
   if (length == 0) at = {};
+}
+
+void ring_storage::trim(int slot, int) {
+  truncate(slot, 0);
+  state(slot).oldest = std::numeric_limits<int>::max();
 }
 
 void ring_storage::copy(int from, int to, int begin, int end) {
@@ -158,12 +160,11 @@ void ring_storage::copy(int from, int to, int begin, int end) {
   const int first = std::max(stored(begin), std::min(first_held, stored(end)));
   for (int number = first / block_tokens; number < blocks_for(stored(end)); ++number) {
     const int start = number * block_tokens;
-    if (start >= first || residual_) {
+    const int begins = std::max(first - start, 0), ends = std::min(block_tokens, stored(end) - start);
+    if (ends - begins == block_tokens)
       std::copy_n(block(from, number), layout_.stride, block(to, number));
-    } else {
-      copy_tokens(layout_, block(from, number), block(to, number), first - start,
-                  std::min(block_tokens, stored(end) - start));
-    }
+    else
+      copy_tokens(layout_, block(from, number), block(to, number), begins, ends);
   }
   for (int number = begin / block_tokens; number < shape_.first; ++number)
     copy_tokens(layout_, block(from, number), block(to, number), begin, std::min(block_tokens, end));

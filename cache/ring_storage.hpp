@@ -41,7 +41,7 @@ class ring_storage final : public token_storage {
   void reserve(const step& step) override;
   bool can_truncate(int slot, int length) const override;
   void truncate(int slot, int length) override;
-  void trim(int slot, int) override { truncate(slot, 0); }
+  void trim(int slot, int length) override;
   void adopt(int slot, int of, int length) override { copy(of, slot, 0, length); }
   void fork(int slot, const fork_origin& origin) override { copy(origin.from, slot, 0, origin.end); }
   void copy(int from, int to, int begin, int end) override;

@@ -15,15 +15,13 @@ std::vector<std::int64_t> offsets_of(std::span<const layer_shape> shapes, std::i
   return offsets;
 }
 
-std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_bytes() - 1) / page_bytes() * page_bytes(); }
-
 }  // namespace
 
 state_storage::state_storage(std::span<const layer_shape> shapes, const slot_table& table)
     : table_(table),
       offsets_(offsets_of(shapes, bytes_)),
       stride_(whole_pages(bytes_)),
-      memory_(2 * table.slots() * stride_),
+      memory_(product(2 * std::int64_t{table.slots()}, stride_)),
       slots_(static_cast<std::size_t>(table.slots())) {}
 
 state_view state_storage::view(int slot, std::size_t layer) const {
@@ -47,7 +45,8 @@ void state_storage::advance(const step& step) {
 }
 
 bool state_storage::can_truncate(int slot, int length) const {
-  return length == 0 || length == table_.length(slot) || at(slot).snapshots.has(length);
+  const bool now = at(slot).committed && length == table_.length(slot);
+  return length == 0 || now || at(slot).snapshots.has(length);
 }
 
 void state_storage::truncate(int slot, int length) {

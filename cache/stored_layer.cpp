@@ -24,12 +24,7 @@ std::optional<kv_view> stored_layer::view(int slot, int kv_length) const {
 
 void stored_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
   check_new(step, k, v);
-  for (std::size_t i = 0; i < step.rows().size(); ++i) {
-    const auto [slot, count] = step.rows()[i];
-    const int length = slots().length(slot);
-    const int first = step.first(static_cast<int>(i));
-    write_tokens(*view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));
-  }
+  write_step(*this, step, k, v);
 }
 
 keys_values stored_layer::materialise(int slot, int length) const {

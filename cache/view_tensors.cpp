@@ -19,12 +19,6 @@ struct piece {
   at::Tensor v;
 };
 
-std::byte* block_at(const kv_view& view, int position) {
-  const kv_range& range = view.ranges > 1 && position >= view.range[0].end ? view.range[1] : view.range[0];
-  const std::int64_t number = position / block_tokens;
-  return range.data + (range.ring ? (number - range.first) % range.ring : number) * view.block_stride;
-}
-
 at::Tensor plane_tokens(const kv_view& view, std::byte* plane, int begin, int count) {
   const at::Tensor block = at::from_blob(plane, {view.kv_heads, block_tokens, view.head_dim}, tensor_type(view.type));
   return block.narrow(1, begin % block_tokens, count);
@@ -32,7 +26,7 @@ at::Tensor plane_tokens(const kv_view& view, std::byte* plane, int begin, int co
 
 piece piece_at(const kv_view& view, int begin, int end) {
   const int count = std::min(end - begin, block_tokens - begin % block_tokens);
-  std::byte* keys = block_at(view, begin);
+  std::byte* keys = view.block(begin / block_tokens);
   return {.begin = begin,
           .end = begin + count,
           .k = plane_tokens(view, keys, begin, count),
@@ -66,6 +60,15 @@ void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at:
     part.k.copy_(keys.narrow(1, part.begin - begin, part.end - part.begin));
     part.v.copy_(values.narrow(1, part.begin - begin, part.end - part.begin));
   });
+}
+
+void write_step(const layer& layer, const step& step, const at::Tensor& k, const at::Tensor& v) {
+  for (std::size_t i = 0; i < step.rows().size(); ++i) {
+    const auto [slot, count] = step.rows()[i];
+    const int length = layer.slots().length(slot);
+    const int first = step.first(static_cast<int>(i));
+    write_tokens(*layer.view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));
+  }
 }
 
 keys_values read_tokens(const kv_view& view, int begin, int end) {

@@ -15,6 +15,9 @@ kv_view view_over(const layer& layer, const block_part& part, std::int64_t block
 /// Writes the new tokens k and v [count, kv_heads, head_dim] to positions [begin, begin + count) of the view.
 void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at::Tensor& v);
 
+/// Writes all new tokens of a reserved step, k and v [tokens, kv_heads, head_dim], through the layer's views.
+void write_step(const layer& layer, const step& step, const at::Tensor& k, const at::Tensor& v);
+
 /// Copies positions [begin, end) in full precision: both [kv_heads, end - begin, head_dim], in the view's type.
 keys_values read_tokens(const kv_view& view, int begin, int end);
 

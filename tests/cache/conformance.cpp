@@ -381,6 +381,28 @@ BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_slack, data::make(kinds()), kind) {
   }
 }
 
+/// Slot 1 follows slot 0, which has gone further meanwhile.
+void catch_up(twin& twin, int fork_at, int reach, int end) {
+  twin.append({{.slot = 0, .count = fork_at}});
+  twin.fork(1, 0, 0, fork_at);
+  twin.append({{.slot = 0, .count = end - fork_at}});
+  twin.tested().take_snapshot(0);
+  if (reach > end) twin.append({{.slot = 0, .count = reach - end}});
+  twin.copy(0, 1, fork_at, end);
+}
+
+BOOST_DATA_TEST_CASE(a_slot_catches_up_with_the_one_it_came_from, data::make(kinds()), kind) {
+  for (const int end : {191, 250})
+    for (const int by : {0, 17, 70, 115}) {
+      twin twin(kind, 2, longest);
+      catch_up(twin, 129, std::min(longest, end + 50), end);
+      if (by == 0) twin.check();
+      if (!twin.tested().can_truncate(1, end - by)) continue;
+      twin.truncate(1, end - by);
+      twin.check();
+    }
+}
+
 BOOST_DATA_TEST_CASE(packed_bytes_never_change, data::make(kinds()), kind) {
   twin twin(kind, 2, longest);
   std::vector<std::byte> before;

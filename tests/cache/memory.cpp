@@ -2,16 +2,21 @@
 #include "kinds.hpp"
 #include "twin.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace cogen::cache::test {
@@ -109,6 +114,147 @@ BOOST_DATA_TEST_CASE(the_system_gets_its_memory_back, data::make(kinds_in_place(
     BOOST_TEST(resident_bytes(second, 8) == 8 * second.block_stride);
     cache.clear(1);
     BOOST_TEST(resident_bytes(second, 8) == 0);
+  }
+}
+
+/// Pages that a slot's tokens and states lie in, in all layers: where they begin, and their bytes.
+using places = std::vector<std::pair<std::uintptr_t, std::int64_t>>;
+
+void add_ranges(const kv_range* ranges, int count, std::int64_t stride, places& all) {
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t blocks = (ranges[i].end + 63) / 64 - ranges[i].first;
+    const std::int64_t kept = ranges[i].ring > 0 ? std::min(ranges[i].ring, blocks) : blocks;
+    if (kept < 1) continue;
+    all.emplace_back(reinterpret_cast<std::uintptr_t>(ranges[i].data) / page() * page(), (kept - 1) * stride + page());
+  }
+}
+
+places places_of(const cache& cache, int slot, int length) {
+  places all;
+  for (int i = 0; i < cache.layers(); ++i) {
+    if (const auto state = cache.layer(i).state(slot)) {
+      const auto before = reinterpret_cast<std::uintptr_t>(state->before) / page() * page();
+      const auto after = reinterpret_cast<std::uintptr_t>(state->after) / page() * page();
+      all.emplace_back(before, page());
+      all.emplace_back(after, page());
+    } else if (const auto view = cache.layer(i).view(slot, length)) {
+      add_ranges(view->range, view->ranges, view->block_stride, all);
+      add_ranges(view->packed.range, view->packed.ranges, view->packed.block_stride, all);
+    }
+  }
+  return all;
+}
+
+places places_of(const cache& cache, int slot) { return places_of(cache, slot, cache.length(slot)); }
+
+std::int64_t resident_bytes(const places& all) {
+  std::int64_t resident = 0;
+  for (const auto& [begin, bytes] : all) {
+    std::vector<unsigned char> pages(static_cast<std::size_t>(bytes / page()));
+    BOOST_TEST_REQUIRE(::mincore(reinterpret_cast<void*>(begin), pages.size() * page(), pages.data()) == 0);
+    for (const unsigned char one : pages) resident += (one & 1) * page();
+  }
+  return resident;
+}
+
+BOOST_DATA_TEST_CASE(every_kind_gives_its_memory_back, data::make(kinds()), kind) {
+  twin twin(kind, 2, 500);
+  twin.append({{.slot = 0, .count = 500}, {.slot = 1, .count = 500}});
+  const places first = places_of(twin.tested(), 0), second = places_of(twin.tested(), 1);
+  const std::int64_t before = resident_bytes(second);
+  if (!first.empty()) BOOST_TEST(resident_bytes(first) > 0);
+  twin.clear(0);
+  BOOST_TEST(resident_bytes(first) == 0);
+  BOOST_TEST(resident_bytes(second) == before);
+  twin.check();
+  twin.clear(1);
+  BOOST_TEST(resident_bytes(second) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(near_memory_is_given_back_too) {
+  const layer_shape shapes[] = {whole_pages[0], whole_pages[1], whole_pages[0]};
+  cache cache(shapes, {.slots = 2, .max_length = 500, .offload = std::make_shared<worker_transfer>()});
+  fill(cache, 0, 400);
+  const step step({{.slot = 0, .count = 1}});
+  cache.reserve(step);
+  const places near = places_of(cache, 0, 401);
+  BOOST_TEST(resident_bytes(near) > 0);
+  cache.clear(0);
+  BOOST_TEST(resident_bytes(near) == 0);
+}
+
+BOOST_DATA_TEST_CASE(no_slot_takes_more_than_its_footprint, data::make(kinds()), kind) {
+  twin twin(kind, 3, 500);
+  cache& cache = twin.tested();
+  const auto taken = [&](int own_tokens) { return cache.committed_bytes() <= cache.footprint(own_tokens); };
+  for (const int count : {1, 62, 1, 1, 63, 30, 64, 64, 100}) {
+    twin.append({{.slot = 0, .count = count}});
+    BOOST_TEST(taken(twin.length(0)));
+  }
+  const int back = std::min(cache.slack(), 200);
+  twin.truncate(0, twin.length(0) - back);
+  BOOST_TEST(taken(twin.length(0)));
+  twin.append({{.slot = 0, .count = 5}});
+  const int length = twin.length(0), shared = length / 64 * 64;
+  twin.fork(1, 0, shared, length);
+  const bool in_place = kind.keeps_all && cache.layer(0).view(0, 0).has_value();
+  const int own = in_place ? length - shared : length;
+  twin.append({{.slot = 1, .count = 30}});
+  BOOST_TEST(cache.committed_bytes() <= cache.footprint(length) + cache.footprint(own + 30));
+  if (!cache.can_truncate(1, length)) return;
+  twin.truncate(1, length);
+  BOOST_TEST(cache.committed_bytes() <= cache.footprint(length) + cache.footprint(own));
+}
+
+BOOST_AUTO_TEST_CASE(rings_and_states_take_exactly_their_footprint) {
+  const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 16, .window = 100},
+                                        {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 24, .window = 80},
+                                        {.kind = layer_kind::recurrent, .state = 3000}};
+  cache cache(shapes, {.slots = 2, .longest_step = 64, .slack = 0});
+  for (int length = 1; length <= 1000; ++length) {
+    const step step({{.slot = 0, .count = 1}});
+    cache.reserve(step);
+    cache.advance(step);
+    BOOST_TEST_REQUIRE(cache.committed_bytes() == cache.footprint(length));
+  }
+  BOOST_TEST(cache.footprint(1000) == cache.footprint(10'000'000));
+}
+
+BOOST_AUTO_TEST_CASE(sinks_take_no_more_however_long_it_goes_on) {
+  const layer_shape shape{.kv_heads = 1, .head_dim = 8};
+  cache cache({&shape, 1}, {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 500}, .longest_step = 100});
+  while (cache.length(0) < 2000) fill(cache, 0, 100);
+  const std::int64_t early = cache.committed_bytes();
+  while (cache.length(0) < 20'000) fill(cache, 0, 100);
+  BOOST_TEST(cache.committed_bytes() == early);
+  BOOST_TEST(cache.footprint(20'000) == early);
+  BOOST_TEST(resident_bytes(places_of(cache, 0)) <= early);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
+  const layer_shape shape{.kv_heads = 1, .head_dim = 4};
+  for (const cache_kind which : {cache_kind::dynamic, cache_kind::static_}) {
+    cache cache({&shape, 1}, {.kind = which, .type = scalar::f32, .slots = 2, .max_length = 4000});
+    std::vector<std::byte> held;
+    const std::byte* data = nullptr;
+    for (int length = 0; length < 4000; ++length) {
+      const step step({{.slot = 1, .count = 1}});
+      cache.reserve(step);
+      const at::Tensor k = at::ones({1, 1, 4}) * static_cast<float>(length);
+      cache.layer(0).append(step, k, k);
+      cache.advance(step);
+      const kv_view view = *cache.layer(0).view(1, length + 1);
+      if (length == 0) data = view.range[0].data;
+      BOOST_TEST_REQUIRE(view.range[0].data == data);
+      const std::byte* added = key_at(view, length, 0);
+      BOOST_TEST_REQUIRE(added == data + length / 64 * view.block_stride + length % 64 * 16);
+      BOOST_TEST_REQUIRE(cache.committed_bytes() == cache.footprint(length + 1));
+      for (int block = 0; block * 64 <= length; ++block) {
+        const auto bytes = static_cast<std::size_t>(16 * std::min(64, length - block * 64));
+        BOOST_TEST_REQUIRE(std::memcmp(held.data() + block * 1024, data + block * view.block_stride, bytes) == 0);
+      }
+      held.insert(held.end(), added, added + 16);
+    }
   }
 }
 

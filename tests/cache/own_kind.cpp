@@ -3,6 +3,7 @@
 #include "kinds.hpp"
 #include "twin.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <boost/test/unit_test.hpp>
 
@@ -27,7 +28,9 @@ class refusing_layer final : public layer {
     const at::Tensor ones = at::ones({shape().kv_heads, length, shape().head_dim});
     return {.k = ones, .v = ones};
   }
-  void truncate(int, int) override {}
+  void truncate(int, int length) override {
+    if (refuses_ && length % block_tokens != 0) throw std::bad_alloc();
+  }
   void clear(int) override {}
   std::int64_t committed_bytes() const override { return 0; }
 
@@ -91,9 +94,55 @@ void check_that_nothing_changes(cache_kind which) {
   BOOST_TEST(cache.length(0) == 300);
 }
 
+/// A ring and a state, neither of which keeps single tokens, before a layer that refuses.
+cache with_a_ring_and_a_state(const bool& refuses) {
+  const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
+                                        {.kind = layer_kind::recurrent, .state = 30},
+                                        {.kv_heads = 1, .head_dim = 8}};
+  const auto own = [&](int index, const layer_shape& shape, const slot_table& table) -> std::unique_ptr<layer> {
+    return index == 2 ? std::make_unique<refusing_layer>(shape, table, refuses) : nullptr;
+  };
+  return cache(shapes, {.slots = 3, .max_length = 1000, .longest_step = 64, .slack = 16}, own);
+}
+
+void append_numbers(cache& cache, int slot, int count) {
+  const step step({{.slot = slot, .count = count}});
+  cache.reserve(step);
+  const at::Tensor k = at::ones({count, 1, 8}) * static_cast<float>(cache.length(slot));
+  cache.layer(0).append(step, k, k);
+  const state_view state = *cache.layer(1).state(slot);
+  for (int i = 0; i < 30; ++i) state.after[i] = state.before[i] + static_cast<float>(count);
+  cache.advance(step);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(own_kind)
+
+BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) {
+  bool refuses = false;
+  cache cache = with_a_ring_and_a_state(refuses);
+  append_numbers(cache, 0, 60);
+  cache.fork(1, {.from = 0, .end = 60});
+  append_numbers(cache, 0, 60);
+  refuses = true;
+  BOOST_CHECK_THROW(cache.copy(0, 1, 60, 120), std::bad_alloc);
+  refuses = false;
+  if (cache.length(1) > 0) BOOST_TEST(cache.layer(1).state(1)->before[0] == 60);
+  if (cache.length(1) > 0) BOOST_TEST(cache.layer(0).materialise(1, 60).k.numel() > 0);
+  cache.clear(1);
+  for (int i = 0; i < 5; ++i) append_numbers(cache, 2, 50);
+  cache.take_snapshot(2);
+  append_numbers(cache, 2, 40);
+  refuses = true;
+  BOOST_CHECK_THROW(cache.truncate(2, 250), std::bad_alloc);
+  refuses = false;
+  if (cache.length(2) > 0) BOOST_TEST(cache.can_truncate(2, cache.length(2)));
+  if (cache.length(2) > 0) BOOST_TEST(cache.layer(1).state(2)->before[0] == static_cast<float>(cache.length(2)));
+  cache.clear(2);
+  append_numbers(cache, 2, 10);
+  BOOST_TEST(cache.layer(1).state(2)->before[0] == 10);
+}
 
 BOOST_AUTO_TEST_CASE(one_refusing_layer_leaves_all_as_they_were) {
   check_that_nothing_changes(cache_kind::static_);

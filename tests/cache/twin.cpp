@@ -162,6 +162,10 @@ void twin::clear(int slot) {
 void twin::copy(int from, int to, int begin, int end) {
   cache_.copy(from, to, begin, end);
   for (int layer = 0; layer < cache_.layers(); ++layer) {
+    if (cache_.layer(layer).shape().kind == layer_kind::recurrent) {
+      held(to, layer) = first_tokens(from, layer, end);
+      continue;
+    }
     const auto join = [&](const at::Tensor& kept, const at::Tensor& copied) {
       return at::cat({kept.narrow(1, 0, begin), copied.narrow(1, begin, end - begin)}, 1);
     };

@@ -35,23 +35,27 @@ struct options {
   /// 2^20, or what fits where slots * max_length would take more than 16 TiB of addresses.
   int max_length = 0;
 
-  /// Layers of full and sliding attention keep all but their newest tokens packed: int8(), int4(), …
+  /// Layers of full, sliding and chunked attention keep all but their newest tokens packed: int8(), int4(), … Not
+  /// together with sinks. Sources and states are never packed.
   std::optional<quantisation> quantised = {};
 
   /// Layers of full attention keep only sinks and a window. max_length bounds nothing then, and may be 0.
   std::optional<sink_window> sinks = {};
 
-  /// Layers of full attention live behind this, and come near one after the other while a step computes. What of them
-  /// is packed goes that way; rings, states and sources stay near.
+  /// Layers of full attention live behind this, and come near one after the other while a step computes, in the order
+  /// of their numbers. What of them is packed goes that way; rings, states and sources stay near. Its jobs have to end
+  /// without the help of the thread that uses the cache, which waits for them (manual_transfer does not do).
   std::shared_ptr<transfer> offload = {};
 
-  /// Of rings: the most new tokens of a slot in one step, at least 1.
+  /// Of rings (sliding and chunked layers, sinks, the newest tokens of quantised ones): the most new tokens of a slot
+  /// in one step, at least 1. Each ring is larger by so much. Layers that keep everything take steps of any length.
   int longest_step = 512;
 
-  /// Of rings: tokens a slot can go back by, counted from the most it has held, without a snapshot. At least 0.
+  /// Of the same: tokens a slot can go back by, counted from the most it has held, without a snapshot. At least 0.
+  /// Recurrent layers have none, whatever this says.
   int slack = 64;
 
-  /// Of models that read a source: its most tokens. 0: as max_length.
+  /// Of models that read a source: its most tokens. 0: as max_length, where that is declared or follows from addresses.
   int max_source = 0;
 };
 
@@ -61,7 +65,8 @@ struct options {
 /// back to the system when slots are cut or cleared. A forward reads: reserve(step), every layer written and read
 /// through layer(i), advance(step). What is reserved and never advanced does not count.
 ///
-/// A slot that does not exist is std::out_of_range everywhere. Not thread-safe: one thread changes it, readers may
+/// Between reserve(step) and advance(step) only the step's layers are written and read; any other change gives the step
+/// up. A slot that does not exist is std::out_of_range everywhere. Not thread-safe: one thread changes it, readers may
 /// share it meanwhile only where nobody changes it.
 class cache {
  public:
@@ -116,8 +121,9 @@ class cache {
 
   /// Forgets the slot's tokens from `length` on, and room that was reserved and not advanced. Whole blocks go back to
   /// the system. Where this ends within a base, the part of a block that is left is copied from it (should memory for
-  /// that be refused, the slot ends at the block's start). Throws std::length_error for a length above the slot's,
-  /// std::logic_error where other slots read what would go, or a layer cannot return to `length`.
+  /// that be refused, the slot ends at the block's start, or is empty where a layer cannot return there). Throws
+  /// std::length_error for a length above the slot's, std::logic_error where other slots read what would go, or a layer
+  /// cannot return to `length`.
   void truncate(int slot, int length);
 
   /// Forgets everything, the base and the source included. Throws std::logic_error while other slots read its tokens.
@@ -129,8 +135,9 @@ class cache {
   bool take_snapshot(int slot);
   void drop_snapshot(int slot, int length);
 
-  /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place. Throws
-  /// std::logic_error where they read more.
+  /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place, and nothing of
+  /// rings, states and its source. It goes on with nothing, and none can begin with it where a layer needs those.
+  /// Throws std::logic_error where others read more.
   void trim(int slot, int length);
 
   /// The empty slot `slot` reads its first `length` tokens in slot `of` from now on; new tokens go to memory of its
@@ -141,14 +148,16 @@ class cache {
   void adopt(int slot, int of, int length);
 
   /// The empty slot begins as `origin` says: the first `origin.shared` tokens are adopted, those up to `origin.end` are
-  /// copied, with what rings and states need to go on from there. Throws like adopt and copy.
+  /// copied, with what rings and states need to go on from there, and the source, of which `slot` has none yet. Throws
+  /// like adopt and copy; then `slot` stays empty.
   void fork(int slot, const fork_origin& origin);
 
   /// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which ends at `end` afterwards.
   /// Its first `begin` tokens are taken to be the same as those of `from` by layers that do not keep single tokens.
   /// `begin` is at most length(to), `end` at most length(from): otherwise std::length_error. Throws std::logic_error
   /// where it would overwrite what `to` shares with other slots, or a layer of `from` cannot return to `end`;
-  /// std::system_error where memory is refused: then `to` ends at `begin`.
+  /// std::system_error where memory is refused: then `to` ends at `begin`; where layers do not keep single tokens it
+  /// holds only what other slots read of it, like after trim(), and has to be cleared.
   void copy(int from, int to, int begin, int end);
 
   /// Bytes of a slot exported at `length` tokens, with a source of `source_length`.
@@ -184,8 +193,9 @@ class cache {
   void drop(int slot, int length);
   void forget_snapshots(int slot, int beyond);
   void copy_source(int from, int to);
+  void give_up_copy(int slot, int begin);
   template <class Fill>
-  void fill(int slot, int length, Fill fill_one);
+  void fill(int slot, Fill fill_one);
 
   std::unique_ptr<slot_table> table_;
   std::unique_ptr<slot_table> sources_;

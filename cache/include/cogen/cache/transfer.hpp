@@ -23,9 +23,10 @@ class transfer {
 
   virtual ~transfer() = default;
 
-  /// Begins a job: all of `copies`, in order. What they point to stays valid and alone in use until `done` is called:
-  /// once, on any thread, possibly before start() returns. Jobs end in the order in which they were started.
-  /// Throws std::invalid_argument, naming both sizes, where the two sides of a copy differ; then `done` is not called.
+  /// Begins a job: all of `copies`, in order. What they point to stays valid, and what they write to unread, until
+  /// `done` is called: once, on any thread, possibly before start() returns. Jobs are done one after the other, in the
+  /// order in which they were started: a later one may overwrite what an earlier one reads. Throws
+  /// std::invalid_argument, naming both sizes, where the two sides of a copy differ; then `done` is not called.
   virtual void start(std::vector<byte_copy> copies, callback done) = 0;
 };
 

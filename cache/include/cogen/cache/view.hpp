@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace cogen::cache {
 
@@ -29,6 +30,12 @@ struct kv_range {
   std::int64_t ring = 0;
   std::int64_t first = 0;
 };
+
+/// Where block `number` of a slot begins, `ranges` being the slot's, one before the other.
+inline std::byte* block_at(std::span<const kv_range> ranges, std::int64_t number, std::int64_t block_stride) {
+  const kv_range& range = ranges.size() > 1 && number * block_tokens >= ranges[0].end ? ranges[1] : ranges[0];
+  return range.data + (range.ring > 0 ? (number - range.first) % range.ring : number) * block_stride;
+}
 
 /// The number of full blocks at the start of a sequence that are read packed by the query which is token number
 /// `length` (its position + 1), times 64. It depends on nothing else, so that chunks and whole prompts agree.
@@ -67,6 +74,10 @@ struct packed_view {
   int residual = 0;
   int ranges = 0;
   kv_range range[2];
+
+  std::byte* block(std::int64_t number) const {
+    return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);
+  }
 };
 
 /// What attention reads for one slot of one layer: at most two ranges, one before the other, where they lie in memory.
@@ -87,6 +98,10 @@ struct kv_view {
   int ranges = 0;
   kv_range range[2];
   packed_view packed;
+
+  std::byte* block(std::int64_t number) const {
+    return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);
+  }
 };
 
 }  // namespace cogen::cache

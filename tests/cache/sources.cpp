@@ -1,0 +1,232 @@
+// What an encoder has read: tokens of cross layers, in a table of their own.
+#include "kinds.hpp"
+#include "says.hpp"
+#include "twin.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cogen::cache::test {
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr int longest_source = 150;
+
+const std::vector<layer_shape> decoder{{.kv_heads = 2, .head_dim = 8},
+                                       {.kind = layer_kind::cross, .kv_heads = 3, .head_dim = 16},
+                                       {.kv_heads = 2, .head_dim = 8},
+                                       {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 24}};
+
+cache made(options options, std::span<const layer_shape> shapes = decoder) {
+  options.slots = 4;
+  if (options.max_length == 0) options.max_length = 300;
+  options.max_source = longest_source;
+  return cache(shapes, options);
+}
+
+struct self_kind {
+  std::string name;
+  options how;
+};
+
+std::ostream& operator<<(std::ostream& out, const self_kind& kind) { return out << kind.name; }
+
+/// What the decoder's own tokens may be kept in.
+const std::vector<self_kind>& self_kinds() {
+  static const auto worker = std::make_shared<worker_transfer>();
+  static const std::vector<self_kind> all{
+      {.name = "static", .how = {.type = scalar::f32}},
+      {.name = "dynamic bf16", .how = {.kind = cache_kind::dynamic}},
+      {.name = "int8", .how = {.type = scalar::f16, .quantised = int8()}},
+      {.name = "sinks", .how = {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 40}}},
+      {.name = "offloaded", .how = {.type = scalar::f32, .offload = worker}}};
+  return all;
+}
+
+bool reads_source(const cache& cache, int i) { return cache.layer(i).shape().kind == layer_kind::cross; }
+
+/// Writes the same number everywhere to the layers of one side.
+void write(cache& cache, const step& step, float value, bool source) {
+  for (int i = 0; i < cache.layers(); ++i) {
+    if (reads_source(cache, i) != source) continue;
+    const layer_shape& shape = cache.layer(i).shape();
+    const at::Tensor k = at::full({step.tokens(), shape.kv_heads, shape.head_dim}, value + static_cast<float>(i));
+    cache.layer(i).append(step, k, -k);
+  }
+}
+
+void read_source(cache& cache, const std::vector<step_row>& rows, float value) {
+  const step step(rows);
+  cache.reserve_source(step);
+  write(cache, step, value, true);
+  cache.advance_source(step);
+}
+
+void append(cache& cache, const std::vector<step_row>& rows, float value) {
+  const step step(rows);
+  cache.reserve(step);
+  write(cache, step, value, false);
+  cache.advance(step);
+}
+
+void check_source(const cache& cache, int slot, int length, float value) {
+  BOOST_TEST_REQUIRE(cache.source_length(slot) == length);
+  for (int i = 0; i < cache.layers(); ++i) {
+    if (!reads_source(cache, i)) continue;
+    const auto& layer = cache.layer(i);
+    BOOST_TEST(layer.slots().length(slot) == length);
+    BOOST_TEST(layer.mask_sizes(slot, 5).kv_length == length);
+    BOOST_TEST(layer.mask_sizes(slot, 5).kv_offset == 0);
+    const keys_values all = layer.materialise(slot, length);
+    BOOST_TEST_REQUIRE(all.k.size(1) == length);
+    BOOST_TEST(all.k.eq(value + static_cast<float>(i)).all().item<bool>());
+    BOOST_TEST(all.v.eq(-value - static_cast<float>(i)).all().item<bool>());
+    BOOST_TEST(!layer.view(slot, length)->sees.causal);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sources)
+
+BOOST_DATA_TEST_CASE(several_slots_read_in_one_step, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  read_source(cache, {{.slot = 2, .count = 150}, {.slot = 0, .count = 1}}, 3);
+  read_source(cache, {{.slot = 1, .count = 64}}, 8);
+  append(cache, {{.slot = 0, .count = 70}, {.slot = 2, .count = 3}, {.slot = 3, .count = 1}}, 20);
+  check_source(cache, 0, 1, 3);
+  check_source(cache, 1, 64, 8);
+  check_source(cache, 2, 150, 3);
+  check_source(cache, 3, 0, 0);
+  BOOST_TEST(cache.length(2) == 3);
+  BOOST_TEST(cache.length(1) == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_source_that_is_never_advanced_does_not_count, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  const step given_up({{.slot = 1, .count = 90}});
+  cache.reserve_source(given_up);
+  write(cache, given_up, 1, true);
+  check_source(cache, 1, 0, 0);
+  read_source(cache, {{.slot = 1, .count = 20}}, 5);
+  check_source(cache, 1, 20, 5);
+}
+
+BOOST_DATA_TEST_CASE(a_source_stays_until_the_slot_is_cleared, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  read_source(cache, {{.slot = 1, .count = 100}, {.slot = 2, .count = 64}}, 2);
+  append(cache, {{.slot = 1, .count = 30}}, 9);
+  cache.truncate(1, 10);
+  cache.truncate(1, 0);
+  check_source(cache, 1, 100, 2);
+  cache.clear(1);
+  check_source(cache, 1, 0, 0);
+  read_source(cache, {{.slot = 1, .count = 3}}, 4);
+  check_source(cache, 1, 3, 4);
+  for (int slot = 0; slot < 4; ++slot) cache.clear(slot);
+  BOOST_TEST(cache.committed_bytes() == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_fork_takes_its_source_along, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  read_source(cache, {{.slot = 0, .count = 130}}, 6);
+  append(cache, {{.slot = 0, .count = 70}}, 1);
+  cache.fork(1, {.from = 0, .end = 70});
+  cache.fork(3, {.base = 0, .shared = 64, .from = 0, .end = 70});
+  check_source(cache, 3, 130, 6);
+  cache.clear(3);
+  cache.clear(0);
+  check_source(cache, 1, 130, 6);
+}
+
+BOOST_DATA_TEST_CASE(a_fork_of_a_source_alone_takes_it_too, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  read_source(cache, {{.slot = 0, .count = 70}}, 6);
+  cache.fork(1, {.from = 0, .end = 0});
+  check_source(cache, 1, 70, 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_with_a_source_of_its_own_is_not_empty_for_a_fork) {
+  cache cache = made({.type = scalar::f32});
+  read_source(cache, {{.slot = 0, .count = 70}, {.slot = 1, .count = 5}}, 6);
+  append(cache, {{.slot = 0, .count = 3}}, 1);
+  BOOST_CHECK_EXCEPTION(cache.fork(1, {.from = 0, .end = 3}), std::logic_error, says({"slot 1", "source of 5"}));
+  check_source(cache, 1, 5, 6);
+  BOOST_TEST(cache.length(1) == 0);
+}
+
+BOOST_DATA_TEST_CASE(a_source_is_exported_and_imported, data::make(self_kinds()), kind) {
+  cache cache = made(kind.how);
+  for (const int length : {0, 10}) {
+    read_source(cache, {{.slot = 0, .count = 99}}, 7);
+    if (length > 0) append(cache, {{.slot = 0, .count = length}}, 1);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(length, 99)));
+    cache.export_slot(0, bytes);
+    cache.clear(0);
+    BOOST_CHECK_THROW(cache.import_slot(2, length, bytes), std::invalid_argument);
+    BOOST_CHECK_THROW(cache.import_slot(2, length, bytes, -1), std::invalid_argument);
+    cache.import_slot(2, length, bytes, 99);
+    check_source(cache, 2, 99, 7);
+    BOOST_TEST(cache.length(2) == length);
+    cache.clear(2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_source_longer_than_its_limit_is_refused) {
+  cache cache = made({.type = scalar::f32});
+  const step too_long({{.slot = 0, .count = 3}, {.slot = 1, .count = longest_source + 1}});
+  const auto named = says({"slot 1", "151", "limit is 150"});
+  BOOST_CHECK_EXCEPTION(cache.reserve_source(too_long), std::length_error, named);
+  BOOST_TEST(cache.committed_bytes() == 0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(0, longest_source + 1)));
+  BOOST_CHECK_EXCEPTION(cache.import_slot(1, 0, bytes, longest_source + 1), std::length_error, named);
+  BOOST_TEST(cache.committed_bytes() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_source_is_refused) {
+  cache cache = made({.type = scalar::f32});
+  read_source(cache, {{.slot = 1, .count = 5}}, 1);
+  append(cache, {{.slot = 0, .count = 2}}, 1);
+  const auto reserve = [&](int slot) { cache.reserve_source(step({{.slot = slot, .count = 1}})); };
+  BOOST_CHECK_EXCEPTION(reserve(1), std::logic_error, says({"slot 1", "source of 5"}));
+  BOOST_CHECK_EXCEPTION(reserve(0), std::logic_error, says({"slot 0", "2 tokens"}));
+  BOOST_CHECK_EXCEPTION(reserve(7), std::out_of_range, says({"slot 7"}));
+  BOOST_CHECK_THROW(cache.source_length(4), std::out_of_range);
+  const layer_shape alone{.kv_heads = 1, .head_dim = 8};
+  class cache none = made({.type = scalar::f32}, {&alone, 1});
+  BOOST_CHECK_EXCEPTION(none.reserve_source(step({{.slot = 0, .count = 1}})), std::logic_error, says({"source"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_source_is_in_the_footprint) {
+  cache cache = made({.type = scalar::f32});
+  read_source(cache, {{.slot = 0, .count = longest_source}}, 1);
+  append(cache, {{.slot = 0, .count = 100}}, 1);
+  BOOST_TEST(cache.committed_bytes() <= cache.footprint(100));
+  cache.trim(0, 0);
+  BOOST_TEST(cache.committed_bytes() == 0);
+  BOOST_TEST(cache.source_length(0) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_source_needs_a_bound) {
+  const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 9},
+                                        {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 8}};
+  BOOST_CHECK_EXCEPTION(cache(shapes, {}), std::invalid_argument, says({"max_source", "0"}));
+  const cache endless(shapes, {.max_source = 70});
+  BOOST_TEST(endless.layer(1).max_length() == 70);
+  const cache bounded(shapes, {.max_length = 80});
+  BOOST_TEST(bounded.layer(1).max_length() == 80);
+  const cache with_sinks(decoder, {.max_length = 90, .sinks = sink_window{}});
+  BOOST_TEST(with_sinks.layer(1).max_length() == 90);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::cache::test
