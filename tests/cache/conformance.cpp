@@ -138,7 +138,8 @@ BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()),
 }
 
 BOOST_DATA_TEST_CASE(truncate_to_every_length_it_can_return_to, data::make(kinds()), kind) {
-  for (int length = 0; length <= longest; ++length) {
+  for (const int length : {0,   1,   2,   30,  62,  63,  64,  65,  100, 127, 128, 129, 150,
+                           191, 192, 193, 240, 255, 256, 257, 270, 283, 284, 285, 299, longest}) {
     twin twin(kind, 2, longest);
     twin.append({{.slot = 0, .count = 33}, {.slot = 1, .count = longest}});
     if (!twin.tested().can_truncate(1, length)) {
@@ -155,7 +156,7 @@ BOOST_DATA_TEST_CASE(truncate_to_every_length_it_can_return_to, data::make(kinds
 }
 
 BOOST_DATA_TEST_CASE(a_slot_is_copied_from_any_token_to_any_other, data::make(kinds_that_keep_all()), kind) {
-  for (const int begin : {0, 1, 63, 64, 65, 128, 150})
+  for (const int begin : {0, 1, 63, 64, 150})
     for (const int end : {begin, begin + 1, begin + 50, longest}) {
       twin twin(kind, 3, longest);
       twin.append({{.slot = 0, .count = longest}, {.slot = 1, .count = 150}, {.slot = 2, .count = 5}});

@@ -14,11 +14,11 @@ namespace {
 using names = std::set<std::string, std::less<>>;
 
 // What each part may include besides itself. "basics" are the public headers that nothing stands under, "libtorch" its
-// headers, "view" the one header of cache that names plain pointers only.
+// headers, "view" those headers of cache that name plain values only.
 const std::map<std::string, names, std::less<>> may_include = {
     {"scheduler", {}},
     {"cache", {"view", "libtorch"}},
-    {"view", {}},
+    {"view", {"view"}},
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
     {"layers", {"kernels", "load", "view", "cache", "basics", "libtorch"}},
@@ -46,9 +46,16 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
 }
 
 // The part a public header belongs to; `name` is what follows cogen/.
+bool is_plain_header_of_cache(std::string_view name) {
+  constexpr std::string_view headers[] = {"cache/codec.hpp", "cache/layer_factory.hpp", "cache/layer_shape.hpp",
+                                          "cache/sight.hpp", "cache/sink_window.hpp",   "cache/transfer.hpp",
+                                          "cache/view.hpp"};
+  return std::find(std::begin(headers), std::end(headers), name) != std::end(headers);
+}
+
 std::string part_of_public_header(std::string_view name) {
   const auto first = first_part(name);
-  if (name == "cache/view.hpp") return "view";
+  if (is_plain_header_of_cache(name)) return "view";
   if (first == "cache" || first == "scheduler" || folders.contains(first)) return first;
   if (const auto face = faces.find(name); face != faces.end()) return face->second;
   return basic_headers.contains(name) ? "basics" : "engine face";
@@ -82,7 +89,8 @@ bool allowed(std::string_view from, std::string_view to) {
 
 bool about_tensors(std::string_view path) {
   return path == "lib/include/cogen/model.hpp" ||
-         (path.starts_with("cache/include/") && path != "cache/include/cogen/cache/view.hpp");
+         (path.starts_with("cache/include/cogen/") &&
+          !is_plain_header_of_cache(path.substr(std::string_view("cache/include/cogen/").size())));
 }
 
 bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }
