@@ -37,6 +37,18 @@ int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)(
   return tokens;
 }
 
+/// All of them make room for the step, or none does.
+void reserve_in_each(const std::vector<layer*>& storages, const step& step) {
+  std::size_t done = 0;
+  try {
+    for (; done < storages.size(); ++done) storages[done]->reserve(step);
+  } catch (...) {
+    for (std::size_t i = 0; i < done; ++i)
+      for (const step_row& row : step.rows()) storages[i]->truncate(row.slot, storages[i]->slots().length(row.slot));
+    throw;
+  }
+}
+
 }  // namespace
 
 cache::cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own) {
@@ -98,14 +110,7 @@ void cache::check_not_shared(int slot, int from) const {
 void cache::reserve(const step& step) {
   table_->check(step);
   for (const step_row& row : step.rows()) check_bound(row.slot, std::int64_t{length(row.slot)} + row.count);
-  std::size_t done = 0;
-  try {
-    for (; done < storages_.size(); ++done) storages_[done]->reserve(step);
-  } catch (...) {
-    for (std::size_t i = 0; i < done; ++i)
-      for (const step_row& row : step.rows()) storages_[i]->truncate(row.slot, length(row.slot));
-    throw;
-  }
+  reserve_in_each(storages_, step);
 }
 
 void cache::advance(const step& step) {
@@ -122,14 +127,7 @@ void cache::reserve_source(const step& step) {
     if (source_length(row.slot) > 0 || length(row.slot) > 0)
       throw std::logic_error(name_of(row.slot) + " holds " + count_of(length(row.slot)) + " and a source of " +
                              std::to_string(source_length(row.slot)) + ", a source comes first and once");
-  std::size_t done = 0;
-  try {
-    for (; done < readers_.size(); ++done) readers_[done]->reserve(step);
-  } catch (...) {
-    for (std::size_t i = 0; i < done; ++i)
-      for (const step_row& row : step.rows()) readers_[i]->truncate(row.slot, 0);
-    throw;
-  }
+  reserve_in_each(readers_, step);
 }
 
 void cache::advance_source(const step& step) {
@@ -226,7 +224,9 @@ void cache::adopt(int slot, int of, int length) {
                                 ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
   check_can_return(of, length);
   const slot_base base = base_for(of, length);
-  fill(slot, [&](auto& storage) { storage.adopt(slot, base.slot, length); });
+  fill(slot, [&] {
+    for (auto* storage : storages_) storage->adopt(slot, base.slot, length);
+  });
   table_->set_base(slot, base);
 }
 
@@ -245,26 +245,18 @@ void cache::check_origin(int slot, const fork_origin& origin) const {
 
 void cache::fork(int slot, const fork_origin& origin) {
   check_origin(slot, origin);
-  if (origin.end == 0) return copy_source(origin.from, slot);
   const slot_base base = origin.shared > 0 ? base_for(origin.base, origin.shared) : slot_base{};
   const fork_origin whole{.base = base.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
-  fill(slot, [&](auto& storage) { storage.fork(slot, whole); });
-  copy_source(origin.from, slot);
+  const int source = source_length(origin.from);
+  fill(slot, [&] {
+    if (origin.end > 0)
+      for (auto* storage : storages_) storage->fork(slot, whole);
+    if (source > 0)
+      for (auto* reader : readers_) reader->copy(origin.from, slot, 0, source);
+  });
   if (origin.shared > 0) table_->set_base(slot, base);
   table_->set_length(slot, origin.end);
-}
-
-void cache::copy_source(int from, int to) {
-  const int length = source_length(from);
-  if (length == 0) return;
-  try {
-    for (auto* reader : readers_) reader->copy(from, to, 0, length);
-  } catch (...) {
-    for (auto* reader : readers_) reader->truncate(to, 0);
-    for (auto* storage : storages_) storage->truncate(to, 0);
-    throw;
-  }
-  sources_->set_length(to, length);
+  sources_->set_length(slot, source);
 }
 
 void cache::copy(int from, int to, int begin, int end) {
@@ -298,11 +290,13 @@ void cache::give_up_copy(int slot, int begin) {
 }
 
 template <class Fill>
-void cache::fill(int slot, Fill fill_one) {
+void cache::fill(int slot, Fill fill_it) {
   try {
-    for (auto* storage : storages_) fill_one(*storage);
+    fill_it();
   } catch (...) {
     for (auto* storage : storages_) storage->truncate(slot, 0);
+    if (source_length(slot) == 0)
+      for (auto* reader : readers_) reader->truncate(slot, 0);
     throw;
   }
 }
@@ -347,14 +341,10 @@ void cache::import_slot(int slot, int length, std::span<const std::byte> from, i
     if (tokens > 0) storage.import_slot(slot, tokens, from.first(bytes));
     from = from.subspan(bytes);
   };
-  try {
+  fill(slot, [&] {
     for (auto* storage : storages_) take(*storage, length);
     for (auto* reader : readers_) take(*reader, source_length);
-  } catch (...) {
-    for (auto* storage : storages_) storage->truncate(slot, 0);
-    for (auto* reader : readers_) reader->truncate(slot, 0);
-    throw;
-  }
+  });
   table_->set_length(slot, length);
   sources_->set_length(slot, source_length);
 }

@@ -155,11 +155,7 @@ class layer_maker {
   }
 
   ring_shape ring_of(const sight& sees) const {
-    return {.window = sees.window,
-            .chunk = sees.chunk,
-            .first = sees.sinks > 0 ? 1 : 0,
-            .longest_step = options_.longest_step,
-            .slack = options_.slack};
+    return {.sees = sees, .longest_step = options_.longest_step, .slack = options_.slack};
   }
 
   const options& options_;

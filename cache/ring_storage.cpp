@@ -15,17 +15,14 @@ int whole_blocks(int tokens) { return tokens / block_tokens * block_tokens; }
 }  // namespace
 
 int ring_shape::first_needed(int length) const {
-  int least = 0;
-  if (window > 0) least = std::max(least, length - (window - 1));
-  if (chunk > 0) least = std::max(least, length / chunk * chunk);
-  if (newest >= 0) least = std::max(least, static_cast<int>(packed_tokens(length, newest)));
-  return least;
+  const int seen = first_seen(sees, length);
+  return newest < 0 ? seen : std::max(seen, static_cast<int>(packed_tokens(length, newest)));
 }
 
 int ring_shape::blocks() const {
   std::int64_t behind = std::int64_t{1} << 31;
-  if (window > 0) behind = std::min<std::int64_t>(behind, window - 1);
-  if (chunk > 0) behind = std::min<std::int64_t>(behind, chunk - 1);
+  if (sees.window > 0) behind = std::min<std::int64_t>(behind, sees.window - 1);
+  if (sees.chunk > 0) behind = std::min<std::int64_t>(behind, sees.chunk - 1);
   if (newest >= 0) behind = std::min<std::int64_t>(behind, std::int64_t{newest} + block_tokens - 1);
   const std::int64_t tokens = behind + longest_step + slack;
   return static_cast<int>(tokens / block_tokens + 2);  // the oldest and the newest may be in the middle of one
@@ -37,7 +34,7 @@ ring_storage::ring_storage(block_layout layout, const slot_table& table, int max
       max_length_(max_length),
       shape_(shape),
       ring_(std::min(shape.blocks(), blocks_for(max_length))),
-      slot_stride_(product(ring_ + shape.first, layout_.stride)),
+      slot_stride_(product(ring_ + shape.blocks_kept(), layout_.stride)),
       memory_(product(table.slots(), slot_stride_)),
       states_(static_cast<std::size_t>(table.slots())),
       before_(states_.size()) {}
@@ -55,7 +52,8 @@ std::byte* ring_storage::place(int slot, int index) const {
 }
 
 std::byte* ring_storage::block(int slot, int number) const {
-  return number < shape_.first ? place(slot, number) : place(slot, shape_.first + (number - shape_.first) % ring_);
+  return number < shape_.blocks_kept() ? place(slot, number)
+                                       : place(slot, shape_.blocks_kept() + (number - shape_.blocks_kept()) % ring_);
 }
 
 /// In stored tokens, the first that a slot of `length` needs.
@@ -72,12 +70,15 @@ int ring_storage::ranges(int slot, int length, kv_range* into) const {
     throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                             " are asked for, there is room for " + std::to_string(room));
   int count = 0;
-  const int stays = shape_.first * block_tokens;
+  const int stays = shape_.blocks_kept() * block_tokens;
   if (std::min(stays, end) > 0) into[count++] = {.data = place(slot, 0), .begin = 0, .end = std::min(stays, end)};
   const int begin = std::max(stays, whole_blocks(at.oldest));
   if (begin < end)
-    into[count++] = {
-        .data = place(slot, shape_.first), .begin = begin, .end = end, .ring = ring_, .first = shape_.first};
+    into[count++] = {.data = place(slot, shape_.blocks_kept()),
+                     .begin = begin,
+                     .end = end,
+                     .ring = ring_,
+                     .first = shape_.blocks_kept()};
   return count;
 }
 
@@ -94,7 +95,7 @@ void ring_storage::check_room(const step& step) const {
 
 void ring_storage::grow(int slot, int length) {
   slot_state& at = state(slot);
-  const int wanted = std::min(blocks_for(stored(length)), ring_ + shape_.first);
+  const int wanted = std::min(blocks_for(stored(length)), ring_ + shape_.blocks_kept());
   if (wanted <= at.blocks) return;
   memory_.commit(place(slot, at.blocks) - memory_.data(), (wanted - at.blocks) * layout_.stride);
   at.blocks = wanted;
@@ -166,7 +167,7 @@ void ring_storage::copy(int from, int to, int begin, int end) {
     else
       copy_tokens(layout_, block(from, number), block(to, number), begins, ends);
   }
-  for (int number = begin / block_tokens; number < shape_.first; ++number)
+  for (int number = begin / block_tokens; number < shape_.blocks_kept(); ++number)
     copy_tokens(layout_, block(from, number), block(to, number), begin, std::min(block_tokens, end));
   target.end = stored(end);
   target.oldest = std::max({target.oldest, target.end - ring_ * block_tokens, first > stored(begin) ? first : 0});
@@ -182,8 +183,8 @@ void ring_storage::take_snapshot(int slot) {
 ring_storage::saved_blocks ring_storage::saved(int length) const {
   const int end = blocks_for(stored(length));
   const int oldest = needed(std::max(0, length - shape_.slack)) / block_tokens;
-  const int begin = std::clamp(std::max(oldest, shape_.first), 0, std::max(end, shape_.first));
-  return {.first = shape_.first > 0 && length > 0, .begin = begin, .end = std::max(begin, end)};
+  const int begin = std::clamp(std::max(oldest, shape_.blocks_kept()), 0, std::max(end, shape_.blocks_kept()));
+  return {.first = shape_.blocks_kept() > 0 && length > 0, .begin = begin, .end = std::max(begin, end)};
 }
 
 std::int64_t ring_storage::saved_bytes(int length) const {
@@ -227,7 +228,7 @@ void ring_storage::export_slot(int slot, std::byte* into) const {
 void ring_storage::import_slot(int slot, int length, const std::byte* from) { restore(slot, length, from); }
 
 memory_terms ring_storage::footprint_terms() const {
-  return {.capped = {{.per_block = layout_.stride, .blocks = ring_ + shape_.first}}};
+  return {.capped = {{.per_block = layout_.stride, .blocks = ring_ + shape_.blocks_kept()}}};
 }
 
 std::int64_t ring_storage::committed_bytes() const {

@@ -10,10 +10,8 @@ namespace cogen::cache {
 
 /// Which tokens a layer still needs of a slot of some length, and how much more a ring keeps.
 struct ring_shape {
-  int window = 0;         ///< the last `window` positions of each query; 0: no such limit
-  int chunk = 0;          ///< those of the query's own chunk; 0: no such limit
-  int newest = -1;        ///< those that are not packed, `newest` being the residual; -1: no such limit
-  int first = 0;          ///< 1: the first block stays for ever
+  sight sees;             ///< what queries see; the first block stays for ever where there are sinks
+  int newest = -1;        ///< only tokens that are not packed, `newest` being the residual; -1: no such limit
   int longest_step = 64;  ///< new tokens of a slot in one step
   int slack = 0;          ///< tokens a slot can go back by, counted from the most it held
 
@@ -22,6 +20,9 @@ struct ring_shape {
 
   /// Blocks of the ring.
   int blocks() const;
+
+  /// Blocks before the ring, which stay.
+  int blocks_kept() const { return sees.sinks > 0 ? 1 : 0; }
 };
 
 /// The newest keys and values of several layers for all slots, in a ring of blocks for each slot.

@@ -14,10 +14,8 @@ struct token_place {
 };
 
 inline token_place place_of(const cache::kv_view& view, std::int64_t position) {
-  const cache::kv_range& range = view.range[view.ranges > 1 && position >= view.range[1].begin ? 1 : 0];
-  const std::int64_t number = position / cache::block_tokens;
-  std::byte* block = range.data + (range.ring ? (number - range.first) % range.ring : number) * view.block_stride;
-  std::byte* key = block + position % cache::block_tokens * view.head_dim * cache::bytes_of(view.type);
+  std::byte* key = view.block(position / cache::block_tokens) +
+                   position % cache::block_tokens * view.head_dim * cache::bytes_of(view.type);
   return {key, key + view.value_offset};
 }
 

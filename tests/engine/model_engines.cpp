@@ -21,11 +21,6 @@ std::vector<token> some_tokens(const model& model, int count, unsigned seed) {
   return tokens;
 }
 
-std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
-
 engine_options tiny_engine() {
   engine_options options;
   options.slots = 4;
@@ -67,15 +62,6 @@ std::vector<token> loop_by_hand(const model& model, const engine_options& option
     generated.push_back(static_cast<token>(std::max_element(data, data + logits.numel()) - data));
   }
   return generated;
-}
-
-void settle(engine& running, net::io_context& context) {
-  int idle = 0;
-  while (idle < 3) {
-    const bool stepped = running.run_step();
-    context.restart();
-    idle = context.poll() > 0 || stepped ? 0 : idle + 1;
-  }
 }
 
 }  // namespace cogen::test

@@ -10,32 +10,9 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(sequences)
 
-std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
-
-/// Runs a coroutine to its end on an engine driven by hand.
-template <class Body>
-void drive(toy_engine& toy, Body body) {
-  net::io_context context;
-  bool finished = false;
-  net::co_spawn(
-      context,
-      [&]() -> net::awaitable<void> {
-        co_await body();
-        finished = true;
-      },
-      [](std::exception_ptr error) {
-        if (error) std::rethrow_exception(error);
-      });
-  toy.settle(context);
-  BOOST_TEST(finished);
-}
-
 BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each) {
   toy_engine toy;
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     const std::vector<token> prompt{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     const auto all = co_await sequence.forward(prompt, logits_of::all);
@@ -54,7 +31,7 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
 
 BOOST_AUTO_TEST_CASE(decode_appends_what_it_draws) {
   toy_engine toy;
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     std::vector<token> drawn;
     drawn.push_back((co_await sequence.decode({7, 8})).id);
@@ -68,7 +45,7 @@ BOOST_AUTO_TEST_CASE(decode_appends_what_it_draws) {
 
 BOOST_AUTO_TEST_CASE(decode_after_forward_draws_from_the_logits_that_forward_gave) {
   toy_engine toy;
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     co_await sequence.forward({7, 8});
     BOOST_TEST((co_await sequence.decode()).id == toy_next(std::vector<token>{7, 8}));
@@ -77,7 +54,7 @@ BOOST_AUTO_TEST_CASE(decode_after_forward_draws_from_the_logits_that_forward_gav
 
 BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
   toy_engine toy({.slots = 4, .max_length = 300, .step_tokens = 64});
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     std::vector<token> prompt;
     for (int i = 0; i < 150; ++i) prompt.push_back(i % 90);
     auto parent = toy.running.open();
@@ -99,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
 
 BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
   toy_engine toy;
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     co_await sequence.forward({1, 2, 3, 4, 5, 6});
     sequence.truncate(2);
@@ -115,7 +92,7 @@ BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
 
 BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
   toy_engine toy({.max_length = 16});
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open(8);
     const auto fails = [&](net::awaitable<logits> wrong, error code, std::string_view word) -> net::awaitable<void> {
       error_code told;
@@ -171,7 +148,7 @@ BOOST_AUTO_TEST_CASE(seeds_make_draws_repeat_and_forks_make_them_differ) {
   toy_engine toy({.slots = 8});
   const auto lively = sampling().temperature(40).seed(11);
   std::vector<token> first, second, branch;
-  drive(toy, [&]() -> net::awaitable<void> {
+  drive(toy.running, [&]() -> net::awaitable<void> {
     auto a = toy.running.open();
     auto b = toy.running.open();
     co_await a.forward({1, 2});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "by_hand.hpp"
+
 #include <cogen/engine.hpp>
 
 #include <atomic>
@@ -147,14 +149,7 @@ struct toy_engine {
   }
 
   /// Rounds until there is nothing left to do; `context`'s handlers in between.
-  void settle(net::io_context& context) {
-    int idle = 0;
-    while (idle < 3) {
-      const bool stepped = running.run_step();
-      context.restart();
-      idle = context.poll() > 0 || stepped ? 0 : idle + 1;
-    }
-  }
+  void settle(net::io_context& context) { test::settle(running, context); }
 
   std::shared_ptr<toy_control> control = std::make_shared<toy_control>();
   std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>();

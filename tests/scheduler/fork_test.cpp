@@ -3,24 +3,6 @@
 #include <boost/test/unit_test.hpp>
 
 namespace cogen::scheduler {
-namespace {
-
-/// An idle sequence of `count` tokens, all cached.
-sequence_id prefilled(served& s, int count) {
-  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
-  s.finish();
-  return id;
-}
-
-void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
-  const auto before = s.sampled(id).size();
-  s.machine.start(id, {{}, output::sample, 3, 3});
-  s.finish();
-  const auto all = s.sampled(id);
-  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_fork_shares_whole_blocks_and_copies_the_rest) {
   served s(roomy());

@@ -11,11 +11,6 @@ void check_tokens(std::span<const token> held, const std::vector<token>& expecte
   BOOST_CHECK_EQUAL_COLLECTIONS(held.begin(), held.end(), expected.begin(), expected.end());
 }
 
-std::vector<token> joined(std::vector<token> a, const std::vector<token>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_sampling_run_stops_at_its_credits_and_goes_on_with_more) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace cogen::scheduler {
 
@@ -54,6 +55,25 @@ std::vector<token> counting(int count, token first) {
   std::vector<token> result(static_cast<std::size_t>(count));
   std::iota(result.begin(), result.end(), first);
   return result;
+}
+
+std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+sequence_id prefilled(served& s, int count) {
+  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
+  s.finish();
+  return id;
+}
+
+void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
+  const auto before = s.sampled(id).size();
+  s.machine.start(id, {{}, output::sample, 3, 3});
+  s.finish();
+  const auto all = s.sampled(id);
+  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
 }
 
 std::vector<token> alone(std::vector<token> prompt, int count) {

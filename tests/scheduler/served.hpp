@@ -46,6 +46,14 @@ class served {
 /// 0, 1, 2, … from `first`.
 std::vector<token> counting(int count, token first = 0);
 
+std::vector<token> joined(std::vector<token> front, const std::vector<token>& back);
+
+/// An idle sequence of `count` tokens, all cached.
+sequence_id prefilled(served& s, int count);
+
+/// The sequence, which holds `held`, goes on as one does that is alone in the world.
+void check_continues(served& s, sequence_id id, const std::vector<token>& held);
+
 /// What a sequence samples that is alone in the world.
 std::vector<token> alone(std::vector<token> prompt, int count);
 

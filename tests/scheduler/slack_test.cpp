@@ -15,31 +15,12 @@ limits forgetful(int slack = 4) {
   return within;
 }
 
-sequence_id prefilled(served& s, int count) {
-  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
-  s.finish();
-  return id;
-}
-
-std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
-
 /// What the plan cuts and runs for a sequence that goes on with `more`.
 plan go_on(served& s, sequence_id id, const std::vector<token>& more) {
   s.machine.start(id, {more, output::last_logits});
   const auto step = s.step();
   BOOST_REQUIRE(row_of(step, id));
   return step;
-}
-
-void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
-  const auto before = s.sampled(id).size();
-  s.machine.start(id, {{}, output::sample, 3, 3});
-  s.finish();
-  const auto all = s.sampled(id);
-  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
 }
 
 void check_cut(const plan& step, int slot, int length) {

@@ -192,10 +192,9 @@ class cache {
   slot_base base_for(int of, int length) const;
   void drop(int slot, int length);
   void forget_snapshots(int slot, int beyond);
-  void copy_source(int from, int to);
   void give_up_copy(int slot, int begin);
   template <class Fill>
-  void fill(int slot, Fill fill_one);
+  void fill(int slot, Fill fill_it);
 
   std::unique_ptr<slot_table> table_;
   std::unique_ptr<slot_table> sources_;

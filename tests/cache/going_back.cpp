@@ -1,0 +1,150 @@
+// Forks, snapshots, slack and packed blocks: where every cache kind can return to, for each line of kinds.cpp.
+#include "kinds.hpp"
+#include "twin.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace cogen::cache::test {
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr int longest = 300;  // neither a multiple of a block nor of a page's worth of tokens
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(going_back)
+
+BOOST_DATA_TEST_CASE(a_fork_goes_on_by_itself, data::make(kinds()), kind) {
+  for (const int length : {1, 63, 64, 65, 130, 200, 299}) {
+    twin twin(kind, 4, longest);
+    twin.append({{.slot = 0, .count = length}});
+    twin.fork(1, 0, length / 64 * 64, length);
+    twin.fork(2, 0, 0, length);
+    twin.check();
+    const int more = std::min(30, longest - length);
+    twin.append({{.slot = 0, .count = 1}, {.slot = 1, .count = more}, {.slot = 2, .count = 1}});
+    twin.check();
+    twin.fork(3, 1, length / 64 * 64, length + more);
+    twin.clear(2);
+    twin.fork(2, 3, 0, length + more);
+    twin.clear(2);
+    twin.check();
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_snapshot_is_returned_to, data::make(kinds()), kind) {
+  for (const int length : {1, 64, 100, 129}) {
+    twin twin(kind, 2, longest);
+    cache& cache = twin.tested();
+    twin.append({{.slot = 0, .count = length}, {.slot = 1, .count = 10}});
+    cache.take_snapshot(0);
+    twin.append({{.slot = 0, .count = longest - length}});
+    twin.check();
+    BOOST_TEST_REQUIRE(cache.can_truncate(0, length));
+    twin.truncate(0, length);
+    twin.check();
+    twin.append({{.slot = 0, .count = 80}, {.slot = 1, .count = 5}});
+    twin.check();
+    BOOST_TEST_REQUIRE(cache.can_truncate(0, length));
+    twin.truncate(0, length);
+    twin.check();
+    if (length == 1) continue;
+    cache.take_snapshot(1);
+    twin.clear(1);
+    twin.append({{.slot = 1, .count = longest}});
+    BOOST_TEST(cache.can_truncate(1, 15) == (cache.slack() > longest));
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_dropped_snapshot_is_gone, data::make(kinds()), kind) {
+  twin twin(kind, 1, longest);
+  cache& cache = twin.tested();
+  twin.append({{.slot = 0, .count = 20}});
+  cache.take_snapshot(0);
+  const std::int64_t with_one = cache.committed_bytes();
+  cache.take_snapshot(0);
+  BOOST_TEST(cache.committed_bytes() == with_one);
+  twin.append({{.slot = 0, .count = longest - 20}});
+  cache.drop_snapshot(0, 20);
+  BOOST_TEST(cache.can_truncate(0, 20) == (cache.slack() > longest));
+  cache.drop_snapshot(0, 21);
+  twin.check();
+}
+
+BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_slack, data::make(kinds()), kind) {
+  for (const int length : {100, 260, longest}) {
+    twin twin(kind, 1, longest);
+    twin.append({{.slot = 0, .count = length}});
+    const int back = std::min(twin.tested().slack(), length);
+    for (const int by : {0, 1, back / 2, back}) {
+      if (by > back) continue;
+      BOOST_TEST(twin.tested().can_truncate(0, length - by));
+    }
+    twin.truncate(0, length - back);
+    twin.check();
+    if (back > 0) twin.append({{.slot = 0, .count = back}});
+    twin.check();
+    if (back > 0) twin.truncate(0, length - back);
+    twin.check();
+  }
+}
+
+/// Slot 1 follows slot 0, which has gone further meanwhile.
+void catch_up(twin& twin, int fork_at, int reach, int end) {
+  twin.append({{.slot = 0, .count = fork_at}});
+  twin.fork(1, 0, 0, fork_at);
+  twin.append({{.slot = 0, .count = end - fork_at}});
+  twin.tested().take_snapshot(0);
+  if (reach > end) twin.append({{.slot = 0, .count = reach - end}});
+  twin.copy(0, 1, fork_at, end);
+}
+
+BOOST_DATA_TEST_CASE(a_slot_catches_up_with_the_one_it_came_from, data::make(kinds()), kind) {
+  for (const int end : {191, 250})
+    for (const int by : {0, 17, 70, 115}) {
+      twin twin(kind, 2, longest);
+      catch_up(twin, 129, std::min(longest, end + 50), end);
+      if (by == 0) twin.check();
+      if (!twin.tested().can_truncate(1, end - by)) continue;
+      twin.truncate(1, end - by);
+      twin.check();
+    }
+}
+
+BOOST_DATA_TEST_CASE(packed_bytes_never_change, data::make(kinds()), kind) {
+  twin twin(kind, 2, longest);
+  std::vector<std::byte> before;
+  const auto packed_now = [&](int blocks) {
+    std::vector<std::byte> bytes;
+    for (int i = 0; i < twin.tested().layers(); ++i) {
+      const auto view = twin.tested().layer(i).view(0, twin.length(0));
+      if (!view || view->packed.ranges == 0 || view->packed.range[0].ring > 0) continue;
+      const packed_view& packed = view->packed;
+      const std::byte* data = packed.range[0].data;
+      for (int block = 0; block < blocks; ++block)
+        bytes.insert(bytes.end(), data + block * packed.block_stride,
+                     data + block * packed.block_stride + packed.value_offset + view->kv_heads * packed.value_bytes);
+    }
+    return bytes;
+  };
+  twin.append({{.slot = 0, .count = 200}});
+  const auto first = packed_now(1);
+  for (const int count : {1, 7, 60}) {
+    twin.append({{.slot = 0, .count = count}, {.slot = 1, .count = 3}});
+    BOOST_TEST((packed_now(1) == first));
+  }
+  twin.truncate(0, 268 - std::min(twin.tested().slack(), 16));
+  twin.append({{.slot = 0, .count = 30}});
+  BOOST_TEST((packed_now(1) == first));
+  if (kind.name.starts_with("int")) BOOST_TEST(!first.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::cache::test
