@@ -21,6 +21,7 @@ int block_storage::room(int slot) const {
 }
 
 int block_storage::ranges(int slot, int length, kv_range* into) const {
+  table_.check(slot);
   const int end = length < 0 ? length : stored(length);
   if (end < 0 || end > room(slot))
     throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +

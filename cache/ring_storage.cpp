@@ -63,6 +63,7 @@ int ring_storage::needed(int length) const {
 }
 
 int ring_storage::ranges(int slot, int length, kv_range* into) const {
+  table_.check(slot);
   const slot_state& at = state(slot);
   const int room = std::min(blocks_for(at.end) * block_tokens, max_length_);
   const int end = length < 0 ? length : stored(length);

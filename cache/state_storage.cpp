@@ -25,6 +25,7 @@ state_storage::state_storage(std::span<const layer_shape> shapes, const slot_tab
       slots_(static_cast<std::size_t>(table.slots())) {}
 
 state_view state_storage::view(int slot, std::size_t layer) const {
+  table_.check(slot);
   const int counts = at(slot).counts;
   return {.before = reinterpret_cast<const float*>(state(slot, counts) + offsets_[layer]),
           .after = reinterpret_cast<float*>(state(slot, 1 - counts) + offsets_[layer])};

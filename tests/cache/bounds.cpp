@@ -140,6 +140,12 @@ BOOST_DATA_TEST_CASE(slots_and_layers_that_do_not_exist_are_named, data::make(ki
     BOOST_CHECK_EXCEPTION(cache.copy(slot, 0, 0, 1), std::out_of_range, named);
     BOOST_CHECK_EXCEPTION(cache.export_slot(slot, bytes), std::out_of_range, named);
     BOOST_CHECK_EXCEPTION(cache.import_slot(slot, 1, bytes), std::out_of_range, named);
+    for (int layer = 0; layer < cache.layers(); ++layer) {
+      const bool built_in = cache.layer(layer).view(0, 0) || cache.layer(layer).state(0);
+      if (!built_in) continue;
+      const auto look = [&] { return cache.layer(layer).view(slot, 0) || cache.layer(layer).state(slot); };
+      BOOST_CHECK_EXCEPTION(look(), std::out_of_range, named);
+    }
   }
   const step step({{.slot = 0, .count = 1}, {.slot = 2, .count = 1}});
   BOOST_CHECK_EXCEPTION(cache.reserve(step), std::out_of_range, says({"slot 2"}));

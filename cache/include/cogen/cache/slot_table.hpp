@@ -45,7 +45,8 @@ class slot_table {
   /// The lengths of all slots, one after the other; the address never changes. [slots]
   std::span<const std::int32_t> lengths() const noexcept { return lengths_; }
 
-  /// Throws std::out_of_range, naming the slot, where a row's slot does not exist.
+  /// Throws std::out_of_range, naming the slot, where it does not exist, or a row's does not.
+  void check(int slot) const { index(slot); }
   void check(const step& step) const;
 
   void advance(const step& step);
