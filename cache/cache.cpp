@@ -202,9 +202,10 @@ void cache::trim(int slot, int length) {
   check_not_shared(slot, length);
   length = std::min(length, table_->length(slot)) / block_tokens * block_tokens;
   for (auto* storage : storages_) storage->trim(slot, length);
-  for (auto* reader : readers_) reader->clear(slot);
   forget_snapshots(slot, -1);
   table_->set_length(slot, length);
+  if (length > 0) return;
+  for (auto* reader : readers_) reader->clear(slot);
   sources_->set_length(slot, 0);
 }
 

@@ -3,6 +3,7 @@
 #include "seating.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace cogen::scheduler {
 namespace {
@@ -46,15 +47,18 @@ class packing {
     const auto seated = prepare(all_, whose, plan_);
     lost_ |= seated == seat::lost;
     if (seated != seat::ready) return;
-    add_row(whose, std::min(left_, whose.remaining()));
+    auto source = whose.unread();
+    if (source) left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - std::ssize(*source)));
+    add_row(whose, std::min(left_, whose.remaining()), std::move(source));
     all_.queued.place(whose);
   }
 
-  void add_row(sequence& whose, int count) {
+  void add_row(sequence& whose, int count, source_tokens source) {
     const bool last = count == whose.remaining();
     const bool chained = whose.cached >= whose.length();
     const bool wants = last || whose.current.wanted == output::all_logits;
-    row added{whose.id, whose.slot, count, wants ? whose.current.wanted : output::nothing, chained, {}};
+    row added{whose.id, whose.slot,       count, wants ? whose.current.wanted : output::nothing, chained,
+              {},       std::move(source)};
     if (!chained) {
       const auto begin = whose.tokens.begin() + whose.cached;
       added.tokens.assign(begin, begin + count);

@@ -8,7 +8,7 @@ phase belongs_in(const sequence& each) {
   if (!each.running) return phase::idle;
   if (!each.ready()) return phase::paused;
   if (each.slot < 0) return phase::waiting;
-  return each.remaining() > 1 ? phase::prefilling : phase::decoding;
+  return each.work() > 1 ? phase::prefilling : phase::decoding;
 }
 
 bool by_order::operator()(const sequence* a, const sequence* b) const {
@@ -23,7 +23,7 @@ void queues::place(sequence& whose) noexcept {
     return decoding.splice(decoding.end(), decoding, own.turn);
   remove(whose);
   whose.where = target;
-  whose.queued_as = {whose.id, whose.current.arrival, whose.remaining()};
+  whose.queued_as = {whose.id, whose.current.arrival, whose.work()};
   if (target == phase::waiting) waiting.insert(std::move(own.ordered));
   if (target == phase::prefilling) prefilling.insert(std::move(own.ordered));
   if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, own.turn);

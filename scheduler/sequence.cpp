@@ -16,6 +16,11 @@ void queue_nodes::name(sequence* whose) {
   unordered.front() = whose;
 }
 
+int sequence::work() const {
+  const auto source = unread();
+  return remaining() + (source ? static_cast<int>(source->size()) : 0);
+}
+
 std::int64_t sequence::room() const {
   const auto new_tokens = std::int64_t{options.max_new_tokens} - sampled - current.unknown;
   return std::min<std::int64_t>(new_tokens, capacity - length() - current.unknown);

@@ -57,6 +57,12 @@ struct sequence {
   /// Tokens that can be run now, unknown ones included.
   int remaining() const { return length() + current.unknown - cached; }
 
+  /// The source, where the next row has to bring it: a slot without tokens has none.
+  source_tokens unread() const { return cached == 0 ? options.source : nullptr; }
+
+  /// Tokens that the model has still to go through, those of a source included.
+  int work() const;
+
   /// Tokens that may still be sampled by rows not yet planned.
   std::int64_t room() const;
 

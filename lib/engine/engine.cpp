@@ -1,3 +1,4 @@
+#include "engine/checked_source.hpp"
 #include "engine/driver.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/stream_state.hpp"
@@ -81,12 +82,16 @@ token_stream engine::generate(request what) {
   return token_stream(std::move(state));
 }
 
-sequence engine::open(int max_length) {
+sequence engine::open(int max_length) { return open(std::vector<token>(), max_length); }
+
+sequence engine::open(std::vector<token> source, int max_length) {
   const int limit = driver_->parts().limits.max_length;
   if (max_length < 0 || max_length > limit)
     throw std::invalid_argument(
         fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
-  return sequence(std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length));
+  auto read = detail::checked_source(std::move(source), driver_->parts());
+  return sequence(
+      std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length, std::move(read)));
 }
 
 engine::executor_type engine::get_executor() const { return driver_->executor(); }

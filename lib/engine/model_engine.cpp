@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace cogen {
@@ -38,13 +39,21 @@ int length_limit(const model& model, const engine_options& options) {
   return positions == load::unlimited_positions ? length_of_unlimited : positions;
 }
 
-void check_model(const std::shared_ptr<const model>& model) {
-  if (!model) throw std::invalid_argument("engine: the model is null");
-  if (model->has_encoder())
+int source_limit(const model& model, const engine_options& options) {
+  const int positions = static_cast<int>(model.config().max_positions);
+  if (options.max_source < 0 || options.max_source > positions)
     throw std::invalid_argument(
-        fmt::format("engine: a {} model reads a source first, which requests have none of; it runs by model::encode() "
-                    "and model::forward()",
-                    model->config().family));
+        fmt::format("engine_options.max_source is {}; this model reads {} tokens", options.max_source, positions));
+  return options.max_source == 0 ? positions : options.max_source;
+}
+
+/// Options alone do not tell how far a sequence can go: layers of the caller's own may need every position.
+int length_limit(const model& model, const cache::cache& cache, const engine_options& options) {
+  const auto most = static_cast<int>(std::min<std::int64_t>(model.max_length(cache), length_of_endless));
+  if (options.max_length > most)
+    throw std::invalid_argument(fmt::format(
+        "engine_options.max_length is {}; with this cache the model holds {} positions", options.max_length, most));
+  return most;
 }
 
 cache::options cache_options(const model& model, const engine_options& options) {
@@ -52,6 +61,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.type = options.cache_type.value_or(cache_type_of(model));
   kept.slots = options.slots;
   kept.max_length = length_limit(model, options);
+  if (model.has_encoder()) kept.max_source = source_limit(model, options);
   kept.quantised = options.quantised;
   kept.sinks = options.sinks;
   kept.offload = options.offload;
@@ -67,13 +77,13 @@ scheduler::footprint usage_of(const cache::memory_terms& terms) {
 }
 
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
-  check_model(model);
+  if (!model) throw std::invalid_argument("engine: the model is null");
   const auto kept = cache_options(*model, options);
   auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, options.threads);
   const auto& cache = runner->cache();
   engine_parts parts;
   parts.limits.slots = options.slots;
-  parts.limits.max_length = kept.max_length;
+  parts.limits.max_length = length_limit(*model, cache, options);
   parts.limits.step_tokens = options.step_tokens;
   parts.limits.memory_bytes = options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
   parts.limits.usage = usage_of(cache.footprint_terms());
@@ -86,6 +96,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
     const auto ends = model->tokenizer().eos();
     parts.end_tokens.assign(ends.begin(), ends.end());
   }
+  if (model->has_encoder()) parts.sources = {.start = *model->config().decoder_start, .longest = kept.max_source};
   return parts;
 }
 

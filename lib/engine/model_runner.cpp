@@ -35,6 +35,7 @@ void model_runner::launch(step_run& step) {
   const auto& plan = step.plan();
   prepare_slots(plan);
   if (!plan.rows.empty()) {
+    read_sources(plan);
     const auto rows = collect(plan);
     auto scores = model_->forward({rows, tokens_, outputs_}, cache_, workspace_);
     hand_out(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
@@ -44,9 +45,25 @@ void model_runner::launch(step_run& step) {
 
 void model_runner::prepare_slots(const scheduler::plan& plan) {
   for (const int slot : plan.clears) cache_.clear(slot);
-  for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
+  for (const auto& each : plan.truncations) {
+    if (each.length == 0)
+      cache_.clear(each.slot);
+    else
+      cache_.truncate(each.slot, each.length);
+  }
   for (const auto& each : plan.trims) cache_.trim(each.slot, each.length);
   for (const auto& each : forks_in(plan)) cache_.fork(each.slot, each.origin);
+}
+
+void model_runner::read_sources(const scheduler::plan& plan) {
+  std::vector<cache::step_row> rows;
+  tokens_.clear();
+  for (const auto& row : plan.rows) {
+    if (!row.source) continue;
+    rows.push_back({row.slot, static_cast<int>(row.source->size())});
+    tokens_.insert(tokens_.end(), row.source->begin(), row.source->end());
+  }
+  if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens_}, cache_, workspace_);
 }
 
 cache::step model_runner::collect(const scheduler::plan& plan) {

@@ -22,6 +22,7 @@ class model_runner final : public runner {
 
  private:
   void prepare_slots(const scheduler::plan& plan);
+  void read_sources(const scheduler::plan& plan);
   cache::step collect(const scheduler::plan& plan);
   void hand_out(step_run& step, float* scores);
 

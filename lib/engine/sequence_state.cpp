@@ -12,8 +12,11 @@
 
 namespace cogen::detail {
 
-sequence_state::sequence_state(std::shared_ptr<driver> engine, int max_length)
-    : participant(std::move(engine)), max_length_(max_length), random_(engine_->fresh_seed()) {}
+sequence_state::sequence_state(std::shared_ptr<driver> engine, int max_length, scheduler::source_tokens source)
+    : participant(std::move(engine)),
+      max_length_(max_length),
+      source_(std::move(source)),
+      random_(engine_->fresh_seed()) {}
 
 // What the handle asks for
 
@@ -76,7 +79,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
-  auto child = std::make_shared<sequence_state>(engine_, max_length_);
+  auto child = std::make_shared<sequence_state>(engine_, max_length_, source_);
   {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
@@ -201,6 +204,7 @@ void sequence_state::carry_out(run_order& what) try {
                                                             engine_->options().max_sequences)));
     scheduler::sequence_options options;
     options.max_length = max_length_;
+    options.source = source_;
     id_ = engine_->plans().submit(options);
     engine_->join(*id_, shared_from_this());
   }

@@ -15,7 +15,7 @@ namespace cogen::detail {
 /// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
 class sequence_state final : public participant, public sequence_face {
  public:
-  sequence_state(std::shared_ptr<driver> engine, int max_length);
+  sequence_state(std::shared_ptr<driver> engine, int max_length, scheduler::source_tokens source);
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -80,6 +80,7 @@ class sequence_state final : public participant, public sequence_face {
   void complete_waiter(error_code code);
 
   const int max_length_;
+  const scheduler::source_tokens source_;
 
   // The engine's thread alone.
   token_history history_;

@@ -1,5 +1,6 @@
 #include "engine/stream_state.hpp"
 
+#include "engine/checked_source.hpp"
 #include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
@@ -125,7 +126,8 @@ void stream_state::want_attention() {
 void stream_state::prepare() {
   check();
   const auto& parts = engine_->parts();
-  auto prompt = prompt_tokens();
+  source_ = checked_source(source_tokens(), parts);
+  auto prompt = parts.sources ? answer_tokens() : prompt_tokens();
   if (prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : prompt)
     if (id < 0 || id >= engine_->vocabulary())
@@ -156,6 +158,24 @@ void stream_state::check() const {
           fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, engine_->vocabulary() - 1));
 }
 
+std::vector<token> stream_state::source_tokens() const {
+  if (const auto* ids = std::get_if<request::ids>(&request_.source())) return *ids;
+  const auto* text = std::get_if<std::string>(&request_.source());
+  if (!text) return {};
+  const auto& tokenizer = engine_->parts().tokenizer;
+  if (!tokenizer) throw std::invalid_argument("the source is text, and this engine has no tokenizer");
+  return tokenizer->encode(*text, {.add_special = true});
+}
+
+/// How the answer beside a source begins: with the start token, once.
+std::vector<token> stream_state::answer_tokens() const {
+  const auto& parts = engine_->parts();
+  const auto* text = std::get_if<std::string>(&request_.prompt());
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens();
+  if (begun.empty() || begun.front() != parts.sources->start) begun.insert(begun.begin(), parts.sources->start);
+  return begun;
+}
+
 std::vector<token> stream_state::prompt_tokens() const {
   if (const auto* ids = std::get_if<request::ids>(&request_.prompt())) return *ids;
   const auto& parts = engine_->parts();
@@ -183,6 +203,7 @@ void stream_state::submit() {
   options.max_new_tokens =
       request_.max_tokens() == request::whole_context ? room : std::min(request_.max_tokens(), room);
   options.max_length = held + options.max_new_tokens;
+  options.source = source_;
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {{prompt.begin(), prompt.end()}, scheduler::output::sample, lookahead()});
   engine_->join(*id_, shared_from_this());

@@ -46,6 +46,8 @@ class stream_state final : public participant, public stream_face {
 
  private:
   void prepare();
+  std::vector<token> source_tokens() const;
+  std::vector<token> answer_tokens() const;
   std::vector<token> prompt_tokens() const;
   void check() const;
   void submit();
@@ -65,6 +67,7 @@ class stream_state final : public participant, public stream_face {
   const clock::time_point opened_;
 
   // Set by begin(), then the engine's thread alone.
+  scheduler::source_tokens source_;
   std::vector<token> end_tokens_;
   std::optional<sampler> sampler_;
   std::optional<text_cutter> cutter_;

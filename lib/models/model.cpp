@@ -191,6 +191,12 @@ cache::cache model::make_cache(const cache::options& options, const cache::layer
   return {layer_shapes(), options, own};
 }
 
+std::int64_t model::max_length(const cache::cache& cache) const {
+  check_cache(cache, layer_shapes());
+  return std::min<std::int64_t>(cache.max_length(),
+                                position_limit(cache, config_.max_positions, network_->has_position_table()));
+}
+
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
@@ -219,15 +225,20 @@ at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& worksp
   place_rows(batch.step, cache, scratch.rows);
   scratch.space.reset();
   cache.reserve(batch.step);
-  if (batch.step.tokens() > 0) {
-    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
-                            .step = batch.step,
-                            .memory = cache,
-                            .rows = scratch.rows,
-                            .space = scratch.space};
-    network_->forward(pass, batch.tokens, batch.outputs, as_activations(logits));
+  try {
+    if (batch.step.tokens() > 0) {
+      const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
+                              .step = batch.step,
+                              .memory = cache,
+                              .rows = scratch.rows,
+                              .space = scratch.space};
+      network_->forward(pass, batch.tokens, batch.outputs, as_activations(logits));
+    }
+    cache.advance(batch.step);
+  } catch (...) {
+    for (const auto& row : batch.step.rows()) cache.truncate(row.slot, cache.length(row.slot));
+    throw;
   }
-  cache.advance(batch.step);
   return logits;
 }
 
@@ -251,15 +262,20 @@ void model::encode(const source_batch& batch, cache::cache& cache, workspace& wo
   place_sources(batch.step, scratch.rows);
   scratch.space.reset();
   cache.reserve_source(batch.step);
-  if (batch.step.tokens() > 0) {
-    const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
-                            .step = batch.step,
-                            .memory = cache,
-                            .rows = scratch.rows,
-                            .space = scratch.space};
-    network_->encode(pass, batch.tokens);
+  try {
+    if (batch.step.tokens() > 0) {
+      const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
+                              .step = batch.step,
+                              .memory = cache,
+                              .rows = scratch.rows,
+                              .space = scratch.space};
+      network_->encode(pass, batch.tokens);
+    }
+    cache.advance_source(batch.step);
+  } catch (...) {
+    for (const auto& row : batch.step.rows()) cache.clear(row.slot);
+    throw;
   }
-  cache.advance_source(batch.step);
 }
 
 void model::encode(std::span<const token> ids, cache::cache& cache) const {

@@ -215,6 +215,19 @@ BOOST_AUTO_TEST_CASE(a_source_is_in_the_footprint) {
   BOOST_TEST(cache.source_length(0) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_source_stays_while_others_read_the_slot) {
+  cache cache = made({.type = scalar::f32});
+  read_source(cache, {{.slot = 0, .count = 70}}, 4);
+  append(cache, {{.slot = 0, .count = 130}}, 1);
+  cache.fork(1, {.base = 0, .shared = 128, .from = 0, .end = 130});
+  cache.trim(0, 128);
+  check_source(cache, 0, 70, 4);
+  cache.fork(2, {.base = 0, .shared = 64, .from = 0, .end = 64});
+  check_source(cache, 2, 70, 4);
+  append(cache, {{.slot = 2, .count = 3}}, 2);
+  check_source(cache, 1, 70, 4);
+}
+
 BOOST_AUTO_TEST_CASE(a_source_needs_a_bound) {
   const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 9},
                                         {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 8}};

@@ -5,6 +5,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
+#include <fmt/format.h>
 
 #include <functional>
 #include <optional>
@@ -19,7 +20,7 @@ struct kept_engine {
   std::function<void(engine_options&)> keep;
 
   engine_options options() const {
-    auto wanted = tiny_engine();
+    auto wanted = tiny_engine(*golden_model(golden));
     keep(wanted);
     return wanted;
   }
@@ -57,7 +58,8 @@ std::vector<kept_engine> kept_engines() {
       {"without slack", [](engine_options& options) { options.slack = 0; }},
   };
   std::vector<kept_engine> all;
-  for (const std::string golden : {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny"})
+  for (const std::string golden :
+       {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny", "bart_tiny"})
     for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
   return all;
 }
@@ -75,8 +77,12 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
   std::vector<token_stream> streams;
   std::vector<std::optional<completion>> told(6);
   for (std::size_t i = 0; i < told.size(); ++i) {
-    prompts.push_back(some_tokens(*model, 5 + 27 * static_cast<int>(i), static_cast<unsigned>(i)));
-    streams.push_back(running.generate(token_ids(prompts[i]).max_tokens(40).ignore_end()));
+    const auto seed = static_cast<unsigned>(i);
+    const int longest = options.max_length - 45;
+    prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
+    auto wanted = token_ids(prompts[i]).max_tokens(40).ignore_end();
+    if (model->has_encoder()) wanted.source(source_for(*model, seed));
+    streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
       told[i] = std::move(whole);
@@ -87,7 +93,8 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
     BOOST_REQUIRE(told[i]);
     std::vector<token> ids;
     for (const auto& choice : told[i]->tokens) ids.push_back(choice.id);
-    BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40), boost::test_tools::per_element());
+    BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40, static_cast<unsigned>(i)),
+               boost::test_tools::per_element());
   }
   BOOST_TEST(running.stats().free_slots == options.slots);
 }
@@ -96,12 +103,13 @@ BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), e
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const auto tokens = some_tokens(*model, 180, 1);
+  const int count = options.max_length * 3 / 4;
+  const auto tokens = some_tokens(*model, count, 1);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
-    auto sequence = running.open();
+    auto sequence = open(running, *model);
     co_await sequence.forward(tokens);
-    for (const int length : {175, 150, 70, 20, 1}) {
+    for (const int length : {count - 5, count * 5 / 6, count * 2 / 5, count / 9, 1}) {
       sequence.truncate(length);
       const auto cut = co_await sequence.forward({7, 8});
       BOOST_TEST((as_vector(cut.last()) == logits_after(*model, options, joined(first(length), {7, 8}))),
@@ -116,25 +124,26 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
   auto options = each.options();
   options.slots = 6;
   engine running(model, options);
-  const auto tokens = some_tokens(*model, 150, 2);
+  const int count = options.max_length * 3 / 4;
+  const auto tokens = some_tokens(*model, count, 2);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
-    auto parent = running.open();
+    auto parent = open(running, *model);
     co_await parent.forward(tokens);
     auto near = parent.fork();
     auto far = parent.fork();
     far.truncate(30);
-    parent.truncate(147);
+    parent.truncate(count - 3);
     auto late = parent.fork();
     const auto check = [&](sequence& whose, int held, token next) -> net::awaitable<void> {
       const auto found = co_await whose.forward({next});
       BOOST_TEST((as_vector(found.last()) == logits_after(*model, options, joined(first(held), {next}))),
                  "from " << held << " on");
     };
-    co_await check(near, 150, 3);
+    co_await check(near, count, 3);
     co_await check(far, 30, 4);
-    co_await check(late, 147, 5);
-    co_await check(parent, 147, 6);
+    co_await check(late, count - 3, 5);
+    co_await check(parent, count - 3, 6);
   });
   BOOST_TEST(running.stats().free_slots == options.slots);
 }
@@ -143,9 +152,9 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const auto tokens = some_tokens(*model, 150, 2);
+  const auto tokens = some_tokens(*model, options.max_length * 3 / 4, 2);
   drive(running, [&]() -> net::awaitable<void> {
-    std::optional<sequence> parent = running.open();
+    std::optional<sequence> parent = open(running, *model);
     co_await parent->forward(tokens);
     auto child = parent->fork();
     auto sibling = parent->fork();
@@ -210,12 +219,65 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_model_that_reads_a_source_first_is_refused) {
-  BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), tiny_engine()), std::invalid_argument, [](const auto& error) {
-    const std::string said = error.what();
-    return said.find("bart") != std::string::npos && said.find("source") != std::string::npos &&
-           said.find("model::encode()") != std::string::npos;
-  });
+std::vector<token> told_by(engine& running, request what) {
+  net::io_context context;
+  auto stream = running.generate(std::move(what));
+  std::vector<token> ids;
+  stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
+    BOOST_TEST(!code);
+    for (const auto& choice : whole.tokens) ids.push_back(choice.id);
+  }));
+  settle(running, context);
+  return ids;
+}
+
+BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
+  const auto model = golden_model("bart_tiny");
+  const auto options = tiny_engine(*model);
+  engine running(model, options);
+  const token start = model->config().decoder_start.value();
+  const auto source = source_for(*model);
+  const auto by_hand = [&](const std::vector<token>& begun) { return loop_by_hand(*model, options, begun, 20); };
+  const auto answer = [&](request what) { return told_by(running, std::move(what).max_tokens(20).ignore_end()); };
+  BOOST_TEST(answer(answer_to(source)) == by_hand({start}), boost::test_tools::per_element());
+  BOOST_TEST(answer(token_ids({start}).source(source)) == by_hand({start}), boost::test_tools::per_element());
+  BOOST_TEST(answer(token_ids({5, 6}).source(source)) == by_hand({start, 5, 6}), boost::test_tools::per_element());
+  BOOST_TEST(by_hand({start}) != by_hand({start, 5, 6}));
+}
+
+BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
+  const auto model = golden_model("bart_tiny");
+  auto options = tiny_engine(*model);
+  options.slots = 3;
+  options.step_tokens = 8;
+  engine running(model, options);
+  net::io_context context;
+  std::vector<token_stream> streams;
+  std::vector<std::vector<token>> told(7);
+  for (unsigned i = 0; i < told.size(); ++i) {
+    streams.push_back(running.generate(answer_to(source_for(*model, i)).max_tokens(30).ignore_end()));
+    streams.back().async_complete(net::bind_executor(context, [&told, i](error_code, const completion& whole) {
+      for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
+    }));
+  }
+  settle(running, context);
+  const token start = model->config().decoder_start.value();
+  for (unsigned i = 0; i < told.size(); ++i)
+    BOOST_TEST(told[i] == loop_by_hand(*model, options, {start}, 30, i), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache) {
+  for (const auto& [golden, positions] : {std::pair<std::string, int>{"bart_tiny", 96}, {"llama_default", 256}}) {
+    auto options = tiny_engine(*golden_model(golden));
+    options.sinks = {.sinks = 4, .window = 12};
+    options.max_length = 1000;
+    if (golden == "llama_default") options.own_layers = own_first_layer;  // which keeps, and sees, everything
+    BOOST_CHECK_EXCEPTION(engine(golden_model(golden), options), std::invalid_argument, [&](const auto& error) {
+      const std::string said = error.what();
+      return said.find("max_length is 1000") != std::string::npos &&
+             said.find(std::to_string(positions)) != std::string::npos;
+    });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
@@ -233,6 +295,15 @@ BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
     options.quantised = cache::int8();
   });
   refused("max_length", [](auto& options) { options.max_length = 257; });
+  const auto refuses_sources = [](int longest) {
+    auto options = tiny_engine(*golden_model("bart_tiny"));
+    options.max_source = longest;
+    BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), options), std::invalid_argument, [&](const auto& error) {
+      return std::string(error.what()).find(fmt::format("max_source is {}", longest)) != std::string::npos;
+    });
+  };
+  refuses_sources(-1);
+  refuses_sources(97);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

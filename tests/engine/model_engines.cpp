@@ -18,7 +18,17 @@ std::vector<token> some_tokens(const model& model, int count, unsigned seed) {
   std::uniform_int_distribution<token> any(0, static_cast<token>(model.config().vocabulary - 1));
   std::vector<token> tokens(static_cast<std::size_t>(count));
   for (auto& id : tokens) id = any(random);
+  if (model.has_encoder() && count > 0) tokens[0] = model.config().decoder_start.value();
   return tokens;
+}
+
+std::vector<token> source_for(const model& model, unsigned seed) {
+  if (!model.has_encoder()) return {};
+  return some_tokens(model, 20 + static_cast<int>(seed) * 11, 1000 + seed);
+}
+
+sequence open(engine& running, const model& model) {
+  return model.has_encoder() ? running.open(source_for(model)) : running.open();
 }
 
 engine_options tiny_engine() {
@@ -30,6 +40,12 @@ engine_options tiny_engine() {
   options.slack = 8;
   options.threads = 1;
   options.by_hand = true;
+  return options;
+}
+
+engine_options tiny_engine(const model& model) {
+  auto options = tiny_engine();
+  options.max_length = static_cast<int>(std::min<std::int64_t>(options.max_length, model.config().max_positions));
   return options;
 }
 
@@ -47,14 +63,16 @@ cache::cache cache_like(const model& model, const engine_options& options) {
 
 std::vector<float> logits_after(const model& model, const engine_options& options, const std::vector<token>& tokens) {
   auto cache = cache_like(model, options);
+  if (model.has_encoder()) model.encode(source_for(model), cache);
   const auto logits = model.forward(tokens, cache);
   const auto* data = logits.const_data_ptr<float>();
   return {data, data + logits.numel()};
 }
 
 std::vector<token> loop_by_hand(const model& model, const engine_options& options, const std::vector<token>& prompt,
-                                int count) {
+                                int count, unsigned source) {
   auto cache = cache_like(model, options);
+  if (model.has_encoder()) model.encode(source_for(model, source), cache);
   std::vector<token> generated;
   for (std::vector<token> fed = prompt; static_cast<int>(generated.size()) < count; fed = {generated.back()}) {
     const auto logits = model.forward(fed, cache);

@@ -12,7 +12,9 @@ BOOST_AUTO_TEST_SUITE(refusals)
 failure refused(request wrong, toy_setup setup = {}, engine_options options = {.by_hand = true}) {
   net::io_context context;
   toy_engine toy(setup, std::move(options));
-  auto good = toy.running.generate(token_ids({1, 2, 3}).max_tokens(8));
+  auto right = token_ids({1, 2, 3}).max_tokens(8);
+  if (setup.longest_source > 0) right.source(request::ids{4});
+  auto good = toy.running.generate(right);
   auto bad = toy.running.generate(std::move(wrong));
   error_code told;
   std::optional<completion> whole;
@@ -52,6 +54,20 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
   check(refused(chat("Hello.")), error::invalid_request, {"chat", "brings no chat template"});
   check(refused(chat("Hello."), {.chat_error = "line 3: frobnicate"}), error::invalid_request,
         {"not understood", "line 3: frobnicate"});
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_source_is_told_the_thing_the_value_and_the_limit) {
+  const toy_setup reads{.longest_source = 9};
+  check(refused(token_ids({1}).source(request::ids{1, 2})), error::invalid_request, {"source", "no encoder"});
+  check(refused(token_ids({1}), reads), error::invalid_request, {"source", "empty", "at least one"});
+  check(refused(answer_to(request::ids{}), reads), error::invalid_request, {"source", "empty"});
+  check(refused(answer_to(request::ids(10, 1)), reads), error::invalid_request, {"source", "10", "9"});
+  check(refused(answer_to(request::ids{1, 97}), reads), error::invalid_request, {"source", "97", "96"});
+  check(refused(answer_to("text"), reads), error::invalid_request, {"source", "tokenizer"});
+  toy_engine toy(reads);
+  BOOST_CHECK_THROW(toy.running.open(), std::invalid_argument);
+  BOOST_CHECK_THROW(toy.running.open(std::vector<token>(10, 1)), std::invalid_argument);
+  BOOST_CHECK_THROW(toy_engine().running.open({1, 2}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {

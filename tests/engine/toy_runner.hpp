@@ -129,6 +129,7 @@ struct toy_setup {
   int step_tokens = 8;
   std::vector<token> end_tokens;
   std::string chat_error = {};
+  int longest_source = 0;  // 0: no encoder; the toy model says the same whatever it has read
 };
 
 /// An engine over the toy model, driven by hand unless the options say otherwise.
@@ -144,6 +145,7 @@ struct toy_engine {
     made.limits.step_tokens = setup.step_tokens;
     made.end_tokens = setup.end_tokens;
     made.chat_error = setup.chat_error;
+    if (setup.longest_source > 0) made.sources = {.start = 1, .longest = setup.longest_source};
     made.clock = time;
     return made;
   }

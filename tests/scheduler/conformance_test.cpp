@@ -35,6 +35,8 @@ std::vector<request> requests(unsigned seed) {
     options.end_tokens = {static_cast<token>(random() % 50)};
     options.max_new_tokens = 1 + static_cast<int>(random() % 30);
     options.release_at_end = true;
+    const auto source = counting(static_cast<int>(random() % 100), static_cast<token>(random() % 40));
+    if (i % 3 == 0 && !source.empty()) options.source = std::make_shared<const std::vector<token>>(source);
     result.push_back({options, {prompt, wanted, 1000}});
   }
   return result;
@@ -59,10 +61,11 @@ std::vector<std::vector<told>> serve(const limits& within, const std::vector<req
 std::vector<told> solo(const request& each, int max_length) {
   std::vector<told> result;
   if (each.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
+  const auto source = each.options.source ? *each.options.source : std::vector<token>();
   auto held = each.work.tokens;
   for (int sampled = 0; sampled < each.options.max_new_tokens && static_cast<int>(held.size()) < max_length;
        ++sampled) {
-    held.push_back(toy::model{}.next(held));
+    held.push_back(toy::model{}.next(held, source));
     result.push_back({event::kind::token, held.back(), false, finish::length});
     if (held.back() != each.options.end_tokens.front()) continue;
     result.push_back({event::kind::finished, -1, false, finish::end_token});

@@ -31,6 +31,7 @@ class naive_scheduler {
     const bool wants = count == left || work.wanted == output::all_logits;
     result.number = ++plans_;
     result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, {begin, begin + count}}};
+    if (cached == 0) result.rows[0].source = options.source;
     cached += count;
     return result;
   }

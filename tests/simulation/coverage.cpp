@@ -9,10 +9,10 @@ constexpr const char* state_names[] = {"fresh",    "idle",      "idle+",  "waiti
                                        "decoding", "decoding+", "paused", "paused+", "gone"};
 constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "truncate"};
 constexpr const char* feature_names[] = {
-    "token",          "end token",        "length", "samples over",   "chunk",         "logits",      "last logits",
-    "failed prefill", "failed decode",    "wasted", "gone in flight", "no room",       "chained",     "cleared",
-    "truncated",      "adopted",          "copied", "moved",          "lost its slot", "base shrunk", "refused",
-    "empty plan",     "plan without rows"};
+    "token",         "end token",      "length",        "samples over", "chunk",          "logits",
+    "last logits",   "failed prefill", "failed decode", "wasted",       "gone in flight", "no room",
+    "chained",       "cleared",        "truncated",     "adopted",      "copied",         "moved",
+    "lost its slot", "base shrunk",    "source read",   "refused",      "empty plan",     "plan without rows"};
 
 }  // namespace
 

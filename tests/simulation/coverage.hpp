@@ -49,6 +49,7 @@ enum class feature {
   moved,
   lost_its_slot,
   base_shrunk,
+  source_read,
   refused,
   empty_plan,
   plan_without_rows,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
 
 namespace cogen::scheduler::simulate {
 namespace {
@@ -71,6 +72,7 @@ class player {
 
   void submit() {
     sequence_options options;
+    if (settings_.sources && chance_.chance(80)) options.source = some_source();
     if (settings_.branching && chance_.chance(80)) return stage_.submit(options, short_run(1));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
     if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_length);
@@ -90,6 +92,12 @@ class player {
   }
 
   token some_token() { return static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)); }
+
+  source_tokens some_source() {
+    auto source = std::make_shared<std::vector<token>>();
+    for (int i = chance_.between(1, settings_.within.max_length); i > 0; --i) source->push_back(some_token());
+    return source;
+  }
 
   run some_run() {
     run result;

@@ -71,7 +71,8 @@ std::vector<event> mirror::absorb(const row& done, int end, const row_result& re
   if (result.failed) return fail(end - done.count, seen);
   const bool last = end == static_cast<int>(tokens.size()) || done.wanted == output::sample;
   if (done.wanted == output::sample) {
-    if (result.sampled != model.next(tokens)) throw std::logic_error("it sampled what it would not have sampled alone");
+    if (result.sampled != model.next(tokens, source()))
+      throw std::logic_error("it sampled what it would not have sampled alone");
     return take_token(result.sampled, seen);
   }
   if (done.wanted != output::nothing) {

@@ -5,6 +5,7 @@
 
 #include <cogen/scheduler/scheduler.hpp>
 
+#include <span>
 #include <vector>
 
 namespace cogen::scheduler::simulate {
@@ -20,6 +21,11 @@ class mirror {
 
   /// All of its tokens, those sampled by rows in flight at the end.
   std::vector<token> with_ahead() const;
+
+  /// What its slot has read beside its tokens.
+  std::span<const token> source() const {
+    return options.source ? std::span<const token>(*options.source) : std::span<const token>();
+  }
 
   /// What a row that ends at `end` tokens must want.
   output wanted_at(int end) const;

@@ -50,6 +50,7 @@ settings draw(random& from) {
   result.most_live = from.between(1, 10);
   result.failing = from.chance(50) ? 0 : from.between(1, 10);
   result.forks = from.chance(75);
+  result.sources = from.chance(30);
   result.priorities = from.chance(25);
   result.branching = result.forks && from.chance(60);
   if (result.branching) make_branching(result, from);
@@ -71,7 +72,8 @@ std::string describe(const settings& of) {
          (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
          std::to_string(of.model.vocabulary) + ", failing " + std::to_string(of.failing) + " %, " +
-         (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "");
+         (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "") +
+         (of.sources ? ", sources" : "");
 }
 
 }  // namespace cogen::scheduler::simulate

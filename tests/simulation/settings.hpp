@@ -18,6 +18,7 @@ struct settings {
   int most_live = 0;  ///< sequences at the same time
   int failing = 0;    ///< percent of the rows
   bool forks = true;
+  bool sources = false;     ///< most sequences have one
   bool branching = false;   ///< mostly short runs, forks and cuts, as in a search
   bool priorities = false;  ///< instead of first come
 };

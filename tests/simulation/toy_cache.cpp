@@ -59,6 +59,12 @@ void cache::apply(const plan& step) {
   }
 }
 
+void cache::read(int slot, const std::vector<token>& source) {
+  require(length(slot) == 0, "it reads a source and holds tokens", slot);
+  require(at(slot).source.empty(), "it reads a source and has one", slot);
+  at(slot).source = source;
+}
+
 void cache::append(int slot, const std::vector<token>& tokens) {
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
   at(slot).reach = std::max(at(slot).reach, length(slot));
@@ -73,6 +79,7 @@ void cache::require_return(int slot, int to) const {
 void cache::trim(const trimming& rest) {
   require(rest.length >= longest_reader(rest.slot), "it is trimmed while others read more", rest.slot);
   at(rest.slot).trimmed = within_.slack < std::numeric_limits<int>::max();
+  if (rest.length == 0) at(rest.slot).source.clear();
   at(rest.slot).own.resize(static_cast<std::size_t>(std::max(0, rest.length - at(rest.slot).shared)));
 }
 
@@ -92,7 +99,9 @@ void cache::truncate(const truncation& cut) {
   if (cut.length < whose.shared) whose.shared = cut.length / within_.usage.block * within_.usage.block;
   if (whose.shared == 0) whose.base = -1;
   whose.own.assign(kept.begin() + whose.shared, kept.end());
-  if (cut.length == 0) whose.reach = 0;
+  if (cut.length > 0) return;
+  whose.reach = 0;
+  whose.source.clear();
 }
 
 void cache::adopt(const adoption& taken) {
@@ -103,6 +112,7 @@ void cache::adopt(const adoption& taken) {
   require(taken.length <= length(taken.of), "others shall read what it does not hold", taken.of);
   at(taken.slot).base = taken.of;
   at(taken.slot).shared = taken.length;
+  at(taken.slot).source = at(taken.of).source;
   at(taken.slot).reach = taken.length;
   at(taken.slot).unsettled = true;
 }
@@ -113,6 +123,7 @@ void cache::copy_tokens(const copy& copied) {
   require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);
   require_return(copied.from, copied.end);
   at(copied.to).unsettled = false;
+  if (copied.begin == 0) at(copied.to).source = at(copied.from).source;
   const auto read = content(copied.from);
   append(copied.to, {read.begin() + copied.begin, read.begin() + copied.end});
 }

@@ -16,11 +16,15 @@ class cache {
   /// Clears, truncations, trims, adoptions and copies of a plan.
   void apply(const plan& step);
 
+  /// The slot, which is empty, gets its source.
+  void read(int slot, const std::vector<token>& source);
+
   void append(int slot, const std::vector<token>& tokens);
 
   int length(int slot) const;
   int shared(int slot) const { return at(slot).shared; }
   std::vector<token> content(int slot) const;
+  const std::vector<token>& source(int slot) const { return at(slot).source; }
 
   /// Bytes that all slots take, shared blocks once.
   std::int64_t bytes() const;
@@ -29,10 +33,11 @@ class cache {
   struct storage {
     int base = -1;
     int shared = 0;
-    std::vector<token> own;  ///< after the shared ones
-    int reach = 0;           ///< the most tokens it has held since it was filled
-    bool trimmed = false;    ///< it can no longer go on, nor anybody from its end
-    bool unsettled = false;  ///< it has a base, and a copy may still follow
+    std::vector<token> own;     ///< after the shared ones
+    std::vector<token> source;  ///< what an encoder has read
+    int reach = 0;              ///< the most tokens it has held since it was filled
+    bool trimmed = false;       ///< it can no longer go on, nor anybody from its end
+    bool unsettled = false;     ///< it has a base, and a copy may still follow
   };
 
   storage& at(int slot);

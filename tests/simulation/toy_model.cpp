@@ -4,25 +4,31 @@
 
 namespace cogen::scheduler::toy {
 
-token model::next(std::span<const token> before) const {
+token model::next(std::span<const token> before, std::span<const token> source) const {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const token each : before) {
-    hash = (hash ^ static_cast<std::uint64_t>(each + 1)) * 0x9e3779b97f4a7c15;
+  const auto take_in = [&](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
-  }
+  };
+  for (const token each : source) take_in(static_cast<std::uint64_t>(each + 1) << 32);
+  for (const token each : before) take_in(static_cast<std::uint64_t>(each + 1));
   return static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary));
 }
 
 std::vector<row_result> runner::run(const plan& step) {
   cache_.apply(step);
   contents_.clear();
+  sources_.clear();
   std::vector<row_result> results(step.rows.size());
   const auto before = std::exchange(sampled_, {});
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& row = step.rows[i];
+    if (row.source) cache_.read(row.slot, *row.source);
     cache_.append(row.slot, row.chained ? std::vector{before.at(row.sequence)} : row.tokens);
     contents_.push_back(cache_.content(row.slot));
-    if (row.wanted == output::sample) sampled_[row.sequence] = results[i].sampled = model_.next(contents_.back());
+    sources_.push_back(cache_.source(row.slot));
+    if (row.wanted == output::sample)
+      sampled_[row.sequence] = results[i].sampled = model_.next(contents_.back(), sources_.back());
   }
   return results;
 }

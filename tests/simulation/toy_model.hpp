@@ -8,11 +8,11 @@
 
 namespace cogen::scheduler::toy {
 
-/// A model whose next token depends on every token before it.
+/// A model whose next token depends on every token before it, and on every token of the source.
 struct model {
   token vocabulary = 50;
 
-  token next(std::span<const token> before) const;
+  token next(std::span<const token> before, std::span<const token> source = {}) const;
 };
 
 /// Runs plans on the toy cache at once. What rows sample is what the model says of the slot's content.
@@ -26,12 +26,16 @@ class runner {
   /// What the slots of the last plan's rows hold, in order.
   const std::vector<std::vector<token>>& contents() const { return contents_; }
 
+  /// And the sources beside it.
+  const std::vector<std::vector<token>>& sources() const { return sources_; }
+
   const toy::cache& cache() const { return cache_; }
 
  private:
   toy::cache cache_;
   model model_;
   std::vector<std::vector<token>> contents_;
+  std::vector<std::vector<token>> sources_;
   std::map<sequence_id, token> sampled_;  // by the last plan
 };
 

@@ -26,6 +26,9 @@ void world::check_rows(flown& made) {
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
     require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one plan");
     made.rows.push_back(check_row(row, runner_.contents()[i], made.results[i]));
+    require(std::ranges::equal(runner_.sources()[i], live_.at(row.sequence).source()),
+            text(row.sequence) + ": the slot has read another source than the sequence's");
+    if (row.source) seen_.visit(feature::source_read);
     tokens += row.count;
   }
   require(tokens <= settings_.within.step_tokens, "a plan has more tokens than it may");
@@ -99,8 +102,9 @@ void world::check_waiting(bool nothing_planned) {
 }
 
 void world::check_service(const plan& made) {
-  const int tokens =
-      std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) { return sum + each.count; });
+  const int tokens = std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
+    return sum + each.count + (each.source ? static_cast<int>(each.source->size()) : 0);
+  });
   std::set<sequence_id> served, prefilling;
   for (const auto& each : made.rows) served.insert(each.sequence);
   for (auto& [id, each] : live_) {
@@ -133,7 +137,7 @@ void world::check_patience(const plan& made, int tokens, sequence_id id, mirror&
   if (whose.unserved == 0) return;
   const auto& within = settings_.within;
   require(!made.empty(), text(id) + " could run, and nothing is planned");
-  require(tokens == within.step_tokens || whose.unserved <= 1, text(id) + " could run, and there is room in the plan");
+  require(tokens >= within.step_tokens || whose.unserved <= 1, text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
   const int rows = std::max(1, within.step_tokens - std::max(1, within.step_tokens / 8));
   const int turns = (within.slots + rows - 1) / rows * (within.step_tokens == 1 ? 2 : 1);
@@ -234,7 +238,8 @@ void world::describe_plan(const plan& step) const {
             std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
   for (const auto& each : step.rows)
     line += " [" + text(each.sequence) + " slot " + std::to_string(each.slot) + " x" + std::to_string(each.count) +
-            (each.chained ? " chained" : "") + (each.wanted == output::sample ? " sample" : "") + "]";
+            (each.source ? " source" : "") + (each.chained ? " chained" : "") +
+            (each.wanted == output::sample ? " sample" : "") + "]";
   say(line);
 }
 

@@ -12,6 +12,9 @@
 #include <cogen/token_stream.hpp>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace cogen {
 
@@ -20,6 +23,12 @@ class model;
 namespace detail {
 class driver;
 }
+
+/// What an engine has to know of a model with an encoder.
+struct reads_sources {
+  token start;      ///< every answer begins with it
+  int longest = 0;  ///< tokens of a source
+};
 
 /// What an engine is put together from. `engine(model, options)` fills it in; tests, simulations and own back ends
 /// bring their own.
@@ -31,6 +40,7 @@ struct engine_parts {
   std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
   std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
+  std::optional<reads_sources> sources;              ///< none: the model has no encoder
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
 
@@ -58,6 +68,12 @@ class engine {
   /// A sequence that holds nothing yet. `max_length`: the tokens it may come to hold, for which memory is set aside
   /// when it first runs; 0 for the engine's limit.
   sequence open(int max_length = 0);
+
+  /// The same beside a source, for a model with an encoder, which reads it when the sequence first runs. The first
+  /// token fed should be the one that answers start with, model_config::decoder_start. Throws std::invalid_argument for
+  /// a model without an encoder, an empty source or one that is too long, or a token outside the vocabulary; without a
+  /// source where the model has an encoder, too.
+  sequence open(std::vector<token> source, int max_length = 0);
 
   /// Work given to this executor runs between decode steps on the engine's thread; coroutines spawned there are resumed
   /// with no hop between threads. They must not block.

@@ -24,6 +24,10 @@ struct engine_options {
   /// was made for any number.
   int max_length = 0;
 
+  /// Tokens that an encoder reads for one sequence. 0: as many as the model was made for. Memory for that many is set
+  /// aside with each sequence. Models without an encoder have no use for it.
+  int max_source = 0;
+
   /// Tokens of one step: one for each running sequence, then prompts in chunks up to this many in all. Smaller keeps
   /// the gap between two tokens of a running stream short, larger reads prompts faster.
   int step_tokens = 128;

@@ -95,6 +95,11 @@ class model {
   /// does.
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own = {}) const;
 
+  /// The most tokens that a slot of this cache can hold for this model: what the cache can, and no more positions than
+  /// the model was made for, unless no layer ever looks back further than that. Throws std::invalid_argument for a
+  /// cache of other layers than the model's.
+  std::int64_t max_length(const cache::cache& cache) const;
+
   /// Whether the model decodes beside a source, which encode() reads first; config().decoder_start is then the token
   /// that decoding starts from.
   bool has_encoder() const noexcept;

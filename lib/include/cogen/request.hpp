@@ -13,8 +13,8 @@ namespace cogen {
 
 using text::chat_message;
 
-/// One thing to generate: a prompt, and how to go on from it. A plain value; built by `chat()`, `continuation()` or
-/// `token_ids()` and refined by the members below, each of which may be chained.
+/// One thing to generate: a prompt, and how to go on from it. A plain value; built by `chat()`, `continuation()`,
+/// `token_ids()` or `answer_to()` and refined by the members below, each of which may be chained.
 ///
 /// Nothing is checked here. What does not suit the model is told to the stream that the request becomes.
 class request {
@@ -22,8 +22,16 @@ class request {
   using messages = std::vector<chat_message>;
   using ids = std::vector<token>;
   using prompt_type = std::variant<std::string, messages, ids>;
+  using source_type = std::variant<std::monostate, std::string, ids>;
 
   explicit request(prompt_type prompt) : prompt_(std::move(prompt)) {}
+
+  /// What a model with an encoder reads first: text, or token ids used as they are. Other models take none. The prompt
+  /// is then how the answer begins, after the token that the model starts every answer with; it may be empty.
+  request source(std::string text) && { return std::move(source(std::move(text))); }
+  request& source(std::string text) & { return source_ = std::move(text), *this; }
+  request source(ids tokens) && { return std::move(source(std::move(tokens))); }
+  request& source(ids tokens) & { return source_ = std::move(tokens), *this; }
 
   /// Tokens to generate at most; by default as many as the context holds.
   request max_tokens(int count) && { return std::move(max_tokens(count)); }
@@ -51,6 +59,7 @@ class request {
   request& lookahead(int count) & { return lookahead_ = count, *this; }
 
   const prompt_type& prompt() const noexcept { return prompt_; }
+  const source_type& source() const noexcept { return source_; }
   int max_tokens() const noexcept { return max_tokens_; }
   const cogen::sampling& sampling() const noexcept { return sampling_; }
   const std::vector<std::string>& stop_strings() const noexcept { return stop_strings_; }
@@ -62,6 +71,7 @@ class request {
 
  private:
   prompt_type prompt_;
+  source_type source_;
   int max_tokens_ = whole_context;
   cogen::sampling sampling_;
   std::vector<std::string> stop_strings_;
@@ -85,5 +95,9 @@ inline request continuation(std::string prompt) { return request(std::move(promp
 
 /// Token ids to be continued, used as they are.
 inline request token_ids(std::vector<token> ids) { return request(std::move(ids)); }
+
+/// What a model with an encoder says to a source: a summary, a translation, whatever it was trained for.
+inline request answer_to(std::string source) { return token_ids({}).source(std::move(source)); }
+inline request answer_to(std::vector<token> source) { return token_ids({}).source(std::move(source)); }
 
 }  // namespace cogen

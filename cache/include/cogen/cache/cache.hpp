@@ -135,9 +135,9 @@ class cache {
   bool take_snapshot(int slot);
   void drop_snapshot(int slot, int length);
 
-  /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place, and nothing of
-  /// rings, states and its source. It goes on with nothing, and none can begin with it where a layer needs those.
-  /// Throws std::logic_error where others read more.
+  /// The slot has no owner any more: of its first `length` tokens stays what other slots read in place, its source with
+  /// it, and nothing of rings and states. It goes on with nothing, and none can begin with it where a layer needs
+  /// those. Throws std::logic_error where others read more.
   void trim(int slot, int length);
 
   /// The empty slot `slot` reads its first `length` tokens in slot `of` from now on; new tokens go to memory of its

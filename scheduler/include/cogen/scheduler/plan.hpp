@@ -3,33 +3,36 @@
 #include <cogen/scheduler/types.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace cogen::scheduler {
 
 /// Slot `slot` forgets everything from `length` on. Where that lies within the tokens that it reads in another slot, it
 /// reads whole blocks of them from now on, and takes a copy of the rest. What others read of the slot is never
-/// forgotten.
+/// forgotten. At length 0 it forgets its source, too.
 struct truncation {
   int slot;
   int length;
 };
 
-/// Nobody owns slot `slot` any more. Of its first `length` tokens stays what other slots read; it is run no further.
+/// Nobody owns slot `slot` any more. Of its first `length` tokens stays what other slots read, and its source; it is
+/// run no further.
 struct trimming {
   int slot;
   int length;
 };
 
-/// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on. `length` is a multiple of the
-/// footprint's block; `of` holds at least that many, and reads none of them elsewhere.
+/// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on, and has the same source.
+/// `length` is a multiple of the footprint's block; `of` holds at least that many, and reads none of them elsewhere.
 struct adoption {
   int slot;
   int of;
   int length;
 };
 
-/// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which holds `begin` tokens.
+/// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which holds `begin` tokens; where
+/// that is none, the source too.
 struct copy {
   int from;
   int to;
@@ -46,6 +49,7 @@ struct row {
   output wanted;
   bool chained;               ///< the token to run is the one that this sequence's row in the unabsorbed plan samples
   std::vector<token> tokens;  ///< [count], empty when chained
+  source_tokens source = {};  ///< to be read into the slot before its first token; null where there is none, or later
 };
 
 /// One step, decided. Applied in this order: clears, truncations, trims, adoptions, copies, each list from its front;

@@ -22,6 +22,9 @@ struct sequence_options {
   /// Tokens it may hold; memory is set aside for that many while it has a slot. 0: limits.max_length.
   int max_length = 0;
 
+  /// What an encoder reads before the first token. Null: nothing. Not counted among the tokens it holds.
+  source_tokens source = {};
+
   /// The sequence goes, and its slot with it, when a run ends by itself. It may then hold, and memory is set aside for,
   /// no more than its first run needs: that run's tokens and, if it samples, max_new_tokens.
   bool release_at_end = false;

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace cogen::scheduler {
 
 using token = std::int32_t;
+
+/// What an encoder reads beside a sequence; null where there is nothing to read. Never changed.
+using source_tokens = std::shared_ptr<const std::vector<token>>;
 
 /// Names one sequence for ever: ids are never used again.
 enum class sequence_id : std::uint64_t {};
@@ -68,7 +72,8 @@ struct limits {
 
   /// Tokens of one plan. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
   /// eighth of the tokens (one at the least; of plans of a single token every other one) is kept for prefill while any
-  /// waits.
+  /// waits. A source is read whole in the step of its sequence's first row; where it is longer than what is left of
+  /// the step, it takes all of that, and no later row finds room.
   int step_tokens = 512;
 
   /// The budget that `usage` is held against.

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cogen/engine.hpp>
+
+#include <vector>
+
+namespace cogen::detail {
+
+/// What an encoder shall read, and null where the model has none. Throws std::invalid_argument, with a sentence for its
+/// sender, where this is not for this model.
+scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_parts& parts);
+
+}  // namespace cogen::detail
