@@ -41,9 +41,10 @@ std::vector<batch_part> parts_of(const batch& whole, int longest) {
   }
 }
 
-return_points::return_points(cache::cache& cache, const cache::step& step) : cache_(cache) {
+// Complete before the first snapshot is taken: what throws after that is followed by the destructor.
+return_points::return_points(cache::cache& cache, const cache::step& step) : return_points(cache) {
   points_.reserve(step.rows().size());
-  for (const auto& row : step.rows()) points_.push_back({row.slot, cache.length(row.slot), false});
+  for (const auto& row : step.rows()) points_.push_back({row.slot, cache.length(row.slot)});
   for (auto& each : points_) each.taken_here = cache.take_snapshot(each.slot);
 }
 

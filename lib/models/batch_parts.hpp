@@ -32,10 +32,12 @@ class return_points {
   void keep() noexcept { kept_ = true; }
 
  private:
+  explicit return_points(cache::cache& cache) : cache_(cache) {}
+
   struct point {
     int slot;
     int length;
-    bool taken_here;
+    bool taken_here = false;
   };
 
   cache::cache& cache_;

@@ -51,6 +51,22 @@ std::vector<reference_row> read_rows(const load::tensor_file& file, const std::s
   return rows;
 }
 
+std::vector<beam> read_beams(const load::tensor_file& file, const std::string& ids, const std::string& scores) {
+  if (file.find(ids) == nullptr) return {};
+  const auto& tensor = tensor_named(file, ids, load::element_type::i32);
+  const auto tokens = read<token>(file, tensor);
+  const auto values = read<float>(file, tensor_named(file, scores, load::element_type::f32));
+  if (tensor.shape.size() != 2 || tensor.shape[0] != std::ssize(values))
+    throw std::runtime_error(fmt::format("{}: {} is not one row for each of {}", file.path().string(), ids, scores));
+  std::vector<beam> beams;
+  auto first = tokens.begin();
+  for (const float score : values) {
+    beams.push_back({.ids = {first, first + tensor.shape[1]}, .score = score});
+    first += tensor.shape[1];
+  }
+  return beams;
+}
+
 reference_prompt prompt_number(const load::tensor_file& file, int index) {
   const auto named = [&](const char* part) { return fmt::format("p{}.{}", index, part); };
   const bool has_source = file.find(named("decoder_ids")) != nullptr;
@@ -58,7 +74,8 @@ reference_prompt prompt_number(const load::tensor_file& file, int index) {
           .ids = read_ids(file, named(has_source ? "decoder_ids" : "ids")),
           .prompt_rows = read_rows(file, named("prompt_logits")),
           .continuation = read_ids(file, named("gen_ids")),
-          .rows = read_rows(file, named("gen_logits"))};
+          .rows = read_rows(file, named("gen_logits")),
+          .beams = read_beams(file, named("beam_ids"), named("beam_scores"))};
 }
 
 boost::json::value read_json(const std::filesystem::path& file) {

@@ -17,12 +17,19 @@ struct reference_row {
   float margin() const;
 };
 
+/// One continuation that a beam search found.
+struct beam {
+  std::vector<token> ids;
+  float score;  // the mean of the tokens' log-probabilities
+};
+
 struct reference_prompt {
   std::vector<token> source = {};  // what the encoder reads; empty for models that have none
   std::vector<token> ids;          // the prompt; where there is a source, the decoder's, its start token first
   std::vector<reference_row> prompt_rows = {};  // after each token of the prompt; empty where they are not recorded
   std::vector<token> continuation;              // greedy, end tokens being tokens like others
   std::vector<reference_row> rows = {};         // what continuation[k] was chosen from
+  std::vector<beam> beams = {};                 // best first; empty where no search is recorded
 };
 
 /// One model's reference outputs. tests/golden/README.md describes the files.

@@ -77,8 +77,9 @@ bool check(const request& wanted, const std::string& path) {
   golden::runner run(*model, wanted.kv->memory);
   const auto result = golden::judge(run, reference, tolerance);
   const bool passed = result.passes(tolerance);
-  std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}  {}  {}\n", reference.name,
-                           model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens,
+  const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);
+  std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}  {}  {}\n", reference.name,
+                           model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens, beams,
                            result.changed.empty() ? "same bits in all company"
                                                   : fmt::format("other bits: {}", result.changed.front()),
                            passed ? "ok" : "FAILED")

@@ -1,5 +1,7 @@
 #include "runs.hpp"
 
+#include "beams.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -128,6 +130,21 @@ transcript runner::spilled(const reference_prompt& prompt) {
     if (before && one.fed() >= half) spill_and_restore(cache);
   }
   return std::move(one).result();
+}
+
+std::vector<beam> runner::beams(const reference_prompt& prompt) {
+  const auto width = prompt.beams.size();
+  const auto length = prompt.beams.front().ids.size();
+  auto longest = prompt;
+  longest.continuation.resize(length);
+  auto cache = cache_for(std::vector(width, longest));
+  read_source(prompt, 0, cache);
+  const int count = static_cast<int>(prompt.ids.size());
+  const int last = count - 1;
+  const auto logits =
+      model_.forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = prompt.ids, .outputs = {&last, 1}},
+                     cache, workspace_);
+  return beam_search(model_, cache, workspace_, copied(logits), static_cast<int>(width), static_cast<int>(length));
 }
 
 std::vector<transcript> runner::together(const std::vector<reference_prompt>& prompts) {

@@ -36,6 +36,9 @@ class runner {
   /// Like alone, its cache exported, cleared and imported again half-way.
   transcript spilled(const reference_prompt& prompt);
 
+  /// What a beam search finds that is as wide and long as the reference's.
+  std::vector<beam> beams(const reference_prompt& prompt);
+
   /// All prompts in one continuous batch: each begins a step later than the one before, in chunks of 7, while those
   /// before it go on.
   std::vector<transcript> together(const std::vector<reference_prompt>& prompts);

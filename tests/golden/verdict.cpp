@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace cogen::golden {
 
@@ -34,6 +35,25 @@ void compare(verdict& so_far, const transcript& came, const reference_prompt& re
   }
 }
 
+/// How far the score of beam `index` is from those beside it.
+float clearance(const std::vector<beam>& beams, std::size_t index) {
+  float least = std::numeric_limits<float>::infinity();
+  if (index > 0) least = beams[index - 1].score - beams[index].score;
+  if (index + 1 < beams.size()) least = std::min(least, beams[index].score - beams[index + 1].score);
+  return least;
+}
+
+void compare(verdict& so_far, const std::vector<beam>& found, const std::vector<beam>& reference, float tolerance) {
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    const float difference = std::abs(found.at(i).score - reference[i].score);
+    if (!(difference <= so_far.worst)) so_far.worst = difference;
+    const bool same = found[i].ids == reference[i].ids;
+    ++so_far.beams;
+    if (same) ++so_far.same_beams;
+    if (!same && clearance(reference, i) > 2 * tolerance) ++so_far.wrong_beams;
+  }
+}
+
 /// The prompt with the beginning of its continuation: enough to show what chunks did to the cache.
 reference_prompt beginning(const reference_prompt& prompt) {
   auto shorter = prompt;
@@ -54,6 +74,7 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
   for (const auto& prompt : reference.prompts) {
     alone.push_back(run.alone(prompt));
     compare(result, alone.back(), prompt, tolerance);
+    if (!prompt.beams.empty()) compare(result, run.beams(prompt), prompt.beams, tolerance);
   }
   const auto expect_same = [&](const transcript& came, std::size_t index, const std::string& way) {
     if (!begins_with(alone[index], came)) result.changed.push_back(fmt::format("prompt {} {}", index, way));

@@ -10,20 +10,23 @@ namespace cogen::golden {
 
 /// What comparing one model with its references came to.
 struct verdict {
-  float worst = 0;       // greatest difference of a logit
+  float worst = 0;       // greatest difference of a logit, or of a beam's score
   int tokens = 0;        // greedy choices compared
   int same_tokens = 0;   // of them equal to the reference's
   int wrong_tokens = 0;  // different although the reference's margin is over twice the tolerance
+  int beams = 0;         // continuations that beam searches found
+  int same_beams = 0;    // of them equal to the reference's
+  int wrong_beams = 0;   // different although the reference's score is over twice the tolerance from its neighbours'
   bool bad_number = false;
   std::vector<std::string> changed;  // ways of running that did not give the same bits as running alone
 
   bool passes(float tolerance) const {
-    return worst <= tolerance && wrong_tokens == 0 && !bad_number && changed.empty();
+    return worst <= tolerance && wrong_tokens == 0 && wrong_beams == 0 && !bad_number && changed.empty();
   }
 };
 
 /// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand,
-/// together.
+/// together; and beam searches where the reference has them.
 verdict judge(runner& run, const golden& reference, float tolerance);
 
 }  // namespace cogen::golden

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-enum class place { reserve, append, advance };
+enum class place { reserve, append, advance, snapshot };
 
 /// Where a layer fails, and from how many tokens of a slot on.
 struct fault {
@@ -40,6 +41,9 @@ class failing_layer final : public cache::layer {
     fault_->meet(place::append, step, slots());
     kept_.append(step, k, v);
     appended_ = step;
+  }
+  void take_snapshot(int slot) override {
+    if (fault_->where == place::snapshot && slot == 1) throw std::runtime_error("there is no room for a snapshot");
   }
   void settle() override { fault_->meet(place::advance, appended_, slots()); }
   cache::keys_values materialise(int slot, int length) const override { return kept_.materialise(slot, length); }
@@ -124,6 +128,22 @@ BOOST_DATA_TEST_CASE(what_could_be_cut_before_still_can, data::make(cached_model
   const auto after = run(model, {{}, two.part(41, 200)[1]}, cache, workspace, whole())[1];
   auto twin = each.make_cache(2, failing_at_last(model, planned));
   BOOST_TEST((after == rest_of(run(model, two.tokens, twin, workspace, whole())[1], 41)));
+}
+
+BOOST_DATA_TEST_CASE(a_snapshot_that_cannot_be_taken_leaves_no_other_one, data::make(cached_models()), each) {
+  const auto& model = *each.loaded();
+  if (each.golden == "mamba_tiny") return;
+  const two_sequences two(each);
+  const auto planned = std::make_shared<fault>();
+  auto cache = each.make_cache(2, failing_at_last(model, planned));
+  workspace workspace(2);
+  run(model, two.part(0, 41), cache, workspace, whole());
+  if (cache.longest_step() == INT_MAX) return;  // one step holds it all
+  const auto bytes = cache.committed_bytes();
+  planned->where = place::snapshot;
+  BOOST_CHECK_THROW(run(model, two.part(41, 200), cache, workspace, whole()), std::runtime_error);
+  BOOST_TEST(cache.committed_bytes() == bytes);
+  BOOST_TEST(cache.take_snapshot(0));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

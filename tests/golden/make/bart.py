@@ -6,7 +6,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 ARCHITECTURE = BartForConditionalGeneration
 PROMPTS = [dict(tokens=5, decoder=1, new=10), dict(tokens=17, decoder=4, new=10), dict(tokens=42, decoder=9, new=72)]
-SHORT = [dict(tokens=42, decoder=3, new=6), dict(tokens=17, decoder=8, new=30)]
+SHORT = [dict(tokens=42, decoder=3, new=6, beams=dict(width=4, count=9)), dict(tokens=17, decoder=8, new=30)]
 
 SHARED = dict(
     vocab_size=128, d_model=30, encoder_layers=3, encoder_attention_heads=3, encoder_ffn_dim=44, decoder_layers=2,

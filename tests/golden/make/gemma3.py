@@ -7,7 +7,7 @@ import torch
 
 ARCHITECTURE = Gemma3ForCausalLM
 PROMPTS = [dict(tokens=5, new=10), dict(tokens=17, new=10), dict(tokens=42, new=72)]
-SHORT = [dict(tokens=5, new=6), dict(tokens=17, new=30)]
+SHORT = [dict(tokens=5, new=6, beams=dict(width=4, count=9)), dict(tokens=17, new=30)]
 
 SHARED = dict(
     vocab_size=128, hidden_size=30, intermediate_size=36, num_attention_heads=6, num_key_value_heads=2, head_dim=8,

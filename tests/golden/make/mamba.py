@@ -4,7 +4,7 @@ from transformers import MambaConfig, MambaForCausalLM
 
 ARCHITECTURE = MambaForCausalLM
 PROMPTS = [dict(tokens=5, new=10), dict(tokens=17, new=10), dict(tokens=42, new=72)]
-SHORT = [dict(tokens=5, new=6), dict(tokens=17, new=30)]
+SHORT = [dict(tokens=5, new=6, beams=dict(width=4, count=9)), dict(tokens=17, new=30)]
 
 SHARED = dict(
     vocab_size=128, hidden_size=26, state_size=5, conv_kernel=4, expand=2,

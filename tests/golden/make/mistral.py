@@ -4,7 +4,7 @@ from transformers import MistralConfig, MistralForCausalLM
 
 ARCHITECTURE = MistralForCausalLM
 PROMPTS = [dict(tokens=5, new=10), dict(tokens=17, new=10), dict(tokens=42, new=72)]
-SHORT = [dict(tokens=5, new=6), dict(tokens=17, new=30)]
+SHORT = [dict(tokens=5, new=6, beams=dict(width=4, count=9)), dict(tokens=17, new=30)]
 
 SHARED = dict(
     vocab_size=128, hidden_size=30, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,

@@ -62,6 +62,31 @@ def greedy(model, prompt, count, source=None):
     return ids[len(prompt):]
 
 
+def beam_search(model, prompt, width, count, source=None):
+    """Transformers' own: (ids, scores), best first."""
+    inputs = dict(input_ids=torch.tensor([prompt])) if source is None else dict(
+        input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([prompt]))
+    found = model.generate(
+        **inputs, num_beams=width, num_return_sequences=width, max_new_tokens=count, do_sample=False, eos_token_id=None,
+        pad_token_id=0, length_penalty=1.0, output_scores=True, return_dict_in_generate=True)
+    return found.sequences[:, len(prompt):], found.sequences_scores
+
+
+def plain_beam_search(model, prompt, width, count, source=None):
+    """The same, uncached, and by how much the last beam that was kept was above the first that was not."""
+    beams, gap = [([], 0.0)], math.inf
+    for _ in range(count):
+        candidates = []
+        for ids, total in beams:
+            rows = logits_of(model, prompt + ids, source)[-1].log_softmax(-1).tolist()
+            candidates += [(ids + [token], total + row) for token, row in enumerate(rows)]
+        candidates.sort(key=lambda candidate: -candidate[1])
+        scores = [total for _, total in candidates[:width + 1]]
+        gap = min([gap] + [a - b for a, b in zip(scores, scores[1:])])
+        beams = candidates[:width]
+    return [ids for ids, _ in beams], [total / count for _, total in beams], gap
+
+
 def margins(rows):
     best = rows.topk(2).values
     return best[:, 0] - best[:, 1]
@@ -105,9 +130,23 @@ class answers:
         difference = float((cached_logits(model, prompt, continuation, source) - generated).abs().max())
         if difference > CACHED:
             self.flags.append(f"p{len(self.prompts)}: cached logits of Transformers differ by {difference:.1e}")
+        if "beams" in shape and not self.add_beams(model, shape["beams"], source, prompt, noise):
+            return False
         self.keep(source, prompt, rows, continuation, generated)
         self.prompts.append({**describe(shape), "smallest_margin": smallest, "noise": noise})
         return True
+
+    def add_beams(self, model, shape, source, prompt, noise):
+        ids, scores = beam_search(model, prompt, **shape, source=source)
+        own, own_scores, gap = plain_beam_search(model, prompt, **shape, source=source)
+        if gap < max(CLEARANCE * noise, MARGIN):
+            return False
+        if ids.tolist() != own:
+            raise SystemExit(f"Transformers finds {ids.tolist()}, a plain search {own}")
+        name = f"p{len(self.prompts)}"
+        self.tensors[f"{name}.beam_ids"] = ids.to(torch.int32).contiguous()
+        self.tensors[f"{name}.beam_scores"] = torch.tensor(own_scores)
+        return float((scores - torch.tensor(own_scores)).abs().max()) < CACHED
 
     def keep(self, source, prompt, rows, continuation, generated):
         name = f"p{len(self.prompts)}"

@@ -1,0 +1,81 @@
+// A model of one's own that owns its memory, in the engine's batch: no weights, no tensors, only a runner. It says what
+// came next where the text's end stood before, and so goes on with whatever rhymes with itself.
+#include <cogen/engine.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace asio = boost::asio;
+
+namespace {
+
+//[own_model
+/// The longest earlier match of the text's end decides, and of those the newest. Tokens are bytes.
+class echo final : public cogen::runner {
+ public:
+  int vocabulary() const override { return 256; }
+
+  void launch(cogen::step_run& step) override {
+    const auto& plan = step.plan();
+    for (const int slot : plan.clears) held_[slot].clear();
+    for (const auto& cut : plan.truncations) held_[cut.slot].resize(cut.length);
+    for (const auto& cut : plan.trims) held_[cut.slot].resize(cut.length);
+    for (const auto& shared : plan.adoptions) held_[shared.slot] = held_[shared.of].substr(0, shared.length);
+    for (const auto& copied : plan.copies)
+      held_[copied.to] += held_[copied.from].substr(copied.begin, copied.end - copied.begin);
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      auto& text = held_[plan.rows[i].slot];
+      text.append(plan.rows[i].tokens.begin(), plan.rows[i].tokens.end());
+      if (plan.rows[i].wanted != cogen::scheduler::output::sample) continue;
+      auto scores = scores_after(text);
+      step.outcomes()[i] = step.drawer_of(static_cast<int>(i)).draw(scores);
+    }
+    step.done();
+  }
+
+ private:
+  static std::vector<float> scores_after(std::string_view text) {
+    std::vector<float> scores(256, -1);
+    for (std::size_t next = 1; next < text.size(); ++next) {
+      const auto [end, before] = std::mismatch(text.rbegin(), text.rend(), text.rend() - next, text.rend());
+      auto& score = scores[static_cast<unsigned char>(text[next])];
+      score = std::max(score, static_cast<float>(end - text.rbegin()) + static_cast<float>(next) / 1e6f);
+    }
+    return scores;
+  }
+
+  std::map<int, std::string> held_;  // by slot
+};
+//]
+
+asio::awaitable<void> go_on(cogen::engine& engine, std::string text) {
+  auto stream = engine.generate(cogen::token_ids({text.begin(), text.end()}).max_tokens(40));
+  const auto whole = co_await stream.complete();
+  std::string said;
+  for (const auto& token : whole.tokens) said += static_cast<char>(token.id);
+  fmt::print("{}|{}\n", text, said);
+}
+
+}  // namespace
+
+int main() {
+  cogen::engine_parts parts;
+  parts.runner = std::make_unique<echo>();
+  parts.limits.slots = 4;
+  cogen::engine engine(std::move(parts));
+  asio::io_context context;
+  for (const auto* text : {"one potato, two potato, three potato, four, five pot", "do re mi fa sol la ti do re",
+                           "The cat sat on the mat. The dog sat on the log. The c", "tick tock tick"})
+    asio::co_spawn(context, go_on(engine, text), asio::detached);
+  context.run();
+  const auto stats = engine.stats();
+  fmt::print("mean batch {:.1f}\n", static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
+}
