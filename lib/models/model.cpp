@@ -157,6 +157,12 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
   }
 }
 
+layers::pass pass_for(const cache::step& step, cache::cache& cache, models::scratch& scratch,
+                      kernels::instruction_set set) {
+  return {
+      .run = {scratch.workers.get(), set}, .step = step, .memory = cache, .rows = scratch.rows, .space = scratch.space};
+}
+
 layers::activations as_activations(const at::Tensor& logits) {
   return {.data = logits.mutable_data_ptr<float>(),
           .rows = logits.size(0),
@@ -227,12 +233,8 @@ at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& worksp
   cache.reserve(batch.step);
   try {
     if (batch.step.tokens() > 0) {
-      const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
-                              .step = batch.step,
-                              .memory = cache,
-                              .rows = scratch.rows,
-                              .space = scratch.space};
-      network_->forward(pass, batch.tokens, batch.outputs, as_activations(logits));
+      network_->forward(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens, batch.outputs,
+                        as_activations(logits));
     }
     cache.advance(batch.step);
   } catch (...) {
@@ -264,12 +266,7 @@ void model::encode(const source_batch& batch, cache::cache& cache, workspace& wo
   cache.reserve_source(batch.step);
   try {
     if (batch.step.tokens() > 0) {
-      const layers::pass pass{.run = {scratch.workers.get(), runtime_->set},
-                              .step = batch.step,
-                              .memory = cache,
-                              .rows = scratch.rows,
-                              .space = scratch.space};
-      network_->encode(pass, batch.tokens);
+      network_->encode(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens);
     }
     cache.advance_source(batch.step);
   } catch (...) {
