@@ -45,6 +45,7 @@ const limits& checked(const limits& within) {
   at_least("step_tokens", within.step_tokens, 1);
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("slack", within.slack, 0);
+  at_least("patience", within.patience.count(), 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
   check_usage(within);

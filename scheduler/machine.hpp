@@ -32,6 +32,8 @@ struct machine {
   queues queued;
   std::unordered_map<sequence_id, sequence> sequences;
   std::deque<plan_in_flight> in_flight;
+  time now = time::min();
+  std::uint64_t parked = 0;
   std::uint64_t plans = 0;
   std::uint64_t arrivals = 0;
   std::uint64_t ids = 0;

@@ -21,12 +21,16 @@ void queues::place(sequence& whose) noexcept {
   auto& own = whose.nodes;
   if (target == phase::decoding && whose.where == phase::decoding)
     return decoding.splice(decoding.end(), decoding, own.turn);
+  if (whose.rests && whose.resting()) return void(whose.where = target);
   remove(whose);
   whose.where = target;
   whose.queued_as = {whose.id, whose.current.arrival, whose.work()};
   if (target == phase::waiting) waiting.insert(std::move(own.ordered));
   if (target == phase::prefilling) prefilling.insert(std::move(own.ordered));
   if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, own.turn);
+  if (!whose.resting()) return;
+  resting.splice(resting.end(), own.unordered, own.turn);
+  whose.rests = true;
 }
 
 void queues::remove(sequence& whose) noexcept {
@@ -34,7 +38,19 @@ void queues::remove(sequence& whose) noexcept {
   if (whose.where == phase::waiting) own.ordered = waiting.extract(&whose);
   if (whose.where == phase::prefilling) own.ordered = prefilling.extract(&whose);
   if (whose.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, own.turn);
+  if (std::exchange(whose.rests, false)) own.unordered.splice(own.unordered.end(), resting, own.turn);
+  whose.since.reset();
   whose.where = phase::idle;
+}
+
+void queues::see(time now) noexcept {
+  for (auto each = resting.rbegin(); each != resting.rend() && !(*each)->since; ++each) (*each)->since = now;
+}
+
+void queues::rest_longest(sequence& whose) noexcept {
+  if (!whose.rests) return;
+  whose.since = time::min();
+  resting.splice(resting.begin(), resting, whose.nodes.turn);
 }
 
 }  // namespace cogen::scheduler

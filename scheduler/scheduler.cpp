@@ -131,6 +131,11 @@ void scheduler::truncate(sequence_id id, int length) {
   rest(*machine_, whose);
 }
 
+void scheduler::park(sequence_id id) {
+  auto* const whose = find(machine_->sequences, id);
+  if (whose && !whose->running) machine_->queued.rest_longest(*whose);
+}
+
 void scheduler::cancel(sequence_id id) {
   if (auto* whose = find(machine_->sequences, id)) forget(*machine_, *whose);
 }
@@ -162,10 +167,12 @@ void scheduler::abandon(sequence_id id) {
 
 // Steps
 
-plan scheduler::next() {
+plan scheduler::next(time now) {
   machine& all = *machine_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
     throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
+  all.now = std::max(all.now, now);
+  all.queued.see(all.now);
   plan result;
   result.number = all.plans + 1;
   plan_in_flight record{result.number, {}};
@@ -181,6 +188,8 @@ plan scheduler::next() {
   all.in_flight.push_back(std::move(record));
   return result;
 }
+
+std::optional<time> scheduler::wake() const { return next_to_be_parked(*machine_); }
 
 std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results) {
   machine& all = *machine_;
@@ -201,8 +210,10 @@ std::vector<event> scheduler::absorb(const plan& done, std::span<const row_resul
 std::span<const token> scheduler::tokens(sequence_id id) const { return known(machine_->sequences, id).tokens; }
 bool scheduler::idle(sequence_id id) const { return !known(machine_->sequences, id).running; }
 phase scheduler::phase_of(sequence_id id) const { return known(machine_->sequences, id).where; }
+bool scheduler::seated(sequence_id id) const { return known(machine_->sequences, id).slot >= 0; }
 int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
 int scheduler::waiting() const { return static_cast<int>(machine_->queued.waiting.size()); }
+std::uint64_t scheduler::parked() const { return machine_->parked; }
 int scheduler::free_slots() const { return machine_->slots.free(); }
 std::int64_t scheduler::memory_in_use() const { return machine_->slots.memory_in_use(); }
 void scheduler::verify() const { cogen::scheduler::verify(*machine_); }

@@ -34,12 +34,38 @@ seat move(machine& all, sequence& whose) {
   return seat::ready;
 }
 
+/// Its rows in flight may sample tokens that it would have to be run again from.
+bool can_be_parked(const machine& all, const sequence& whose) {
+  return whose.current.unknown == 0 && all.slots.has_one_user(whose.slot);
+}
+
+bool has_rested(const machine& all, const sequence& whose) {
+  return whose.since && (*whose.since == time::min() || all.now - *whose.since >= all.within.patience);
+}
+
+void park(machine& all, sequence& whose) {
+  ++all.parked;
+  unseat(all, whose);
+  all.queued.place(whose);
+}
+
+/// Parks those that have rested for long until there is room, or will be.
+void make_room(machine& all, int capacity) {
+  auto& resting = all.queued.resting;
+  for (auto next = resting.begin(); next != resting.end() && !all.slots.will_fit(capacity);) {
+    sequence& longest = **next++;
+    if (!has_rested(all, longest)) return;
+    if (can_be_parked(all, longest)) park(all, longest);
+  }
+}
+
 }  // namespace
 
 void admit(machine& all) {
   auto& waiting = all.queued.waiting;
   while (!waiting.empty()) {
     sequence& head = **waiting.begin();
+    if (!all.slots.fits(head.capacity)) make_room(all, head.capacity);
     if (!all.slots.fits(head.capacity)) return;
     head.slot = all.slots.take(head.capacity);
     all.queued.place(head);
@@ -47,13 +73,14 @@ void admit(machine& all) {
 }
 
 void seat_beside(machine& all, sequence& child, const sequence& parent) {
-  if (parent.slot < 0 || parent.cached == 0) return;
   admit(all);
+  if (parent.cached == 0) return;
   // The last token is not shared, so that it can be run again.
   const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
   if (!free_for(all, child, first)) return;
   child.slot = all.slots.take(child.capacity, first);
   child.cached = parent.cached;
+  all.queued.place(child);
 }
 
 void unseat(machine& all, sequence& whose) {
@@ -63,8 +90,18 @@ void unseat(machine& all, sequence& whose) {
 }
 
 void rest(machine& all, sequence& whose) {
-  all.queued.remove(whose);
   if (whose.cached == 0) unseat(all, whose);
+  all.queued.place(whose);
+}
+
+std::optional<time> next_to_be_parked(const machine& all) {
+  const auto& waiting = all.queued.waiting;
+  if (waiting.empty() || all.slots.fits((*waiting.begin())->capacity)) return std::nullopt;
+  for (const auto* each : all.queued.resting)
+    if (each->since && !has_rested(all, *each) && can_be_parked(all, *each))
+      return all.within.patience < time::max() - *each->since ? std::optional(*each->since + all.within.patience)
+                                                              : std::nullopt;
+  return std::nullopt;
 }
 
 seat prepare(machine& all, sequence& whose, plan& into) {

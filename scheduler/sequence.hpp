@@ -4,6 +4,7 @@
 #include <cogen/scheduler/scheduler.hpp>
 
 #include <list>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct sequence {
   candidate queued_as{};      ///< its place there, if that is ordered
   queue_nodes nodes;          ///< those it stands with in no queue
   std::uint64_t served = 0;   ///< number of the last plan with a row of it
+  bool rests = false;         ///< it is among those that rest
+  std::optional<time> since;  ///< when it was first seen resting
 
   int length() const { return static_cast<int>(tokens.size()); }
 
@@ -68,6 +71,9 @@ struct sequence {
 
   /// Whether a row of it can be planned.
   bool ready() const;
+
+  /// Whether it has a slot and nothing to run.
+  bool resting() const { return slot >= 0 && !ready(); }
 
   bool ends_with(token sampled_token) const;
 

@@ -42,6 +42,12 @@ bool slot_table::fits(int capacity, const origin& first) const {
   return !free_.empty() && memory_.fits(bytes(capacity, first.shared));
 }
 
+bool slot_table::will_fit(int capacity) const {
+  std::int64_t returning = 0;
+  for (const int index : draining_) returning += (*this)[index].bytes;
+  return free_.size() + draining_.size() > 0 && memory_.fits(bytes(capacity, 0) - returning);
+}
+
 origin slot_table::share(int index, int length, int most) const {
   const slot& of = (*this)[index];
   origin result;

@@ -49,6 +49,12 @@ class slot_table {
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
 
+  /// The same once every plan in flight has been absorbed.
+  bool will_fit(int capacity) const;
+
+  /// Whether the slot is free again once its owner leaves and the plans in flight are absorbed.
+  bool has_one_user(int index) const { return (*this)[index].users == 1; }
+
   /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
   origin share(int index, int length, int most) const;
 

@@ -11,15 +11,20 @@ void require(bool holds, const char* what, const sequence& of) {
   if (!holds) throw std::logic_error("sequence " + std::to_string(static_cast<std::uint64_t>(of.id)) + ": " + what);
 }
 
+bool among(const std::list<sequence*>& list, const sequence& each) {
+  return std::find(list.begin(), list.end(), &each) != list.end();
+}
+
 bool listed(const queues& in, const sequence& each) {
   auto* const key = const_cast<sequence*>(&each);
-  return in.waiting.count(key) + in.prefilling.count(key) > 0 ||
-         std::find(in.decoding.begin(), in.decoding.end(), key) != in.decoding.end();
+  return in.waiting.count(key) + in.prefilling.count(key) > 0 || among(in.decoding, each);
 }
 
 void verify_one(const machine& all, const sequence& each) {
   require(each.where == belongs_in(each), "it is in the wrong queue", each);
   require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
+  require(each.rests == each.resting(), "it rests and should not, or the other way round", each);
+  require(among(all.queued.resting, each) == each.rests, "those that rest have lost it, or keep it", each);
   require(each.length() <= each.capacity, "it holds more than it may", each);
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);

@@ -140,7 +140,7 @@ bool driver::advance() noexcept try {
 
 void driver::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
-  auto plan = scheduler_.next();
+  auto plan = scheduler_.next(parts_.clock->now().time_since_epoch());
   if (plan.empty()) return;
   std::vector<std::shared_ptr<participant>> owners;
   owners.reserve(plan.rows.size());
@@ -229,6 +229,10 @@ void driver::sleep(std::optional<clock::duration> limit) {
     const auto until_alarm = alarms_.begin()->first - parts_.clock->now();
     limit = std::min(limit.value_or(until_alarm), until_alarm);
   }
+  if (const auto wake = scheduler_.wake()) {
+    const clock::duration until_wake = *wake - parts_.clock->now().time_since_epoch();
+    limit = std::min(limit.value_or(until_wake), until_wake);
+  }
   asleep_.store(true);
   queue_->restart();
   const bool work =
@@ -259,6 +263,7 @@ void driver::publish() {
   std::lock_guard lock(mutex_);
   stats_.sequences = scheduler_.live();
   stats_.waiting = scheduler_.waiting();
+  stats_.parked = scheduler_.parked();
   stats_.free_slots = scheduler_.free_slots();
   stats_.cache_bytes = scheduler_.memory_in_use();
 }

@@ -27,6 +27,7 @@ void check(const engine_options& options) {
     throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
   };
   if (options.gather.count() < 0) refuse("gather", options.gather.count(), 0);
+  if (options.patience.count() < 0) refuse("patience", options.patience.count(), 0);
   if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
 }
 

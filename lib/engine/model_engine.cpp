@@ -88,6 +88,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.memory_bytes = options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();
+  parts.limits.patience = options.patience;
   parts.runner = std::move(runner);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};

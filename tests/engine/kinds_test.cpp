@@ -170,6 +170,47 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
   });
 }
 
+/// By turns, some tokens are said to each sequence, and it says three.
+net::awaitable<void> converse(engine& running, const model& model, std::vector<std::vector<token>>& held) {
+  std::vector<sequence> all;
+  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(open(running, model));
+  for (unsigned turn = 0; turn < 3; ++turn) {
+    for (unsigned i = 0; i < held.size(); ++i) {
+      auto said = some_tokens(model, 6 + static_cast<int>(i), 100 * i + turn);
+      held[i].insert(held[i].end(), said.begin(), said.end());
+      for (int count = 0; count < 3; ++count) {
+        held[i].push_back((co_await all[i].decode(said)).id);
+        said.clear();
+      }
+    }
+  }
+}
+
+BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  auto options = each.options();
+  options.slots = 2;
+  options.patience = std::chrono::milliseconds(0);
+  engine running(model, options);
+  std::vector<std::vector<token>> held(5);
+  drive(running, [&] { return converse(running, *model, held); });
+  BOOST_TEST(running.stats().parked > 0u);
+  for (unsigned seed = 0; seed < held.size(); ++seed) {
+    const auto& all = held[seed];
+    BOOST_TEST_REQUIRE(all.size() == 3u * (6 + seed + 3));
+    std::size_t done = 0;
+    for (unsigned turn = 0; turn < 3; ++turn) {
+      done += 6 + seed;
+      const std::vector<token> before(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(done));
+      const auto expected = loop_by_hand(*model, options, before, 3);
+      BOOST_TEST(std::equal(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(done)),
+                 "conversation " << seed << ", turn " << turn);
+      done += 3;
+    }
+  }
+  BOOST_TEST(running.stats().free_slots == options.slots);
+}
+
 /// Tokens that an engine runs for a cut of `by` and one more token, after 100 were held.
 std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_options& options, int by) {
   const auto model = golden_model(golden);

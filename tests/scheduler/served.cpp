@@ -11,7 +11,7 @@ namespace cogen::scheduler {
 served::served(const limits& within) : machine(within), runner(within, toy::model{}) {}
 
 plan served::launch() {
-  auto step = machine.next();
+  auto step = machine.next(now);
   machine.verify();
   if (step.empty()) return step;
   auto results = runner.run(step);

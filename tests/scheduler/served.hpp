@@ -18,6 +18,7 @@ class served {
   scheduler machine;
   toy::runner runner;
   std::vector<event> events;
+  time now{0};
   std::function<bool(const row&)> fails = [](const row&) { return false; };
 
   /// next(), and the plan run.

@@ -7,12 +7,13 @@ namespace {
 
 constexpr const char* state_names[] = {"fresh",    "idle",      "idle+",  "waiting", "prefilling", "prefilling+",
                                        "decoding", "decoding+", "paused", "paused+", "gone"};
-constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "truncate"};
+constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate"};
 constexpr const char* feature_names[] = {
-    "token",         "end token",      "length",        "samples over", "chunk",          "logits",
-    "last logits",   "failed prefill", "failed decode", "wasted",       "gone in flight", "no room",
-    "chained",       "cleared",        "truncated",     "adopted",      "copied",         "moved",
-    "lost its slot", "base shrunk",    "source read",   "refused",      "empty plan",     "plan without rows"};
+    "token",          "end token",   "length",         "samples over",  "chunk",
+    "logits",         "last logits", "failed prefill", "failed decode", "wasted",
+    "gone in flight", "no room",     "chained",        "cleared",       "truncated",
+    "adopted",        "copied",      "moved",          "lost its slot", "base shrunk",
+    "source read",    "parked",      "refused",        "empty plan",    "plan without rows"};
 
 }  // namespace
 
@@ -55,7 +56,7 @@ bool coverage::report(std::ostream& out) const {
   }
   out << "\nwhat else happened:\n";
   for (std::size_t f = 0; f < features_.size(); ++f) {
-    out << "  " << feature_names[f] << ' ' << features_[f] << (f % 6 == 5 ? "\n" : ",");
+    out << "  " << feature_names[f] << ' ' << features_[f] << (f % 6 == 5 || f + 1 == features_.size() ? "\n" : ",");
     all &= features_[f] > 0;
   }
   out << (all ? "\nevery pair and feature was visited\n" : "\nUNVISITED: see the zeros above\n");

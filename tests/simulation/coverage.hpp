@@ -25,7 +25,7 @@ enum class state {
 };
 
 /// What is done to it.
-enum class verb { start, grant, abandon, cancel, fork, truncate, count };
+enum class verb { start, grant, abandon, cancel, fork, park, truncate, count };
 
 /// What else must have happened at least once.
 enum class feature {
@@ -50,6 +50,7 @@ enum class feature {
   lost_its_slot,
   base_shrunk,
   source_read,
+  parked,
   refused,
   empty_plan,
   plan_without_rows,

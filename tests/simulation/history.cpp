@@ -36,6 +36,8 @@ class player {
         return stage_.cancel(id);
       case verb::fork:
         return fork(id);
+      case verb::park:
+        return stage_.park(id);
       default:
         return stage_.truncate(id, some_length(id));
     }
@@ -43,7 +45,7 @@ class player {
 
  private:
   void branch() {
-    const int weights[] = {12, 2, 1, chance_.between(1, 4), chance_.between(3, 9), chance_.between(2, 6)};
+    const int weights[] = {12, 2, 1, chance_.between(1, 4), chance_.between(3, 9), 1, chance_.between(2, 6)};
     std::copy(std::begin(weights), std::end(weights), weights_);
     steps_ = chance_.between(100, 300);
   }

@@ -5,6 +5,7 @@
 
 #include <cogen/scheduler/scheduler.hpp>
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,9 @@ class mirror {
   int slot = -1;        ///< of its last row
   bool seated = false;  ///< it was seen with a slot; exact only where nobody forks
   int reached = 0;      ///< of its tokens, those that have run
+
+  std::optional<time> rested;  ///< since when it was seen resting in a slot
+  bool offered = false;        ///< its owner would have it parked
 
  private:
   std::int64_t room() const;

@@ -44,6 +44,7 @@ settings draw(random& from) {
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
   if (from.chance(30)) within.usage.capped = {{from.between(0, 3), from.between(0, 4)}, {1, 2}};
   if (from.chance(40)) within.slack = from.between(0, 8);
+  if (from.chance(60)) within.patience = time(from.between(0, 8));
   if (from.chance(50)) limit_memory(within, from);
   result.model.vocabulary = from.between(3, 40);
   result.actions = from.between(20, 150);
@@ -69,7 +70,8 @@ std::string describe(const settings& of) {
          ", step_tokens " + std::to_string(within.step_tokens) + ", depth " + std::to_string(within.depth) +
          ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
          std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", slack " +
-         (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", memory " +
+         (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", patience " +
+         (within.patience == limits().patience ? "unlimited" : std::to_string(within.patience.count())) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
          std::to_string(of.model.vocabulary) + ", failing " + std::to_string(of.failing) + " %, " +
          (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "") +

@@ -158,14 +158,14 @@ void world::fork(sequence_id id) {
   if (!parent) return refused<std::out_of_range>(seen_, fork);
   if (parent->running) return refused<std::logic_error>(seen_, fork);
   const auto waited = waiting();
-  const int free = machine_.free_slots();
   mirror child(parent->options, parent->capacity);
   child.tokens = parent->tokens;
   child.sampled = parent->sampled;
-  taken_in(fork(), std::move(child));
+  const auto added = fork();
+  check_parked(!waited.empty());
+  taken_in(added, std::move(child));
   check_nobody_overtook(waited);
-  const auto admitted = static_cast<int>(waited.size() - waiting().size());
-  if (machine_.waiting() > 0) require(free - machine_.free_slots() == admitted, "a fork overtook those that wait");
+  if (machine_.waiting() > 0) require(!machine_.seated(added), "a fork overtook those that wait");
 }
 
 void world::truncate(sequence_id id, int length) {
@@ -182,16 +182,31 @@ void world::truncate(sequence_id id, int length) {
   check_sequences();
 }
 
+void world::park(sequence_id id) {
+  visit(id, verb::park);
+  say("park " + text(id));
+  machine_.park(id);
+  auto* whose = const_cast<mirror*>(find(id));
+  if (!whose || whose->running || !machine_.seated(id)) return;
+  whose->offered = true;
+  if (!whose->rested) whose->rested = now_;
+  check_sequences();
+}
+
 // Steps
 
 bool world::launch() {
   if (in_flight() == settings_.within.depth) {
-    refused<std::logic_error>(seen_, [&] { machine_.next(); });
+    refused<std::logic_error>(seen_, [&] { machine_.next(now_); });
     return false;
   }
+  now_ += time(chance_.between(0, 3));
+  note_rest();
   const auto waited = waiting();
-  flown made{machine_.next(), {}, {}};
+  flown made{machine_.next(now_), {}, {}};
   describe_plan(made.step);
+  check_parked(!waited.empty());
+  check_patience_of_others(made.step.empty());
   machine_.verify();
   check_nobody_overtook(waited);
   if (made.step.empty()) {
@@ -254,7 +269,7 @@ void world::absorb() {
 void world::drain() {
   say("bring everything to an end");
   failing_ = 0;
-  const auto steps = 100 + 4 * static_cast<int>(live_.size()) * settings_.within.max_length;
+  const auto steps = 100 + 16 * static_cast<int>(live_.size()) * settings_.within.max_length;
   for (int step = 0; !live_.empty(); ++step) {
     require(step < steps, "it does not come to an end");
     for (const auto id : live()) {

@@ -30,6 +30,7 @@ class world {
   void cancel(sequence_id id);
   void fork(sequence_id id);
   void truncate(sequence_id id, int length);
+  void park(sequence_id id);
 
   /// Plans and runs a step; rows fail by chance. False when there was nothing to do, or too much is in flight.
   bool launch();
@@ -70,6 +71,11 @@ class world {
   void check_waiting(bool nothing_planned);
   void check_nobody_overtook(const std::set<sequence_id>& waited);
   void note_seats();
+  void note_rest();
+  bool rests(sequence_id id) const;
+  bool has_rested(const mirror& whose) const;
+  void check_parked(bool somebody_waited);
+  void check_patience_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
   void check_sequences();
@@ -89,6 +95,8 @@ class world {
   std::map<sequence_id, mirror> live_;
   std::vector<sequence_id> gone_;
   std::deque<flown> in_flight_;
+  time now_{0};
+  std::uint64_t parked_ = 0;
   std::uint64_t runs_ = 0;
   std::uint64_t plans_ = 0;
   int failing_;

@@ -156,7 +156,60 @@ void world::note_seats() {
   for (auto& [id, each] : live_) {
     const auto where = machine_.phase_of(id);
     each.seated |= where == phase::prefilling || where == phase::decoding;
+    if (settings_.forks) each.seated = machine_.seated(id);
+    require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
+    if (rests(id)) continue;
+    each.rested.reset();
+    each.offered = false;
   }
+}
+
+// Parking
+
+bool world::rests(sequence_id id) const {
+  const auto where = machine_.phase_of(id);
+  return machine_.seated(id) && (where == phase::idle || where == phase::paused);
+}
+
+bool world::has_rested(const mirror& whose) const {
+  return whose.rested && (whose.offered || now_ - *whose.rested >= settings_.within.patience);
+}
+
+void world::note_rest() {
+  for (auto& [id, each] : live_)
+    if (rests(id) && !each.rested) each.rested = now_;
+}
+
+/// Only those that have rested for long have lost their slots, and only to somebody.
+void world::check_parked(bool somebody_waited) {
+  for (auto& [id, each] : live_) {
+    if (!each.rested || machine_.seated(id)) continue;
+    say(text(id) + " was parked");
+    require(has_rested(each), text(id) + " was parked and has not rested for long");
+    require(somebody_waited || settings_.forks, text(id) + " was parked for nobody");
+    seen_.visit(feature::parked);
+    each.seated = false;
+    each.reached = 0;
+    each.rested.reset();
+    ++parked_;
+  }
+  require(machine_.parked() == parked_, "those that were parked are miscounted");
+}
+
+/// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.
+void world::check_patience_of_others(bool nothing_planned) const {
+  if (machine_.waiting() == 0 || settings_.forks || settings_.within.depth > 1) return;
+  bool somebody_rests = false;
+  for (const auto& [id, each] : live_) {
+    if (!rests(id)) continue;
+    require(!has_rested(each), text(id) + " has rested for long, and somebody waits");
+    somebody_rests = true;
+  }
+  if (!nothing_planned) return;
+  const auto wake = machine_.wake();
+  require(wake.has_value() == (somebody_rests && settings_.within.patience != limits().patience),
+          "somebody waits for one that rests, and is not told when");
+  require(!wake || *wake > now_, "it would be woken for nothing");
 }
 
 /// Only right where no plan before this one is in flight: a slot is held until its plans are absorbed.

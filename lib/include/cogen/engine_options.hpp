@@ -17,7 +17,7 @@ namespace cogen {
 
 /// How an engine works. Every default suits a server that has the machine to itself.
 struct engine_options {
-  /// Sequences that run, or rest with their cache in place, at the same time. Further ones wait their turn.
+  /// Sequences that run, or rest with their cache in place, at the same time. Further ones wait for a slot.
   int slots = 16;
 
   /// Tokens one sequence may hold, prompt included. 0: as many positions as the model was made for; 2^20 for one that
@@ -56,6 +56,11 @@ struct engine_options {
   /// forget: what rings keep beyond their need.
   int slack = 64;
 
+  /// How long a sequence that rests (its reader is slow, its owner asks for nothing) keeps its slot while another one
+  /// waits for it. After that it is parked: it leaves its slot, and is run again from its tokens when it goes on, to
+  /// the same bits.
+  std::chrono::milliseconds patience{50};
+
   /// Sequences the engine takes in before it answers error::queue_full.
   int max_sequences = 4096;
 
@@ -83,6 +88,7 @@ struct engine_stats {
   int sequences = 0;          ///< taken in and not gone
   int waiting = 0;            ///< of those, how many want a slot and have none
   int free_slots = 0;
+  std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
   std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
 };
 

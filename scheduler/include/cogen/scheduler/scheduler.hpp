@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,8 +58,9 @@ struct machine;
 /// no memory.
 ///
 /// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
-/// something cached. Slots and memory are given to those that wait in the policy's order; the first of them is never
-/// overtaken by one that fits sooner.
+/// something cached, for as long as limits.patience; the one that has rested longest is parked first, and one whose
+/// tokens others share is not. Slots and memory are given to those that wait in the policy's order; the first of them
+/// is never overtaken by one that fits sooner.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
@@ -90,6 +92,10 @@ class scheduler {
   /// tokens any more. Unknown ids are ignored.
   void cancel(sequence_id id);
 
+  /// An idle sequence counts as one that has rested for long, until it runs again: it is the next to be parked. Unknown
+  /// ids and running sequences are ignored.
+  void park(sequence_id id);
+
   /// A new idle sequence with the same tokens as the idle sequence `id`. What `id` has cached is not computed again:
   /// whole blocks are shared (but never the last token of all), the rest is copied. Where no slot is free or others
   /// wait for one, the new sequence has none, and computes all its tokens in its first run. Throws std::logic_error
@@ -102,9 +108,13 @@ class scheduler {
   /// std::out_of_range for an unknown id.
   void truncate(sequence_id id, int length);
 
-  /// The next step. Empty when there is nothing to do now: then nothing is in flight for it, and it need not be
-  /// absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
-  plan next();
+  /// The next step, planned at `now`, which never goes back. Empty when there is nothing to do now: then nothing is in
+  /// flight for it, and it need not be absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
+  plan next(time now = {});
+
+  /// When next() may bring a plan though nothing else has happened since it brought an empty one: a sequence has rested
+  /// long enough for one that waits. Empty where time alone changes nothing.
+  std::optional<time> wake() const;
 
   /// Takes in what the oldest unabsorbed plan came to: one result for each of its rows, in order. The events come in
   /// the order of the rows. Throws std::logic_error for another plan, std::invalid_argument for another number of
@@ -112,13 +122,15 @@ class scheduler {
   std::vector<event> absorb(const plan& done, std::span<const row_result> results);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
-  /// for an unknown id, as the two below do.
+  /// for an unknown id, as the three below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
+  bool seated(sequence_id id) const;  ///< it has a slot
 
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
+  std::uint64_t parked() const;        ///< how often a sequence was parked
   int free_slots() const;              ///< held by nobody, and read or filled by no plan in flight
   std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held; shared tokens count once
 

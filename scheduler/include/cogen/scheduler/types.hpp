@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -9,6 +10,9 @@
 namespace cogen::scheduler {
 
 using token = std::int32_t;
+
+/// A point in time, counted from wherever the caller's clock begins.
+using time = std::chrono::nanoseconds;
 
 /// What an encoder reads beside a sequence; null where there is nothing to read. Never changed.
 using source_tokens = std::shared_ptr<const std::vector<token>>;
@@ -85,6 +89,10 @@ struct limits {
   /// How far a slot can be cut, counted from the most tokens that it has held. A sequence that goes back further, and
   /// not to its start, gives its slot up and is run again from its tokens.
   int slack = std::numeric_limits<int>::max();
+
+  /// How long a sequence that rests (it is idle, or waits for credits) keeps its slot while another one waits for it.
+  /// After that it is parked: it gives the slot up, and is run again from its tokens when it goes on.
+  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
