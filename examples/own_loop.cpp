@@ -14,13 +14,13 @@
 
 namespace asio = boost::asio;
 
-//[own_loop
 double log_probability(std::span<const float> scores, cogen::token id) {
   double sum = 0;
   for (const float each : scores) sum += std::exp(static_cast<double>(each));
   return scores[static_cast<std::size_t>(id)] - std::log(sum);
 }
 
+//[own_loop
 asio::awaitable<void> classify(cogen::engine& engine, const cogen::model& model, std::string review) {
   const auto& tokenizer = model.tokenizer();
   auto prompt = engine.open();
