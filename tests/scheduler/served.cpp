@@ -68,18 +68,18 @@ sequence_id prefilled(served& s, int count) {
   return id;
 }
 
-void check_continues(served& s, sequence_id id, const std::vector<token>& held) {
+void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> source) {
   const auto before = s.sampled(id).size();
   s.machine.start(id, {{}, output::sample, 3, 3});
   s.finish();
   const auto all = s.sampled(id);
-  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3)));
+  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3, source)));
 }
 
-std::vector<token> alone(std::vector<token> prompt, int count) {
+std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> source) {
   std::vector<token> result;
   for (; count > 0; --count) {
-    prompt.push_back(toy::model{}.next(prompt));
+    prompt.push_back(toy::model{}.next(prompt, source));
     result.push_back(prompt.back());
   }
   return result;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace cogen::scheduler {
@@ -53,10 +54,10 @@ std::vector<token> joined(std::vector<token> front, const std::vector<token>& ba
 sequence_id prefilled(served& s, int count);
 
 /// The sequence, which holds `held`, goes on as one does that is alone in the world.
-void check_continues(served& s, sequence_id id, const std::vector<token>& held);
+void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> source = {});
 
 /// What a sequence samples that is alone in the world.
-std::vector<token> alone(std::vector<token> prompt, int count);
+std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> source = {});
 
 /// Limits with room for everything, blocks of 4 tokens of a byte each.
 limits roomy();

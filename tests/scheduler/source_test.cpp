@@ -14,25 +14,6 @@ sequence_options beside(source_tokens what) {
   return options;
 }
 
-/// What a sequence samples beside a source that is alone in the world.
-std::vector<token> alone_beside(const source_tokens& read, std::vector<token> prompt, int count) {
-  std::vector<token> result;
-  for (; count > 0; --count) {
-    prompt.push_back(toy::model{}.next(prompt, *read));
-    result.push_back(prompt.back());
-  }
-  return result;
-}
-
-void check_answers(served& s, sequence_id id, const source_tokens& read, const std::vector<token>& held) {
-  const auto before = s.sampled(id).size();
-  s.machine.start(id, {{}, output::sample, 3, 3});
-  s.finish();
-  const auto all = s.sampled(id);
-  BOOST_CHECK(std::vector<token>(all.begin() + static_cast<std::ptrdiff_t>(before), all.end()) ==
-              alone_beside(read, held, 3));
-}
-
 sequence_id prefilled_beside(served& s, const source_tokens& read, int count) {
   const auto id = s.machine.submit(beside(read), {counting(count), output::last_logits});
   s.finish();
@@ -49,7 +30,7 @@ BOOST_AUTO_TEST_CASE(the_first_row_brings_the_source_and_no_other_one) {
   BOOST_REQUIRE(row_of(first, id));
   BOOST_CHECK(row_of(first, id)->source == read);
   while (!s.machine.idle(id)) BOOST_CHECK(!row_of(s.step(), id)->source);
-  BOOST_CHECK(s.sampled(id) == alone_beside(read, counting(3), 4));
+  BOOST_CHECK(s.sampled(id) == alone(counting(3), 4, *read));
 }
 
 BOOST_AUTO_TEST_CASE(a_source_counts_in_the_step) {
@@ -94,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_cut_to_nothing_reads_the_source_again_and_another_cut_doe
   s.machine.truncate(id, 0);
   s.machine.start(id, {{2}, output::last_logits});
   BOOST_CHECK(row_of(s.step(), id)->source == read);
-  check_answers(s, id, read, {2});
+  check_continues(s, id, {2}, *read);
 }
 
 BOOST_AUTO_TEST_CASE(the_next_owner_of_a_slot_reads_its_own) {
@@ -105,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_next_owner_of_a_slot_reads_its_own) {
   s.machine.cancel(first);
   const auto read = source(3);
   const auto second = prefilled_beside(s, read, 6);
-  check_answers(s, second, read, counting(6));
+  check_continues(s, second, counting(6), *read);
   s.machine.cancel(second);
   const auto third = prefilled(s, 5);
   check_continues(s, third, counting(5));
@@ -123,8 +104,8 @@ BOOST_AUTO_TEST_CASE(forks_have_the_source_of_their_parent) {
     s.machine.cancel(parent);
     s.finish();
     const auto grandchild = s.machine.fork(child);
-    check_answers(s, grandchild, read, joined(counting(length), {40}));
-    check_answers(s, child, read, joined(counting(length), {40}));
+    check_continues(s, grandchild, joined(counting(length), {40}), *read);
+    check_continues(s, child, joined(counting(length), {40}), *read);
   }
 }
 
@@ -136,8 +117,8 @@ BOOST_AUTO_TEST_CASE(a_fork_cut_to_nothing_before_it_runs_reads_for_itself) {
   s.machine.truncate(child, 0);
   s.machine.start(child, {{2}, output::last_logits});
   BOOST_CHECK(row_of(s.step(), child)->source == read);
-  check_answers(s, child, read, {2});
-  check_answers(s, parent, read, counting(13));
+  check_continues(s, child, {2}, *read);
+  check_continues(s, parent, counting(13), *read);
 }
 
 }  // namespace cogen::scheduler
