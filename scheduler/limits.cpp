@@ -46,6 +46,7 @@ const limits& checked(const limits& within) {
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("slack", within.slack, 0);
   at_least("patience", within.patience.count(), 0);
+  at_least("spill_bytes", within.spill_bytes, 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
   check_usage(within);

@@ -2,6 +2,7 @@
 
 #include "queues.hpp"
 #include "slot_table.hpp"
+#include "spill_pool.hpp"
 
 #include <deque>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct machine {
   const limits within;
   const std::unique_ptr<order> policy;
   slot_table slots;
+  spill_pool spilled;
   queues queued;
   std::unordered_map<sequence_id, sequence> sequences;
   std::deque<plan_in_flight> in_flight;

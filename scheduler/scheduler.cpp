@@ -81,7 +81,11 @@ sequence& taken_in(machine& all, sequence&& added) {
 }  // namespace
 
 machine::machine(const limits& limits, std::unique_ptr<order> order)
-    : within(checked(limits)), policy(order ? std::move(order) : first_come()), slots(within), queued(*policy) {}
+    : within(checked(limits)),
+      policy(order ? std::move(order) : first_come()),
+      slots(within),
+      spilled(within),
+      queued(*policy) {}
 
 scheduler::scheduler(const limits& limits, std::unique_ptr<order> order)
     : machine_(std::make_unique<machine>(limits, std::move(order))) {}
@@ -183,6 +187,7 @@ plan scheduler::next(time now) {
     lost = pack(all, result, record);
   }
   all.slots.settle(result);
+  all.spilled.settle(result);
   if (result.empty()) return {};
   ++all.plans;
   all.in_flight.push_back(std::move(record));
@@ -205,6 +210,14 @@ std::vector<event> scheduler::absorb(const plan& done, std::span<const row_resul
   return take_in(all, record, results);
 }
 
+void scheduler::transferred(ticket name, bool ok) {
+  machine& all = *machine_;
+  const transfer ended = all.spilled.end(name, ok);
+  all.slots.end_transfer(ended.slot, ended.restores && !ok);
+  if (auto* const whose = find(all.sequences, ended.sequence); whose && whose->away && whose->away->name == name)
+    arrive(all, *whose, ok);
+}
+
 // Questions
 
 std::span<const token> scheduler::tokens(sequence_id id) const { return known(machine_->sequences, id).tokens; }
@@ -214,8 +227,10 @@ bool scheduler::seated(sequence_id id) const { return known(machine_->sequences,
 int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
 int scheduler::waiting() const { return static_cast<int>(machine_->queued.waiting.size()); }
 std::uint64_t scheduler::parked() const { return machine_->parked; }
+std::uint64_t scheduler::spilled() const { return machine_->spilled.spilled(); }
 int scheduler::free_slots() const { return machine_->slots.free(); }
 std::int64_t scheduler::memory_in_use() const { return machine_->slots.memory_in_use(); }
+std::int64_t scheduler::spill_in_use() const { return machine_->spilled.in_use(); }
 void scheduler::verify() const { cogen::scheduler::verify(*machine_); }
 
 }  // namespace cogen::scheduler

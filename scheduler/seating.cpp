@@ -39,13 +39,42 @@ bool can_be_parked(const machine& all, const sequence& whose) {
   return whose.current.unknown == 0 && all.slots.has_one_user(whose.slot);
 }
 
+bool can_be_spilled(const machine& all, const sequence& whose) {
+  const slot& from = all.slots[whose.slot];
+  return whose.cached > 0 && !from.pending && all.spilled.fits(all.within.usage(from.length));
+}
+
+void spill(machine& all, sequence& whose) {
+  const slot& from = all.slots[whose.slot];
+  const auto name = all.spilled.take_out(whose.id, whose.slot, from.length, all.within.usage(from.length));
+  whose.away = {name, away::stage::leaving, from.length, from.reach};
+  all.slots.begin_transfer(whose.slot);
+  all.slots.leave(std::exchange(whose.slot, -1));
+}
+
+void forget_spilled(machine& all, sequence& whose) {
+  if (whose.away) all.spilled.drop(whose.away->name);
+  whose.away.reset();
+}
+
+/// The slot is its own, and empty.
+void restore(machine& all, sequence& whose) {
+  whose.away->at = away::stage::returning;
+  all.spilled.bring_back(whose.away->name, whose.id, whose.slot, whose.away->length);
+  all.slots.begin_transfer(whose.slot, whose.away->length, whose.away->reach);
+}
+
 bool has_rested(const machine& all, const sequence& whose) {
   return whose.since && (*whose.since == time::min() || all.now - *whose.since >= all.within.patience);
 }
 
 void park(machine& all, sequence& whose) {
   ++all.parked;
-  unseat(all, whose);
+  all.queued.remove(whose);
+  if (can_be_spilled(all, whose))
+    spill(all, whose);
+  else
+    unseat(all, whose);
   all.queued.place(whose);
 }
 
@@ -68,13 +97,17 @@ void admit(machine& all) {
     if (!all.slots.fits(head.capacity)) make_room(all, head.capacity);
     if (!all.slots.fits(head.capacity)) return;
     head.slot = all.slots.take(head.capacity);
+    if (head.cached > 0)
+      restore(all, head);
+    else
+      forget_spilled(all, head);
     all.queued.place(head);
   }
 }
 
 void seat_beside(machine& all, sequence& child, const sequence& parent) {
   admit(all);
-  if (parent.cached == 0) return;
+  if (parent.slot < 0 || parent.in_transfer()) return;
   // The last token is not shared, so that it can be run again.
   const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
   if (!free_for(all, child, first)) return;
@@ -84,9 +117,18 @@ void seat_beside(machine& all, sequence& child, const sequence& parent) {
 }
 
 void unseat(machine& all, sequence& whose) {
-  if (whose.slot < 0) return;
-  all.slots.leave(std::exchange(whose.slot, -1));
+  forget_spilled(all, whose);
+  if (whose.slot >= 0) all.slots.leave(std::exchange(whose.slot, -1));
   whose.cached = 0;
+}
+
+void arrive(machine& all, sequence& whose, bool ok) {
+  if (ok && whose.away->at == away::stage::leaving)
+    whose.away->at = away::stage::stored;
+  else
+    whose.away.reset();
+  if (!ok) whose.cached = 0;
+  whose.running ? all.queued.place(whose) : rest(all, whose);
 }
 
 void rest(machine& all, sequence& whose) {

@@ -12,8 +12,11 @@ void admit(machine& all);
 /// Gives the child of a fork a slot that shares what its parent has cached, if there is one that nobody waits for.
 void seat_beside(machine& all, sequence& child, const sequence& parent);
 
-/// The sequence loses its slot and what was cached in it.
+/// The sequence loses its slot, and what was cached in it or spilled.
 void unseat(machine& all, sequence& whose);
+
+/// What was spilled from the sequence has gone, or come back.
+void arrive(machine& all, sequence& whose, bool ok);
 
 /// An idle sequence keeps its slot only for what is cached there.
 void rest(machine& all, sequence& whose);

@@ -27,7 +27,7 @@ std::int64_t sequence::room() const {
 }
 
 bool sequence::ready() const {
-  if (!running || remaining() == 0) return false;
+  if (!running || remaining() == 0 || in_transfer()) return false;
   return current.wanted != output::sample || std::min({current.credits, current.samples, room()}) > 0;
 }
 

@@ -22,6 +22,16 @@ struct progress {
   int length_fed = 0;  ///< of the sequence with the run's own tokens
 };
 
+/// What a sequence has cached outside of the slots, or on its way.
+struct away {
+  enum class stage : std::uint8_t { leaving, stored, returning };
+
+  ticket name;
+  stage at = stage::leaving;
+  int length = 0;  ///< of its slot
+  int reach = 0;
+};
+
 struct sequence;
 
 /// The nodes with which a sequence stands in queues, made once: changing queues needs no memory.
@@ -43,7 +53,8 @@ struct sequence {
   int sampled = 0;  ///< over all runs
 
   int slot = -1;
-  int cached = 0;  ///< tokens that its slot holds, of those known and then of those unknown
+  int cached = 0;  ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
+  std::optional<cogen::scheduler::away> away;
 
   bool running = false;
   progress current;
@@ -69,11 +80,14 @@ struct sequence {
   /// Tokens that may still be sampled by rows not yet planned.
   std::int64_t room() const;
 
-  /// Whether a row of it can be planned.
+  /// Whether its cache is on its way between its slot and the host.
+  bool in_transfer() const { return away && away->at != away::stage::stored; }
+
+  /// Whether a row of it can be planned, a slot apart.
   bool ready() const;
 
   /// Whether it has a slot and nothing to run.
-  bool resting() const { return slot >= 0 && !ready(); }
+  bool resting() const { return slot >= 0 && !ready() && !in_transfer(); }
 
   bool ends_with(token sampled_token) const;
 

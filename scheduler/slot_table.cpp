@@ -28,7 +28,7 @@ slot_table::slot_table(const limits& within)
       slack_(within.slack),
       memory_(within.memory_bytes),
       slots_(static_cast<std::size_t>(within.slots)) {
-  for (auto* each : {&free_, &draining_, &orphans_, &filling_, &clears_}) each->reserve(slots_.size());
+  for (auto* each : {&free_, &draining_, &orphans_, &filling_, &moving_, &clears_}) each->reserve(slots_.size());
   for (int index = within.slots; index-- > 0;) free_.push_back(index);
 }
 
@@ -44,8 +44,14 @@ bool slot_table::fits(int capacity, const origin& first) const {
 
 bool slot_table::will_fit(int capacity) const {
   std::int64_t returning = 0;
+  auto slots = free_.size() + draining_.size();
   for (const int index : draining_) returning += (*this)[index].bytes;
-  return free_.size() + draining_.size() > 0 && memory_.fits(bytes(capacity, 0) - returning);
+  for (const int index : orphans_) {
+    if (!(*this)[index].moving || !has_one_user(index)) continue;
+    returning += (*this)[index].bytes;
+    ++slots;
+  }
+  return slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
 }
 
 origin slot_table::share(int index, int length, int most) const {
@@ -126,6 +132,24 @@ int slot_table::take(int capacity, const origin& first) {
   taken.pending = first;
   filling_.push_back(index);
   return index;
+}
+
+void slot_table::begin_transfer(int index) {
+  at(index).moving = true;
+  ++at(index).users;
+  moving_.push_back(index);
+}
+
+void slot_table::begin_transfer(int index, int length, int reach) {
+  begin_transfer(index);
+  at(index).length = length;
+  at(index).reach = reach;
+}
+
+void slot_table::end_transfer(int index, bool left_empty) {
+  at(index).moving = false;
+  if (left_empty) at(index).length = at(index).reach = 0;
+  drop_user(index);
 }
 
 void slot_table::leave(int index) {
@@ -240,7 +264,7 @@ void slot_table::trim(plan& into) {
   for (const int index : orphans_) {
     slot& whose = at(index);
     const int keep = whose.pinned();
-    if (read_beyond(index, keep) || begins_another(index)) continue;
+    if (whose.moving || read_beyond(index, keep) || begins_another(index)) continue;
     if (whose.length > keep) {
       into.trims.push_back({index, keep});
       whose.length = keep;
@@ -269,6 +293,11 @@ void slot_table::settle(plan& into) {
     drop_user(pending.from);
   }
   filling_.clear();
+  for (const int index : moving_) {
+    at(index).touched = into.number;
+    if (at(index).base >= 0) at(at(index).base).touched = into.number;
+  }
+  moving_.clear();
 }
 
 void slot_table::absorbed(std::uint64_t number) {

@@ -25,8 +25,9 @@ struct slot {
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
   std::vector<int> pins;          ///< how many of its first tokens each slot reads that has it as its base
-  int users = 0;                  ///< its owner, its pins, and the pending copies out of it
+  int users = 0;                  ///< its owner, its pins, the pending copies out of it, and a transfer
   bool owned = false;             ///< by a sequence
+  bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared meanwhile
   std::int64_t bytes = 0;         ///< set aside for it
   std::uint64_t touched = 0;      ///< number of the last plan that names it
 
@@ -49,7 +50,7 @@ class slot_table {
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
 
-  /// The same once every plan in flight has been absorbed.
+  /// The same once every plan in flight has been absorbed, and all that is on its way out of slots has gone.
   bool will_fit(int capacity) const;
 
   /// Whether the slot is free again once its owner leaves and the plans in flight are absorbed.
@@ -69,6 +70,16 @@ class slot_table {
 
   /// Takes a free slot; call only if it fits.
   int take(int capacity, const origin& first = {});
+
+  /// A transfer out of the slot begins with the next plan. Its owner may leave.
+  void begin_transfer(int index);
+
+  /// A transfer begins with the next plan, which fills the slot, taken and empty, with `length` of the `reach` tokens
+  /// that the slot had held which they were spilled from.
+  void begin_transfer(int index, int length, int reach);
+
+  /// It has ended: where it was to fill the slot, and failed, the slot is empty.
+  void end_transfer(int index, bool left_empty);
 
   /// The owner goes. What others read of the slot stays until they are gone.
   void leave(int index);
@@ -118,6 +129,7 @@ class slot_table {
   std::vector<int> draining_;  // nobody uses them, a plan in flight names them
   std::vector<int> orphans_;   // used, but not owned
   std::vector<int> filling_;   // those with something pending
+  std::vector<int> moving_;    // those whose transfer begins with the next plan
   std::vector<int> clears_;    // for the next plan
   std::uint64_t absorbed_ = 0;
 };

@@ -33,7 +33,7 @@ void slot_table::verify() const {
     const auto readers = static_cast<int>(expected.size());
     require(std::is_permutation(each.pins.begin(), each.pins.end(), expected.begin(), expected.end()),
             "the pins are not those of the slots that read it", index);
-    require(each.users == readers + copies[static_cast<std::size_t>(index)] + each.owned,
+    require(each.users == readers + copies[static_cast<std::size_t>(index)] + each.owned + each.moving,
             "its users are not counted right", index);
     require(times(free_, index) + times(draining_, index) == (each.users == 0), "it is lost, or listed twice", index);
     require(times(orphans_, index) == (each.users > 0 && !each.owned), "an orphan is lost, or listed twice", index);

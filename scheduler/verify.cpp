@@ -20,6 +20,17 @@ bool listed(const queues& in, const sequence& each) {
   return in.waiting.count(key) + in.prefilling.count(key) > 0 || among(in.decoding, each);
 }
 
+void verify_away(const machine& all, const sequence& each) {
+  if (!each.away) return;
+  const auto& moving = all.spilled.on_their_way();
+  const auto found = std::ranges::find(moving, each.away->name, &transfer::name);
+  const bool returns = each.away->at == away::stage::returning;
+  require((found != moving.end()) == each.in_transfer(), "its transfer is lost, or over", each);
+  require(found == moving.end() || found->restores == returns, "its transfer goes the wrong way", each);
+  require((each.slot >= 0) == returns, "it has a slot and is away, or is on its way to none", each);
+  require(each.cached <= each.away->length, "it counts on more than was spilled", each);
+}
+
 void verify_one(const machine& all, const sequence& each) {
   require(each.where == belongs_in(each), "it is in the wrong queue", each);
   require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
@@ -28,7 +39,8 @@ void verify_one(const machine& all, const sequence& each) {
   require(each.length() <= each.capacity, "it holds more than it may", each);
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
-  if (each.slot < 0) return require(each.cached == 0, "it has something cached and no slot", each);
+  verify_away(all, each);
+  if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);
   require(all.slots[each.slot].owned, "it does not own its slot", each);
   require(all.slots[each.slot].length >= each.cached, "its slot holds less than it counts on", each);
 }
@@ -37,13 +49,19 @@ void verify_one(const machine& all, const sequence& each) {
 
 void verify(const machine& all) {
   all.slots.verify();
+  all.spilled.verify();
   int seated = 0;
   for (const auto& [id, each] : all.sequences) {
     verify_one(all, each);
     seated += each.slot >= 0;
   }
   int owned = 0;
-  for (int index = 0; index < all.within.slots; ++index) owned += all.slots[index].owned;
+  std::size_t moving = 0;
+  for (int index = 0; index < all.within.slots; ++index) {
+    owned += all.slots[index].owned;
+    moving += all.slots[index].moving;
+  }
+  if (moving != all.spilled.on_their_way().size()) throw std::logic_error("a slot waits for no transfer, or for two");
   if (owned != seated) throw std::logic_error("two sequences hold one slot, or a slot has lost its sequence");
 }
 

@@ -23,6 +23,7 @@ const bad_limit bad_limits[] = {
     {"max_length", [](limits& l) { l.max_length = 0; }},
     {"step_tokens", [](limits& l) { l.step_tokens = 0; }},
     {"patience", [](limits& l) { l.patience = time(-1); }},
+    {"spill_bytes", [](limits& l) { l.spill_bytes = -1; }},
     {"memory_bytes", [](limits& l) { l.memory_bytes = -1; }},
     {"usage.block", [](limits& l) { l.usage.block = 0; }},
     {"usage.fixed", [](limits& l) { l.usage.fixed = -1; }},

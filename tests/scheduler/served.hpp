@@ -31,7 +31,10 @@ class served {
   /// Both.
   plan step();
 
-  /// Steps until there is nothing to do.
+  /// All transfers on their way end. Whether there were any.
+  bool end_transfers(bool ok = true);
+
+  /// Steps, and the ends of transfers when no step is left, until there is nothing to do.
   void finish();
 
   std::vector<token> sampled(sequence_id of) const;

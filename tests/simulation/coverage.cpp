@@ -5,15 +5,19 @@
 namespace cogen::scheduler::simulate {
 namespace {
 
-constexpr const char* state_names[] = {"fresh",    "idle",      "idle+",  "waiting", "prefilling", "prefilling+",
-                                       "decoding", "decoding+", "paused", "paused+", "gone"};
+constexpr const char* state_names[] = {"fresh",       "idle",      "idle+",      "waiting",   "prefilling",
+                                       "prefilling+", "decoding",  "decoding+",  "paused",    "paused+",
+                                       "idle, goes",  "run, goes", "idle, away", "run, away", "idle, comes",
+                                       "run, comes",  "gone"};
 constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate"};
-constexpr const char* feature_names[] = {
-    "token",          "end token",   "length",         "samples over",  "chunk",
-    "logits",         "last logits", "failed prefill", "failed decode", "wasted",
-    "gone in flight", "no room",     "chained",        "cleared",       "truncated",
-    "adopted",        "copied",      "moved",          "lost its slot", "base shrunk",
-    "source read",    "parked",      "refused",        "empty plan",    "plan without rows"};
+constexpr const char* feature_names[] = {"token",         "end token",    "length",           "samples over",
+                                         "chunk",         "logits",       "last logits",      "failed prefill",
+                                         "failed decode", "wasted",       "gone in flight",   "no room",
+                                         "chained",       "cleared",      "truncated",        "adopted",
+                                         "copied",        "moved",        "lost its slot",    "base shrunk",
+                                         "source read",   "parked",       "spilled",          "not spilled",
+                                         "restored",      "lost leaving", "lost returning",   "dropped",
+                                         "refused",       "empty plan",   "plan without rows"};
 
 }  // namespace
 
@@ -31,6 +35,10 @@ state state_of(phase where, bool in_flight, bool has_tokens) {
       return in_flight ? state::paused_in_flight : state::paused;
   }
   return state::gone;
+}
+
+state state_of_spilled(bool running, int stage) {
+  return static_cast<state>(static_cast<int>(state::idle_leaving) + 2 * stage + running);
 }
 
 const char* name(state of) { return state_names[static_cast<int>(of)]; }

@@ -20,6 +20,12 @@ enum class state {
   decoding_in_flight,
   paused,
   paused_in_flight,
+  idle_leaving,  ///< what it has cached is on its way out of its slot
+  running_leaving,
+  idle_spilled,
+  running_spilled,
+  idle_returning,
+  running_returning,
   gone,
   count
 };
@@ -51,6 +57,12 @@ enum class feature {
   base_shrunk,
   source_read,
   parked,
+  spilled,
+  not_spilled,
+  restored,
+  lost_leaving,
+  lost_returning,
+  dropped,
   refused,
   empty_plan,
   plan_without_rows,
@@ -58,6 +70,9 @@ enum class feature {
 };
 
 state state_of(phase where, bool in_flight, bool has_tokens);
+
+/// Of one whose cache is not in a slot; stages: 0 leaving, 1 spilled, 2 returning.
+state state_of_spilled(bool running, int stage);
 const char* name(state of);
 const char* name(verb of);
 const char* name(feature of);

@@ -18,13 +18,16 @@ class player {
   player(world& stage, const settings& of, random& chance) : stage_(stage), settings_(of), chance_(chance) {
     for (auto& weight : weights_) weight = chance.between(1, 10);
     steps_ = chance.between(20, 200);
+    ends_ = chance.between(1, 30);
     if (of.branching) branch();
+    if (of.pressed) go_on();
   }
 
   void act() {
     if (chance_.between(1, 100 + steps_) > 100) return step();
     if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
     const auto id = anyone();
+    if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
     switch (drawn_verb()) {
       case verb::start:
         return stage_.start(id, settings_.branching ? short_run(0) : some_run());
@@ -50,7 +53,14 @@ class player {
     steps_ = chance_.between(100, 300);
   }
 
+  void go_on() {
+    const int weights[] = {12, 8, chance_.between(1, 6), 1, chance_.between(0, 1), 4, chance_.between(1, 2)};
+    std::copy(std::begin(weights), std::end(weights), weights_);
+    steps_ = chance_.between(100, 300);
+  }
+
   void step() {
+    if (chance_.chance(ends_)) return void(stage_.end_transfer());
     if (chance_.chance(50))
       stage_.launch();
     else
@@ -64,6 +74,12 @@ class player {
     int chosen = 0;
     while ((drawn -= weights_[chosen]) > 0) ++chosen;
     return static_cast<verb>(chosen);
+  }
+
+  /// What few states are like deserves a closer look.
+  bool returns(sequence_id id) const {
+    const auto* whose = stage_.find(id);
+    return whose && whose->away && whose->moves == mirror::stage::returning;
   }
 
   sequence_id anyone() {
@@ -133,6 +149,7 @@ class player {
   random& chance_;
   int weights_[static_cast<int>(verb::count)];
   int steps_;
+  int ends_;  // percent of the steps
 };
 
 }  // namespace

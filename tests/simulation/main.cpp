@@ -8,7 +8,7 @@ namespace {
 
 using namespace cogen::scheduler::simulate;
 
-constexpr std::uint64_t enough_to_visit_all = 1000;
+constexpr std::uint64_t enough_to_visit_all = 20'000;
 
 int replay(std::uint64_t seed) {
   coverage seen;

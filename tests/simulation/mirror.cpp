@@ -41,6 +41,7 @@ void mirror::rest() {
   ahead.clear();
   reached = std::min(reached, static_cast<int>(tokens.size()));
   seated &= reached > 0;
+  if (reached == 0) away.reset();
 }
 
 std::vector<token> mirror::with_ahead() const {

@@ -14,6 +14,8 @@ namespace cogen::scheduler::simulate {
 /// What a sequence ought to be, by the contract alone: no slots, no plans, no cache.
 class mirror {
  public:
+  enum class stage { leaving, spilled, returning };
+
   mirror(const sequence_options& options, int capacity) : options(options), capacity(capacity) {}
 
   void begin(const run& next, std::uint64_t number);
@@ -60,6 +62,9 @@ class mirror {
 
   std::optional<time> rested;  ///< since when it was seen resting in a slot
   bool offered = false;        ///< its owner would have it parked
+  std::optional<ticket> away;  ///< what it had reached was spilled under this name
+  stage moves = stage::spilled;
+  bool parked = false;  ///< since the last plan, which tells whether it was spilled
 
  private:
   std::int64_t room() const;

@@ -31,8 +31,8 @@ const char* const usage =
   --help      print this
 
 Each history is drawn from its seed alone. After every step the scheduler is held against its contract; at the first
-history in which it breaks it, the seed, the sentence and the history are printed, and the exit status is 1. With 1000
-histories or more, a state of a sequence in which some verb was never tried is a failure too.
+history in which it breaks it, the seed, the sentence and the history are printed, and the exit status is 1. With
+20,000 histories or more, a state of a sequence in which some verb was never tried is a failure too.
 )";
 
 options parse(int count, const char* const* arguments) {

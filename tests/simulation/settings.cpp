@@ -32,6 +32,14 @@ void make_branching(settings& drawn, random& from) {
   drawn.failing /= 4;
 }
 
+/// Many that rest, and few slots.
+void make_pressed(settings& drawn, random& from) {
+  drawn.pressed = true;
+  drawn.within.slots = from.between(1, 2);
+  drawn.within.patience = time(from.between(0, 2));
+  drawn.most_live = from.between(3, 10);
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -55,6 +63,9 @@ settings draw(random& from) {
   result.priorities = from.chance(25);
   result.branching = result.forks && from.chance(60);
   if (result.branching) make_branching(result, from);
+  if (!result.branching && from.chance(50)) make_pressed(result, from);
+  if (from.chance(75)) within.spill_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_length)));
+  result.losing = from.chance(50) ? 0 : from.between(1, 50);
   return result;
 }
 
@@ -73,9 +84,10 @@ std::string describe(const settings& of) {
          (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", patience " +
          (within.patience == limits().patience ? "unlimited" : std::to_string(within.patience.count())) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
-         std::to_string(of.model.vocabulary) + ", failing " + std::to_string(of.failing) + " %, " +
+         std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) + ", losing " +
+         std::to_string(of.losing) + " %, failing " + std::to_string(of.failing) + " %, " +
          (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "") +
-         (of.sources ? ", sources" : "");
+         (of.pressed ? ", pressed" : "") + (of.sources ? ", sources" : "");
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -17,9 +17,11 @@ struct settings {
   int actions = 0;    ///< before everything is brought to an end
   int most_live = 0;  ///< sequences at the same time
   int failing = 0;    ///< percent of the rows
+  int losing = 0;     ///< percent of the transfers
   bool forks = true;
   bool sources = false;     ///< most sequences have one
   bool branching = false;   ///< mostly short runs, forks and cuts, as in a search
+  bool pressed = false;     ///< many sequences that go on again and again, and few slots
   bool priorities = false;  ///< instead of first come
 };
 

@@ -48,6 +48,7 @@ int cache::longest_reader(int slot) const {
 }
 
 void cache::apply(const plan& step) {
+  for (const ticket name : step.drops) require(kept_.erase(name) == 1, "what is dropped is not kept", -1);
   for (const int slot : step.clears) clear(slot);
   for (const auto& each : step.truncations) truncate(each);
   for (const auto& each : step.trims) trim(each);
@@ -57,7 +58,62 @@ void cache::apply(const plan& step) {
     if (at(each.slot).unsettled) require_return(each.of, each.length);
     at(each.slot).unsettled = false;
   }
+  for (const auto& each : step.spills) begin(each);
+  for (const auto& each : step.restores) begin(each);
 }
+
+void cache::begin(const spilling& begun) {
+  require_still(begun.slot);
+  require(begun.length > 0 && begun.length == length(begun.slot), "another length is spilled than it has", begun.slot);
+  require(longest_reader(begun.slot) == 0, "it is spilled and others read it", begun.slot);
+  const auto& from = at(begun.slot);
+  require(!from.trimmed, "it was trimmed and is spilled", begun.slot);
+  require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
+  transfers_[begun.name] = {begun.slot, false, {content(begun.slot), from.source, from.reach}};
+  at(begun.slot).moving = true;
+}
+
+void cache::begin(const restoring& begun) {
+  require_still(begun.slot);
+  require(length(begun.slot) == 0 && at(begun.slot).source.empty(), "it is restored and not empty", begun.slot);
+  require(kept_.contains(begun.name), "what is restored is not kept", begun.slot);
+  auto what = std::move(kept_.extract(begun.name).mapped());
+  require(begun.length == static_cast<int>(what.tokens.size()), "another length is restored", begun.slot);
+  transfers_[begun.name] = {begun.slot, true, std::move(what)};
+  at(begun.slot).moving = true;
+}
+
+std::vector<ticket> cache::on_their_way() const {
+  std::vector<ticket> names;
+  for (const auto& [name, each] : transfers_) names.push_back(name);
+  return names;
+}
+
+void cache::end(ticket name, bool ok) {
+  auto ended = std::move(transfers_.extract(name).mapped());
+  auto& slot = at(ended.slot);
+  slot.moving = false;
+  if (!ended.restores) {
+    require(content(ended.slot) == ended.what.tokens, "it has changed while it was spilled", ended.slot);
+    if (ok) kept_[name] = std::move(ended.what);
+    return;
+  }
+  require(length(ended.slot) == 0, "it has been filled while it was restored", ended.slot);
+  if (!ok) return;
+  slot.own = std::move(ended.what.tokens);
+  slot.source = std::move(ended.what.source);
+  slot.reach = ended.what.reach;
+}
+
+std::int64_t cache::spilled_bytes() const {
+  const auto bytes = [&](const image& of) { return within_.usage(static_cast<std::int64_t>(of.tokens.size())); };
+  std::int64_t sum = 0;
+  for (const auto& [name, each] : kept_) sum += bytes(each);
+  for (const auto& [name, each] : transfers_) sum += bytes(each.what);
+  return sum;
+}
+
+void cache::require_still(int slot) const { require(!at(slot).moving, "a transfer reads or fills it", slot); }
 
 void cache::read(int slot, const std::vector<token>& source) {
   require(length(slot) == 0, "it reads a source and holds tokens", slot);
@@ -66,6 +122,7 @@ void cache::read(int slot, const std::vector<token>& source) {
 }
 
 void cache::append(int slot, const std::vector<token>& tokens) {
+  require_still(slot);
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
   at(slot).reach = std::max(at(slot).reach, length(slot));
   require(length(slot) <= within_.max_length, "it holds more than it may", slot);
@@ -77,6 +134,7 @@ void cache::require_return(int slot, int to) const {
 }
 
 void cache::trim(const trimming& rest) {
+  require_still(rest.slot);
   require(rest.length >= longest_reader(rest.slot), "it is trimmed while others read more", rest.slot);
   at(rest.slot).trimmed = within_.slack < std::numeric_limits<int>::max();
   if (rest.length == 0) at(rest.slot).source.clear();
@@ -84,12 +142,14 @@ void cache::trim(const trimming& rest) {
 }
 
 void cache::clear(int slot) {
+  require_still(slot);
   require(longest_reader(slot) == 0, "it is cleared while others read it", slot);
   require(length(slot) > 0, "it is cleared and already empty", slot);
   at(slot) = {};
 }
 
 void cache::truncate(const truncation& cut) {
+  require_still(cut.slot);
   require(cut.length >= 0 && cut.length < length(cut.slot), "it is cut to more than it holds", cut.slot);
   require(cut.length >= longest_reader(cut.slot), "it is cut while others read more", cut.slot);
   require_return(cut.slot, cut.length);
@@ -105,6 +165,8 @@ void cache::truncate(const truncation& cut) {
 }
 
 void cache::adopt(const adoption& taken) {
+  require_still(taken.slot);
+  require_still(taken.of);
   require(length(taken.slot) == 0, "it takes a base and is not empty", taken.slot);
   require(taken.slot != taken.of, "it is its own base", taken.slot);
   require(at(taken.of).base < 0, "it becomes a base and has one", taken.of);
@@ -118,6 +180,7 @@ void cache::adopt(const adoption& taken) {
 }
 
 void cache::copy_tokens(const copy& copied) {
+  require_still(copied.from);
   require(copied.from != copied.to && copied.begin < copied.end, "a copy makes no sense", copied.to);
   require(length(copied.to) == copied.begin, "a copy does not begin where it ends", copied.to);
   require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);

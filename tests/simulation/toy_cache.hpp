@@ -3,6 +3,7 @@
 #include <cogen/scheduler/plan.hpp>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace cogen::scheduler::toy {
@@ -13,8 +14,17 @@ class cache {
  public:
   explicit cache(const limits& within);
 
-  /// Clears, truncations, trims, adoptions and copies of a plan.
+  /// All of a plan but its rows. Its transfers have begun then.
   void apply(const plan& step);
+
+  /// The names of the transfers that have begun and not ended, oldest first.
+  std::vector<ticket> on_their_way() const;
+
+  /// One of them ends. A slot that it was to fill is empty where it fails, and nothing is kept under its name.
+  void end(ticket name, bool ok);
+
+  /// What is kept outside of the slots, the ends of transfers included, as the limits' usage counts it.
+  std::int64_t spilled_bytes() const;
 
   /// The slot, which is empty, gets its source.
   void read(int slot, const std::vector<token>& source);
@@ -38,6 +48,17 @@ class cache {
     int reach = 0;              ///< the most tokens it has held since it was filled
     bool trimmed = false;       ///< it can no longer go on, nor anybody from its end
     bool unsettled = false;     ///< it has a base, and a copy may still follow
+    bool moving = false;        ///< a transfer reads or fills it
+  };
+  struct image {
+    std::vector<token> tokens;
+    std::vector<token> source;
+    int reach = 0;
+  };
+  struct transfer {
+    int slot;
+    bool restores;
+    image what;
   };
 
   storage& at(int slot);
@@ -49,9 +70,14 @@ class cache {
   void trim(const trimming& rest);
   void adopt(const adoption& taken);
   void copy_tokens(const copy& copied);
+  void require_still(int slot) const;
+  void begin(const spilling& begun);
+  void begin(const restoring& begun);
 
   limits within_;
   std::vector<storage> slots_;
+  std::map<ticket, image> kept_;
+  std::map<ticket, transfer> transfers_;
 };
 
 }  // namespace cogen::scheduler::toy

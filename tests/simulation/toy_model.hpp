@@ -31,6 +31,9 @@ class runner {
 
   const toy::cache& cache() const { return cache_; }
 
+  /// A transfer of an earlier plan ends.
+  void end(ticket name, bool ok) { cache_.end(name, ok); }
+
  private:
   toy::cache cache_;
   model model_;

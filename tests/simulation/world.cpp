@@ -46,7 +46,8 @@ world::world(const settings& of, random& chance, coverage& seen, log log)
       log_(std::move(log)),
       machine_(of.within, make_order(of)),
       runner_(of.within, of.model),
-      failing_(of.failing) {}
+      failing_(of.failing),
+      losing_(of.losing) {}
 
 void world::say(const std::string& what) const {
   if (log_) log_(what);
@@ -66,6 +67,7 @@ std::vector<sequence_id> world::live() const {
 void world::visit(sequence_id id, verb what) {
   const auto* whose = find(id);
   if (!whose) return seen_.visit(state::gone, what);
+  if (whose->away) return seen_.visit(state_of_spilled(whose->running, static_cast<int>(whose->moves)), what);
   seen_.visit(state_of(machine_.phase_of(id), whose->rows_in_flight > 0, !whose->tokens.empty()), what);
 }
 
@@ -163,6 +165,7 @@ void world::fork(sequence_id id) {
   child.sampled = parent->sampled;
   const auto added = fork();
   check_parked(!waited.empty());
+  if (machine_.seated(added)) child.reached = parent->reached;
   taken_in(added, std::move(child));
   check_nobody_overtook(waited);
   if (machine_.waiting() > 0) require(!machine_.seated(added), "a fork overtook those that wait");
@@ -206,12 +209,13 @@ bool world::launch() {
   flown made{machine_.next(now_), {}, {}};
   describe_plan(made.step);
   check_parked(!waited.empty());
-  check_patience_of_others(made.step.empty());
+  note_transfers(made.step);
   machine_.verify();
   check_nobody_overtook(waited);
   if (made.step.empty()) {
     seen_.visit(feature::empty_plan);
     require(made.step.number == 0, "an empty plan has a number");
+    check_patience_of_others(true);
     if (in_flight_.empty()) check_waiting(true);
     check_service(made.step);
     return false;
@@ -219,6 +223,8 @@ bool world::launch() {
   require(made.step.number == ++plans_, "a plan has the wrong number");
   count_features(made.step);
   made.results = runner_.run(made.step);
+  check_patience_of_others(false);
+  check_spilled();
   for (auto& each : made.results) each.failed = chance_.chance(failing_);
   check_rows(made);
   note_seats();
@@ -269,6 +275,7 @@ void world::absorb() {
 void world::drain() {
   say("bring everything to an end");
   failing_ = 0;
+  losing_ = 0;
   const auto steps = 100 + 16 * static_cast<int>(live_.size()) * settings_.within.max_length;
   for (int step = 0; !live_.empty(); ++step) {
     require(step < steps, "it does not come to an end");
@@ -278,11 +285,11 @@ void world::drain() {
       else if (find(id)->wanted == output::sample)
         grant(id, 1);
     }
-    launch();
+    if (!launch() || chance_.chance(50)) end_transfer();
     if (in_flight() == settings_.within.depth || chance_.chance(50)) absorb();
   }
   while (!in_flight_.empty()) absorb();
-  while (launch()) absorb();
+  while (launch() || end_transfer()) absorb();
   check_empty();
 }
 

@@ -38,6 +38,9 @@ class world {
   /// Absorbs the oldest plan in flight, if there is one.
   void absorb();
 
+  /// One of the transfers on their way ends, or fails by chance. False when there was none.
+  bool end_transfer();
+
   /// Brings everything to an end: rows fail no more, credits are granted, idle sequences cancelled.
   void drain();
 
@@ -75,6 +78,8 @@ class world {
   bool rests(sequence_id id) const;
   bool has_rested(const mirror& whose) const;
   void check_parked(bool somebody_waited);
+  void note_transfers(const plan& made);
+  void check_spilled() const;
   void check_patience_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
@@ -97,9 +102,11 @@ class world {
   std::deque<flown> in_flight_;
   time now_{0};
   std::uint64_t parked_ = 0;
+  std::uint64_t spilled_ = 0;
   std::uint64_t runs_ = 0;
   std::uint64_t plans_ = 0;
   int failing_;
+  int losing_;
   sequence_id first_prefilling_{0};
   int first_unserved_ = 0;
   int head_fits_ = 0;  ///< plans in a row after which the first that waits would have fitted

@@ -12,6 +12,7 @@ void require(bool holds, const std::string& what) {
 }
 
 std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
+std::string text(ticket name) { return "ticket " + std::to_string(static_cast<std::uint64_t>(name)); }
 
 }  // namespace
 
@@ -56,6 +57,8 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   whose.slot = planned.slot;
   whose.seated = true;
   whose.reached = end;
+  require(!whose.away || whose.moves == mirror::stage::spilled, who + " has a row while it is on its way");
+  whose.away.reset();
   ++whose.rows_in_flight;
   return {whose.number, end};
 }
@@ -114,6 +117,7 @@ void world::check_service(const plan& made) {
     if (where == phase::waiting && each.slot >= 0) {
       seen_.visit(feature::lost_its_slot);
       each.slot = -1;
+      if (!each.away) each.reached = 0;
     }
     if (where == phase::prefilling) prefilling.insert(id);
     check_patience(made, tokens, id, each);
@@ -149,7 +153,7 @@ void world::check_patience(const plan& made, int tokens, sequence_id id, mirror&
 void world::check_memory() {
   require(machine_.memory_in_use() <= settings_.within.memory_bytes, "more memory is set aside than there is");
   require(runner_.cache().bytes() <= machine_.memory_in_use(), "the cache takes more memory than is set aside");
-  if (!settings_.forks && in_flight_.empty()) check_account_without_forks();
+  if (!settings_.forks && in_flight_.empty() && runner_.cache().on_their_way().empty()) check_account_without_forks();
 }
 
 void world::note_seats() {
@@ -168,7 +172,7 @@ void world::note_seats() {
 
 bool world::rests(sequence_id id) const {
   const auto where = machine_.phase_of(id);
-  return machine_.seated(id) && (where == phase::idle || where == phase::paused);
+  return machine_.seated(id) && !live_.at(id).away && (where == phase::idle || where == phase::paused);
 }
 
 bool world::has_rested(const mirror& whose) const {
@@ -189,8 +193,8 @@ void world::check_parked(bool somebody_waited) {
     require(somebody_waited || settings_.forks, text(id) + " was parked for nobody");
     seen_.visit(feature::parked);
     each.seated = false;
-    each.reached = 0;
     each.rested.reset();
+    each.parked = true;
     ++parked_;
   }
   require(machine_.parked() == parked_, "those that were parked are miscounted");
@@ -199,6 +203,7 @@ void world::check_parked(bool somebody_waited) {
 /// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.
 void world::check_patience_of_others(bool nothing_planned) const {
   if (machine_.waiting() == 0 || settings_.forks || settings_.within.depth > 1) return;
+  if (!runner_.cache().on_their_way().empty()) return;
   bool somebody_rests = false;
   for (const auto& [id, each] : live_) {
     if (!rests(id)) continue;
@@ -212,7 +217,7 @@ void world::check_patience_of_others(bool nothing_planned) const {
   require(!wake || *wake > now_, "it would be woken for nothing");
 }
 
-/// Only right where no plan before this one is in flight: a slot is held until its plans are absorbed.
+/// Only right where no plan before this one is in flight and no transfer: a slot is held until these have ended.
 void world::check_account_without_forks() const {
   int held = 0;
   std::int64_t bytes = 0;
@@ -256,6 +261,7 @@ void world::check_empty() {
   require(machine_.free_slots() == settings_.within.slots, "not all slots are free in the end");
   require(machine_.memory_in_use() == 0, "memory is set aside for nobody");
   require(runner_.cache().bytes() == 0, "the cache still holds something");
+  require(runner_.cache().spilled_bytes() == 0 && machine_.spill_in_use() == 0, "something is spilled for nobody");
 }
 
 // What happened
@@ -278,6 +284,7 @@ void world::count_features(const plan& step) {
 void world::describe_plan(const plan& step) const {
   if (!log_) return;
   std::string line = step.empty() ? "nothing to do" : "plan " + std::to_string(step.number) + ":";
+  for (const auto name : step.drops) line += " drop " + text(name) + ";";
   for (const int slot : step.clears) line += " clear " + std::to_string(slot) + ";";
   for (const auto& each : step.truncations)
     line += " cut " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
@@ -289,6 +296,9 @@ void world::describe_plan(const plan& step) const {
   for (const auto& each : step.copies)
     line += " copy " + std::to_string(each.begin) + ".." + std::to_string(each.end) + " from " +
             std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
+  for (const auto& each : step.spills) line += " spill " + std::to_string(each.slot) + " as " + text(each.name) + ";";
+  for (const auto& each : step.restores)
+    line += " restore " + text(each.name) + " to " + std::to_string(each.slot) + ";";
   for (const auto& each : step.rows)
     line += " [" + text(each.sequence) + " slot " + std::to_string(each.slot) + " x" + std::to_string(each.count) +
             (each.source ? " source" : "") + (each.chained ? " chained" : "") +

@@ -40,6 +40,25 @@ struct copy {
   int end;
 };
 
+/// All that slot `slot` holds, what it reads in its base and its source included, is copied away under `name`. The slot
+/// is neither changed nor read by rows before the end of that was told.
+struct spilling {
+  sequence_id sequence;
+  int slot;
+  ticket name;
+  int length;  ///< tokens
+};
+
+/// Slot `slot`, which is empty, is filled with the `length` tokens that were spilled under `name`, and with their
+/// source; they are forgotten there. No row names the slot before the end of that was told. Where it fails, the slot is
+/// empty.
+struct restoring {
+  sequence_id sequence;
+  int slot;
+  ticket name;
+  int length;
+};
+
 /// `count` tokens of one sequence run in this step. Where they stand follows from the slot's length: no row names a
 /// position. A sequence has at most one row in a plan, and a slot too.
 struct row {
@@ -52,21 +71,25 @@ struct row {
   source_tokens source = {};  ///< to be read into the slot before its first token; null where there is none, or later
 };
 
-/// One step, decided. Applied in this order: clears, truncations, trims, adoptions, copies, each list from its front;
-/// then all rows in one forward. Plans are applied in the order of their numbers, and each one whole. A plan may have
-/// no rows.
+/// One step, decided. Applied in this order: drops, clears, truncations, trims, adoptions, copies, each list from its
+/// front; then spills and restores are begun, and all rows run in one forward. Plans are applied in the order of their
+/// numbers, and each one whole; but transfers go on by themselves, and how each one ended is told by
+/// scheduler::transferred(). A plan may have no rows.
 struct plan {
-  std::uint64_t number = 0;  ///< from 1; 0 for the empty plan
-  std::vector<int> clears;   ///< slots that forget everything
+  std::uint64_t number = 0;   ///< from 1; 0 for the empty plan
+  std::vector<ticket> drops;  ///< what was spilled under them is forgotten
+  std::vector<int> clears;    ///< slots that forget everything
   std::vector<truncation> truncations;
   std::vector<trimming> trims;
   std::vector<adoption> adoptions;
   std::vector<copy> copies;
+  std::vector<spilling> spills;
+  std::vector<restoring> restores;
   std::vector<row> rows;
 
   bool empty() const {
-    return clears.empty() && truncations.empty() && trims.empty() && adoptions.empty() && copies.empty() &&
-           rows.empty();
+    return drops.empty() && clears.empty() && truncations.empty() && trims.empty() && adoptions.empty() &&
+           copies.empty() && spills.empty() && restores.empty() && rows.empty();
   }
 };
 

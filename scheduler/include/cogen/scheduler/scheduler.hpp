@@ -59,8 +59,9 @@ struct machine;
 ///
 /// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
 /// something cached, for as long as limits.patience; the one that has rested longest is parked first, and one whose
-/// tokens others share is not. Slots and memory are given to those that wait in the policy's order; the first of them
-/// is never overtaken by one that fits sooner.
+/// tokens others share is not. What a parked sequence has cached is spilled, and restored when it has a slot again;
+/// where there is no room for it, or a transfer fails, its tokens are run again. Slots and memory are given to those
+/// that wait in the policy's order; the first of them is never overtaken by one that fits sooner.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
@@ -121,6 +122,11 @@ class scheduler {
   /// results.
   std::vector<event> absorb(const plan& done, std::span<const row_result> results);
 
+  /// A spill or restore of a plan has ended; where it failed, nothing is kept under its name, and a slot to be filled
+  /// is empty. Possible as soon as the plan was given out. Throws std::out_of_range for a name that is not on its way.
+  /// Needs no memory.
+  void transferred(ticket name, bool ok);
+
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
   /// for an unknown id, as the three below do.
   std::span<const token> tokens(sequence_id id) const;
@@ -131,8 +137,10 @@ class scheduler {
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
   std::uint64_t parked() const;        ///< how often a sequence was parked
+  std::uint64_t spilled() const;       ///< how often what it had cached was spilled then
   int free_slots() const;              ///< held by nobody, and read or filled by no plan in flight
   std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held; shared tokens count once
+  std::int64_t spill_in_use() const;   ///< bytes of limits.spill_bytes
 
   /// Counts everything anew. Throws std::logic_error where two parts contradict each other, which is a defect of the
   /// scheduler. For tests: it takes time in proportion to all that is live.

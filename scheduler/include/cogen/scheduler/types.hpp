@@ -20,6 +20,9 @@ using source_tokens = std::shared_ptr<const std::vector<token>>;
 /// Names one sequence for ever: ids are never used again.
 enum class sequence_id : std::uint64_t {};
 
+/// Names for ever what was spilled from one slot.
+enum class ticket : std::uint64_t {};
+
 /// How a run of a sequence ends, or why a sequence does.
 enum class finish : std::uint8_t {
   end_token,  ///< one of its end tokens was sampled
@@ -33,7 +36,7 @@ enum class phase : std::uint8_t {
   waiting,     ///< a slot, or memory for one
   prefilling,  ///< steps: it has a slot and more than one token to feed
   decoding,    ///< the next step: it has a slot and one token to feed
-  paused,      ///< credits, or the end of rows in flight
+  paused,      ///< credits, or the end of rows in flight or of a transfer
 };
 
 /// What the last rows of a run must bring.
@@ -91,8 +94,12 @@ struct limits {
   int slack = std::numeric_limits<int>::max();
 
   /// How long a sequence that rests (it is idle, or waits for credits) keeps its slot while another one waits for it.
-  /// After that it is parked: it gives the slot up, and is run again from its tokens when it goes on.
+  /// After that it is parked: what it has cached is spilled, and it gives the slot up.
   std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
+
+  /// Bytes that spilled sequences may take, each as `usage` says. One that does not fit is not spilled, but run again
+  /// from its tokens when it goes on.
+  std::int64_t spill_bytes = 0;
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
