@@ -100,23 +100,33 @@ void block_storage::copy(int from, int to, int begin, int end) {
   copy_blocks(from, {first_whole, blocks_for(stored(end))}, block(to, first_whole));
 }
 
-void block_storage::copy_blocks(int from, blocks range, std::byte* into) const {
+/// Calls `copy(data, bytes)` for what lies together of some blocks: those of the base, and those of the slot's own.
+template <class Copy>
+void block_storage::each_piece(int from, blocks range, Copy copy) const {
   const int boundary = std::clamp(owned(from).begin, range.begin, range.end);
-  for (const blocks piece : {blocks{range.begin, boundary}, blocks{boundary, range.end}}) {
-    if (piece.begin >= piece.end) continue;
-    const auto bytes = static_cast<std::size_t>((piece.end - piece.begin) * layout_.stride);
-    std::memcpy(into, readable_block(from, piece.begin), bytes);
+  for (const blocks piece : {blocks{range.begin, boundary}, blocks{boundary, range.end}})
+    if (piece.begin < piece.end)
+      copy(readable_block(from, piece.begin), static_cast<std::size_t>((piece.end - piece.begin) * layout_.stride));
+}
+
+void block_storage::copy_blocks(int from, blocks range, std::byte* into) const {
+  each_piece(from, range, [&](const std::byte* data, std::size_t bytes) {
+    std::memcpy(into, data, bytes);
     into += bytes;
-  }
+  });
 }
 
-void block_storage::export_slot(int slot, std::byte* into) const {
-  copy_blocks(slot, {0, blocks_for(stored(table_.length(slot)))}, into);
+void block_storage::export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const {
+  each_piece(slot, {0, blocks_for(stored(table_.length(slot)))}, [&](const std::byte* data, std::size_t bytes) {
+    later.push_back({{data, bytes}, {into, bytes}});
+    into += bytes;
+  });
 }
 
-void block_storage::import_slot(int slot, int length, const std::byte* from) {
+void block_storage::import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) {
   grow(slot, stored(length));
-  std::copy_n(from, exported_bytes(length), block(slot, 0));
+  const auto bytes = static_cast<std::size_t>(exported_bytes(length));
+  if (bytes > 0) later.push_back({{from, bytes}, {block(slot, 0), bytes}});
 }
 
 std::int64_t block_storage::committed_bytes() const {

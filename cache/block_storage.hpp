@@ -31,8 +31,8 @@ class block_storage final : public token_storage {
   void take_snapshot(int) override {}
   void drop_snapshot(int, int) override {}
   std::int64_t exported_bytes(int length) const override { return blocks_for(stored(length)) * layout_.stride; }
-  void export_slot(int slot, std::byte* into) const override;
-  void import_slot(int slot, int length, const std::byte* from) override;
+  void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
   memory_terms footprint_terms() const override { return {.fixed = 0, .per_block = layout_.stride}; }
   std::int64_t committed_bytes() const override;
 
@@ -54,6 +54,8 @@ class block_storage final : public token_storage {
   void grow(int slot, int length);
   void release(int slot, blocks range) noexcept;
   void leave_base_within_block(int slot, int length);
+  template <class Copy>
+  void each_piece(int from, blocks range, Copy copy) const;
   void copy_blocks(int from, blocks range, std::byte* into) const;
 
   int max_length_;

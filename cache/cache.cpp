@@ -1,3 +1,4 @@
+#include "copy_job.hpp"
 #include "make_layers.hpp"
 
 #include <cogen/cache/cache.hpp>
@@ -316,18 +317,26 @@ void cache::check_exported(int slot, int length, int source_length, std::size_t 
                                 ", not " + std::to_string(bytes));
 }
 
-void cache::export_slot(int slot, std::span<std::byte> into) const {
+void cache::export_slot(int slot, std::span<std::byte> into) const { run(begin_export(slot, into)); }
+
+void cache::import_slot(int slot, int length, std::span<const std::byte> from, int source_length) {
+  run(begin_import(slot, length, from, source_length));
+}
+
+std::vector<byte_copy> cache::begin_export(int slot, std::span<std::byte> into) const {
   check_exported(slot, length(slot), source_length(slot), into.size());
+  std::vector<byte_copy> later;
   const auto put = [&](const cogen::cache::layer& storage, int length) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
-    storage.export_slot(slot, into.first(bytes));
+    storage.export_slot(slot, into.first(bytes), later);
     into = into.subspan(bytes);
   };
   for (const auto* storage : storages_) put(*storage, length(slot));
   for (const auto* reader : readers_) put(*reader, source_length(slot));
+  return later;
 }
 
-void cache::import_slot(int slot, int length, std::span<const std::byte> from, int source_length) {
+std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const std::byte> from, int source_length) {
   check_empty(slot);
   if (length < 0 || source_length < 0)
     throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, source_length)));
@@ -337,9 +346,10 @@ void cache::import_slot(int slot, int length, std::span<const std::byte> from, i
       throw std::length_error(name_of(slot) + " would hold a source of " + count_of(source_length) + ", the limit is " +
                               std::to_string(reader->max_length()));
   check_exported(slot, length, source_length, from.size());
+  std::vector<byte_copy> later;
   const auto take = [&](cogen::cache::layer& storage, int tokens) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));
-    if (tokens > 0) storage.import_slot(slot, tokens, from.first(bytes));
+    if (tokens > 0) storage.import_slot(slot, tokens, from.first(bytes), later);
     from = from.subspan(bytes);
   };
   fill(slot, [&] {
@@ -348,6 +358,7 @@ void cache::import_slot(int slot, int length, std::span<const std::byte> from, i
   });
   table_->set_length(slot, length);
   sources_->set_length(slot, source_length);
+  return later;
 }
 
 memory_terms cache::footprint_terms() const {

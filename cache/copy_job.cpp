@@ -17,4 +17,10 @@ void run(std::span<const byte_copy> copies) {
   for (const byte_copy& copy : copies) std::copy(copy.from.begin(), copy.from.end(), copy.to.begin());
 }
 
+void immediate_transfer::start(std::vector<byte_copy> copies, callback done) {
+  check(copies);
+  run(copies);
+  done(nullptr);
+}
+
 }  // namespace cogen::cache

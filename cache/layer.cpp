@@ -112,7 +112,7 @@ void layer::copy(int from, int to, int begin, int end) {
 
 std::int64_t layer::exported_bytes(int length) const { return length * token_bytes(shape_, type_); }
 
-void layer::export_slot(int slot, std::span<std::byte> into) const {
+void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
   if (into.empty()) return;
   const keys_values all = materialise(slot, slots_.length(slot));
   const std::size_t half = into.size() / 2;
@@ -120,7 +120,7 @@ void layer::export_slot(int slot, std::span<std::byte> into) const {
   std::memcpy(into.data() + half, all.v.contiguous().data_ptr(), half);
 }
 
-void layer::import_slot(int slot, int length, std::span<const std::byte> from) {
+void layer::import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>&) {
   const auto tensor_at = [&](std::size_t offset) {
     void* data = const_cast<std::byte*>(from.data()) + offset;
     return at::from_blob(data, {shape_.kv_heads, length, shape_.head_dim}, tensor_type(type_));

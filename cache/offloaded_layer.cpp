@@ -167,9 +167,9 @@ void offloaded_layer::trim(int slot, int length) {
 
 void offloaded_layer::clear(int slot) { truncate(slot, 0); }
 
-void offloaded_layer::export_slot(int slot, std::span<std::byte> into) const {
+void offloaded_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
   road_->end();
-  far_->export_slot(slot, into);
+  far_->export_slot(slot, into, later);
 }
 
 memory_terms offloaded_layer::footprint_terms() const {

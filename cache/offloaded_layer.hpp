@@ -43,9 +43,9 @@ class offloaded_layer final : public layer {
   void take_snapshot(int slot) override { far_alone().take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { far_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return far_->exported_bytes(length); }
-  void export_slot(int slot, std::span<std::byte> into) const override;
-  void import_slot(int slot, int length, std::span<const std::byte> from) override {
-    far_alone().import_slot(slot, length, from);
+  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
+    far_alone().import_slot(slot, length, from, later);
   }
   memory_terms footprint_terms() const override;
   std::int64_t committed_bytes() const override;

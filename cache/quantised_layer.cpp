@@ -138,14 +138,15 @@ std::int64_t quantised_layer::exported_bytes(int length) const {
   return storage_->packed->exported_bytes(length) + storage_->newest->exported_bytes(length);
 }
 
-void quantised_layer::export_slot(int slot, std::span<std::byte> into) const {
-  storage_->packed->export_slot(slot, into.data());
-  storage_->newest->export_slot(slot, into.data() + storage_->packed->exported_bytes(slots().length(slot)));
+void quantised_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
+  storage_->packed->export_slot(slot, into.data(), later);
+  storage_->newest->export_slot(slot, into.data() + storage_->packed->exported_bytes(slots().length(slot)), later);
 }
 
-void quantised_layer::import_slot(int slot, int length, std::span<const std::byte> from) {
-  storage_->packed->import_slot(slot, length, from.data());
-  storage_->newest->import_slot(slot, length, from.data() + storage_->packed->exported_bytes(length));
+void quantised_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+                                  std::vector<byte_copy>& later) {
+  storage_->packed->import_slot(slot, length, from.data(), later);
+  storage_->newest->import_slot(slot, length, from.data() + storage_->packed->exported_bytes(length), later);
 }
 
 memory_terms quantised_layer::footprint_terms() const {

@@ -192,28 +192,37 @@ std::int64_t ring_storage::saved_bytes(int length) const {
   return static_cast<std::int64_t>(sizeof(std::int64_t)) + saved(length).count() * layout_.stride;
 }
 
+/// Calls `visit(number, place)` for each block that is saved; places begin behind the oldest position.
+template <class Visit>
+void ring_storage::each_saved(int length, Visit visit) const {
+  std::int64_t place = sizeof(std::int64_t);
+  const auto next = [&](int number) {
+    visit(number, place);
+    place += layout_.stride;
+  };
+  const saved_blocks blocks = saved(length);
+  if (blocks.first) next(0);
+  for (int number = blocks.begin; number < blocks.end; ++number) next(number);
+}
+
 void ring_storage::save(int slot, int length, std::byte* into) const {
   const std::int64_t oldest = state(slot).oldest;
   std::memcpy(into, &oldest, sizeof(oldest));
-  into += sizeof(oldest);
-  const saved_blocks blocks = saved(length);
-  const auto put = [&](int number) { into = std::copy_n(block(slot, number), layout_.stride, into); };
-  if (blocks.first) put(0);
-  for (int number = blocks.begin; number < blocks.end; ++number) put(number);
+  each_saved(length,
+             [&](int number, std::int64_t place) { std::copy_n(block(slot, number), layout_.stride, into + place); });
 }
 
 void ring_storage::restore(int slot, int length, const std::byte* from) {
+  make_ready(slot, length, from);
+  each_saved(length,
+             [&](int number, std::int64_t place) { std::copy_n(from + place, layout_.stride, block(slot, number)); });
+}
+
+/// For what was saved at this length.
+void ring_storage::make_ready(int slot, int length, const std::byte* from) {
   grow(slot, length);
   std::int64_t oldest = 0;
   std::memcpy(&oldest, from, sizeof(oldest));
-  from += sizeof(oldest);
-  const saved_blocks blocks = saved(length);
-  const auto take = [&](int number) {
-    std::copy_n(from, layout_.stride, block(slot, number));
-    from += layout_.stride;
-  };
-  if (blocks.first) take(0);
-  for (int number = blocks.begin; number < blocks.end; ++number) take(number);
   slot_state& at = state(slot);
   at.end = stored(length);
   at.oldest =
@@ -222,11 +231,23 @@ void ring_storage::restore(int slot, int length, const std::byte* from) {
 
 std::int64_t ring_storage::exported_bytes(int length) const { return length == 0 ? 0 : saved_bytes(length); }
 
-void ring_storage::export_slot(int slot, std::byte* into) const {
-  if (table_.length(slot) > 0) save(slot, table_.length(slot), into);
+void ring_storage::export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const {
+  if (table_.length(slot) == 0) return;
+  const std::int64_t oldest = state(slot).oldest;
+  std::memcpy(into, &oldest, sizeof(oldest));
+  const auto bytes = static_cast<std::size_t>(layout_.stride);
+  each_saved(table_.length(slot), [&](int number, std::int64_t place) {
+    later.push_back({{block(slot, number), bytes}, {into + place, bytes}});
+  });
 }
 
-void ring_storage::import_slot(int slot, int length, const std::byte* from) { restore(slot, length, from); }
+void ring_storage::import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) {
+  make_ready(slot, length, from);
+  const auto bytes = static_cast<std::size_t>(layout_.stride);
+  each_saved(length, [&](int number, std::int64_t place) {
+    later.push_back({{from + place, bytes}, {block(slot, number), bytes}});
+  });
+}
 
 memory_terms ring_storage::footprint_terms() const {
   return {.capped = {{.per_block = layout_.stride, .blocks = ring_ + shape_.blocks_kept()}}};

@@ -49,8 +49,8 @@ class ring_storage final : public token_storage {
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
   std::int64_t exported_bytes(int length) const override;
-  void export_slot(int slot, std::byte* into) const override;
-  void import_slot(int slot, int length, const std::byte* from) override;
+  void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
   memory_terms footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
@@ -82,8 +82,11 @@ class ring_storage final : public token_storage {
   void check_room(const step& step) const;
   saved_blocks saved(int length) const;
   std::int64_t saved_bytes(int length) const;
+  template <class Visit>
+  void each_saved(int length, Visit visit) const;
   void save(int slot, int length, std::byte* into) const;
   void restore(int slot, int length, const std::byte* from);
+  void make_ready(int slot, int length, const std::byte* from);
 
   int max_length_;
   ring_shape shape_;

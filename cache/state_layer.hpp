@@ -34,8 +34,10 @@ class state_layer final : public layer {
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
-  void export_slot(int slot, std::span<std::byte> into) const override { storage_->export_slot(slot, into.data()); }
-  void import_slot(int slot, int, std::span<const std::byte> from) override {
+  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const override {
+    storage_->export_slot(slot, into.data());
+  }
+  void import_slot(int slot, int, std::span<const std::byte> from, std::vector<byte_copy>&) override {
     storage_->import_slot(slot, from.data());
   }
   memory_terms footprint_terms() const override { return storage_->footprint_terms(); }

@@ -32,8 +32,4 @@ keys_values stored_layer::materialise(int slot, int length) const {
   return read_extent(slot, length, [&](int begin, int end) { return read_tokens(all, begin, end); });
 }
 
-void stored_layer::import_slot(int slot, int length, std::span<const std::byte> from) {
-  storage_->import_slot(slot, length, from.data());
-}
-
 }  // namespace cogen::cache

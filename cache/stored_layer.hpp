@@ -34,8 +34,12 @@ class stored_layer final : public layer {
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
-  void export_slot(int slot, std::span<std::byte> into) const override { storage_->export_slot(slot, into.data()); }
-  void import_slot(int slot, int length, std::span<const std::byte> from) override;
+  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
+    storage_->export_slot(slot, into.data(), later);
+  }
+  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
+    storage_->import_slot(slot, length, from.data(), later);
+  }
   memory_terms footprint_terms() const override { return storage_->footprint_terms(); }
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }
 

@@ -5,11 +5,13 @@
 #include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
+#include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace cogen::cache {
 
@@ -50,8 +52,8 @@ class token_storage {
   virtual void drop_snapshot(int slot, int length) = 0;
 
   virtual std::int64_t exported_bytes(int length) const = 0;
-  virtual void export_slot(int slot, std::byte* into) const = 0;
-  virtual void import_slot(int slot, int length, const std::byte* from) = 0;
+  virtual void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const = 0;
+  virtual void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) = 0;
 
   virtual memory_terms footprint_terms() const = 0;
   virtual std::int64_t committed_bytes() const = 0;

@@ -25,6 +25,7 @@ driver::driver(engine_parts parts, engine_options options)
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
       scheduler_(parts_.limits, std::move(parts_.order)),
+      arrivals_(parts_.limits.slots, [this] { wake(); }),
       seed_(std::random_device{}()) {
   publish();
 }
@@ -131,11 +132,19 @@ bool driver::somebody_is_thinking() {
 
 bool driver::advance() noexcept try {
   if (ended_) return false;
+  take_arrivals();
   launch_next();
   return deliver_done();
 } catch (...) {
   die(std::current_exception());
   return false;
+}
+
+void driver::take_arrivals() {
+  for (const auto& each : arrivals_.take()) {
+    if (each.error) log("what a parked sequence had cached was lost on its way, and is computed again", each.error);
+    scheduler_.transferred(each.name, !each.error);
+  }
 }
 
 void driver::launch_next() {
@@ -147,7 +156,7 @@ void driver::launch_next() {
   for (const auto& row : plan.rows) owners.push_back(members_.at(row.sequence));
   count(plan);
   auto& step = *in_flight_.emplace_back(
-      std::make_unique<step_in_flight>(std::move(plan), std::move(owners), [this] { wake(); }));
+      std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
   try {
     parts_.runner->launch(step);
   } catch (...) {
@@ -235,8 +244,8 @@ void driver::sleep(std::optional<clock::duration> limit) {
   }
   asleep_.store(true);
   queue_->restart();
-  const bool work =
-      !mailbox_.empty() || stop_requested_.load() || (!in_flight_.empty() && in_flight_.front()->is_done());
+  const bool work = !mailbox_.empty() || !arrivals_.empty() || stop_requested_.load() ||
+                    (!in_flight_.empty() && in_flight_.front()->is_done());
   if (!work && limit)
     queue_->run_one_for(*limit);
   else if (!work)
@@ -264,6 +273,8 @@ void driver::publish() {
   stats_.sequences = scheduler_.live();
   stats_.waiting = scheduler_.waiting();
   stats_.parked = scheduler_.parked();
+  stats_.spilled = scheduler_.spilled();
+  stats_.spill_bytes = scheduler_.spill_in_use();
   stats_.free_slots = scheduler_.free_slots();
   stats_.cache_bytes = scheduler_.memory_in_use();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/arrivals.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/step_in_flight.hpp"
 
@@ -61,6 +62,7 @@ class driver {
  private:
   void run_handlers();
   void read_mail() noexcept;
+  void take_arrivals();
   void ring_alarms();
   void gather();
   bool advance() noexcept;
@@ -85,6 +87,7 @@ class driver {
   std::multimap<clock::time_point, std::weak_ptr<participant>> alarms_;
   std::vector<std::shared_ptr<participant>> served_;  // by the last step
   mailbox mailbox_;
+  arrivals arrivals_;
   std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: whoever adds work wakes it
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;

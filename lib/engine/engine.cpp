@@ -28,6 +28,7 @@ void check(const engine_options& options) {
   };
   if (options.gather.count() < 0) refuse("gather", options.gather.count(), 0);
   if (options.patience.count() < 0) refuse("patience", options.patience.count(), 0);
+  if (options.spill_bytes && *options.spill_bytes < 0) refuse("spill_bytes", *options.spill_bytes, 0);
   if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
 }
 

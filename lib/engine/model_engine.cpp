@@ -76,10 +76,16 @@ scheduler::footprint usage_of(const cache::memory_terms& terms) {
   return usage;
 }
 
+std::shared_ptr<cache::transfer> spill_transfer(const engine_options& options) {
+  if (options.spill_transfer || !options.by_hand) return options.spill_transfer;
+  return std::make_shared<cache::immediate_transfer>();
+}
+
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   if (!model) throw std::invalid_argument("engine: the model is null");
   const auto kept = cache_options(*model, options);
-  auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, options.threads);
+  auto runner =
+      std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options), options.threads);
   const auto& cache = runner->cache();
   engine_parts parts;
   parts.limits.slots = options.slots;
@@ -89,6 +95,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();
   parts.limits.patience = options.patience;
+  parts.limits.spill_bytes = options.spill_bytes.value_or(machine_memory() / 4);
   parts.runner = std::move(runner);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};

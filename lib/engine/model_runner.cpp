@@ -28,12 +28,16 @@ std::vector<fork> forks_in(const scheduler::plan& plan) {
 }  // namespace
 
 model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options,
-                           const cache::layer_factory& own, int threads)
-    : model_(std::move(model)), cache_(model_->make_cache(options, own)), workspace_(threads) {}
+                           const cache::layer_factory& own, std::shared_ptr<cache::transfer> spill_by, int threads)
+    : model_(std::move(model)),
+      cache_(model_->make_cache(options, own)),
+      spilled_(cache_, std::move(spill_by)),
+      workspace_(threads) {}
 
 void model_runner::launch(step_run& step) {
   const auto& plan = step.plan();
   prepare_slots(plan);
+  begin_transfers(step);
   if (!plan.rows.empty()) {
     read_sources(plan);
     const auto rows = collect(plan);
@@ -43,7 +47,14 @@ void model_runner::launch(step_run& step) {
   step.done();
 }
 
+void model_runner::begin_transfers(step_run& step) {
+  for (const auto& each : step.plan().spills) spilled_.begin(each, step.transfers());
+  for (const auto& each : step.plan().restores) spilled_.begin(each, step.transfers());
+}
+
 void model_runner::prepare_slots(const scheduler::plan& plan) {
+  spilled_.clear_lost();
+  for (const auto name : plan.drops) spilled_.drop(name);
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) {
     if (each.length == 0)

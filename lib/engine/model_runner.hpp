@@ -1,5 +1,7 @@
 #pragma once
 
+#include "engine/spill_store.hpp"
+
 #include <cogen/model.hpp>
 #include <cogen/runner.hpp>
 
@@ -11,9 +13,10 @@ namespace cogen::detail {
 /// Runs plans on a model and its cache, on the thread that launches them: a step has ended when `launch()` returns.
 class model_runner final : public runner {
  public:
-  /// The layers of the cache are the options', or those that `own` makes.
+  /// The layers of the cache are the options', or those that `own` makes. Without a transfer to spill by, a thread of
+  /// its own does that.
   model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
-               int threads);
+               std::shared_ptr<cache::transfer> spill_by, int threads);
 
   int vocabulary() const override { return model_->config().vocabulary; }
   void launch(step_run& step) override;
@@ -22,12 +25,14 @@ class model_runner final : public runner {
 
  private:
   void prepare_slots(const scheduler::plan& plan);
+  void begin_transfers(step_run& step);
   void read_sources(const scheduler::plan& plan);
   cache::step collect(const scheduler::plan& plan);
   void hand_out(step_run& step, float* scores);
 
   const std::shared_ptr<const model> model_;
   cache::cache cache_;
+  spill_store spilled_;
   workspace workspace_;
   std::vector<token> tokens_;
   std::vector<int> outputs_;

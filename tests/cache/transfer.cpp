@@ -50,6 +50,21 @@ BOOST_AUTO_TEST_CASE(a_worker_copies_elsewhere_and_says_so_once) {
   BOOST_TEST((data.to == data.from));
 }
 
+BOOST_AUTO_TEST_CASE(an_immediate_one_has_copied_when_it_says_so) {
+  buffers data(1000, 3);
+  immediate_transfer at_once;
+  bool told = false;
+  at_once.start(data.pieces(2), [&](std::exception_ptr error) {
+    BOOST_TEST(!error);
+    BOOST_TEST((data.to == data.from));
+    told = true;
+  });
+  BOOST_TEST(told);
+  data.to.pop_back();
+  std::vector<byte_copy> uneven{{data.from, data.to}};
+  BOOST_CHECK_THROW(at_once.start(uneven, [](std::exception_ptr) { BOOST_TEST(false); }), std::invalid_argument);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_ends_jobs_in_order_and_all_before_it_goes) {
   std::vector<int> order;
   std::vector<buffers> data;

@@ -1,6 +1,5 @@
 // Engines over every kind of cache say what a loop by hand over the same kind says.
-#include "../models/plain_layer.hpp"
-#include "model_engines.hpp"
+#include "kept_engines.hpp"
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
@@ -13,56 +12,9 @@
 
 namespace cogen::test {
 
-/// A golden model in an engine whose cache is of some kind.
-struct kept_engine {
-  std::string golden;
-  std::string kind;
-  std::function<void(engine_options&)> keep;
-
-  engine_options options() const {
-    auto wanted = tiny_engine(*golden_model(golden));
-    keep(wanted);
-    return wanted;
-  }
-};
-
-std::ostream& operator<<(std::ostream& out, const kept_engine& each) { return out << each.golden << ' ' << each.kind; }
-
 namespace {
 
 namespace data = boost::unit_test::data;
-
-using keep = std::function<void(engine_options&)>;
-
-void behind(engine_options& options) { options.offload = std::make_shared<cache::worker_transfer>(); }
-
-keep packed(cache::quantisation how) {
-  how.residual = 8;
-  return [how](engine_options& options) { options.quantised = how; };
-}
-
-std::unique_ptr<cache::layer> own_first_layer(int index, const cache::layer_shape& shape,
-                                              const cache::slot_table& slots) {
-  if (index > 0 || shape.kind == cache::layer_kind::recurrent) return nullptr;
-  return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
-}
-
-std::vector<kept_engine> kept_engines() {
-  const std::vector<std::pair<std::string, keep>> kinds{
-      {"plain", [](engine_options&) {}},
-      {"int8", packed(cache::int8())},
-      {"kivi2", packed(cache::kivi2())},
-      {"sinks", [](engine_options& options) { options.sinks = {.sinks = 4, .window = 12}; }},
-      {"offloaded", behind},
-      {"own", [](engine_options& options) { options.own_layers = own_first_layer; }},
-      {"without slack", [](engine_options& options) { options.slack = 0; }},
-  };
-  std::vector<kept_engine> all;
-  for (const std::string golden :
-       {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny", "bart_tiny"})
-    for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
-  return all;
-}
 
 std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
 
@@ -168,47 +120,6 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
     const auto after = co_await grandchild.forward({4});
     BOOST_TEST((as_vector(after.last()) == logits_after(*model, options, joined(tokens, {3, 4}))));
   });
-}
-
-/// By turns, some tokens are said to each sequence, and it says three.
-net::awaitable<void> converse(engine& running, const model& model, std::vector<std::vector<token>>& held) {
-  std::vector<sequence> all;
-  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(open(running, model));
-  for (unsigned turn = 0; turn < 3; ++turn) {
-    for (unsigned i = 0; i < held.size(); ++i) {
-      auto said = some_tokens(model, 6 + static_cast<int>(i), 100 * i + turn);
-      held[i].insert(held[i].end(), said.begin(), said.end());
-      for (int count = 0; count < 3; ++count) {
-        held[i].push_back((co_await all[i].decode(said)).id);
-        said.clear();
-      }
-    }
-  }
-}
-
-BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots, data::make(kept_engines()), each) {
-  const auto model = golden_model(each.golden);
-  auto options = each.options();
-  options.slots = 2;
-  options.patience = std::chrono::milliseconds(0);
-  engine running(model, options);
-  std::vector<std::vector<token>> held(5);
-  drive(running, [&] { return converse(running, *model, held); });
-  BOOST_TEST(running.stats().parked > 0u);
-  for (unsigned seed = 0; seed < held.size(); ++seed) {
-    const auto& all = held[seed];
-    BOOST_TEST_REQUIRE(all.size() == 3u * (6 + seed + 3));
-    std::size_t done = 0;
-    for (unsigned turn = 0; turn < 3; ++turn) {
-      done += 6 + seed;
-      const std::vector<token> before(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(done));
-      const auto expected = loop_by_hand(*model, options, before, 3);
-      BOOST_TEST(std::equal(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(done)),
-                 "conversation " << seed << ", turn " << turn);
-      done += 3;
-    }
-  }
-  BOOST_TEST(running.stats().free_slots == options.slots);
 }
 
 /// Tokens that an engine runs for a cut of `by` and one more token, after 100 were held.

@@ -57,9 +57,17 @@ struct engine_options {
   int slack = 64;
 
   /// How long a sequence that rests (its reader is slow, its owner asks for nothing) keeps its slot while another one
-  /// waits for it. After that it is parked: it leaves its slot, and is run again from its tokens when it goes on, to
-  /// the same bits.
+  /// waits for it. After that it is parked: what it has cached is spilled, and it leaves its slot. It goes on to the
+  /// same bits.
   std::chrono::milliseconds patience{50};
+
+  /// Bytes, beside the caches, for what is spilled. A parked sequence that finds no room there is run again from its
+  /// tokens. Empty: a quarter of the machine's memory. 0: nothing is spilled.
+  std::optional<std::int64_t> spill_bytes;
+
+  /// Copies what is spilled, while steps go on. Its jobs have to end without the help of the engine's thread. Empty: a
+  /// thread of the engine's own; with `by_hand`, the thread that steps, at once.
+  std::shared_ptr<cache::transfer> spill_transfer;
 
   /// Sequences the engine takes in before it answers error::queue_full.
   int max_sequences = 4096;
@@ -89,7 +97,9 @@ struct engine_stats {
   int waiting = 0;            ///< of those, how many want a slot and have none
   int free_slots = 0;
   std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
+  std::uint64_t spilled = 0;     ///< of those, how often what it had cached was kept
   std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
+  std::int64_t spill_bytes = 0;  ///< set aside for what is spilled
 };
 
 }  // namespace cogen

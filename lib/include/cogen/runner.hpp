@@ -25,6 +25,14 @@ class drawer {
   virtual row_outcome draw(std::span<float> scores) noexcept = 0;
 };
 
+/// Told how the spills and restores of plans have ended, each once: null, or what stopped it. Any thread, also before
+/// launch() returns. Lives as long as the runner.
+class transfer_listener {
+ public:
+  virtual ~transfer_listener() = default;
+  virtual void transferred(scheduler::ticket name, std::exception_ptr error) noexcept = 0;
+};
+
 /// One step on its way through a runner.
 class step_run {
  public:
@@ -38,11 +46,15 @@ class step_run {
   /// Who draws for a row that wants a sample.
   virtual drawer& drawer_of(int row) = 0;
 
+  /// Whom to tell about the plan's spills and restores, which may end after the step.
+  virtual transfer_listener& transfers() = 0;
+
   /// The runner says that the step has ended, from any thread, once. With an error, the device itself has failed.
   virtual void done(std::exception_ptr error = nullptr) noexcept = 0;
 };
 
 /// Carries out plans: applies them to the caches, runs the model, draws. Plans arrive in order, on the engine's thread.
+/// There are spills and restores only where limits.spill_bytes allows them; none may be left when the runner is gone.
 class runner {
  public:
   virtual ~runner() = default;

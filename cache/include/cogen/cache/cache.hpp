@@ -172,6 +172,12 @@ class cache {
   /// not empty, std::invalid_argument where the number of bytes is wrong, and like `reserve`: then it stays empty.
   void import_slot(int slot, int length, std::span<const std::byte> from, int source_length = 0);
 
+  /// The same without the plain copying: that is what they return, to be done by anybody. Until it is, the slot (and
+  /// what `into` or `from` points to) neither changes nor goes away, and an imported slot is not read; others may be.
+  /// Should it fail, an imported slot has to be cleared.
+  std::vector<byte_copy> begin_export(int slot, std::span<std::byte> into) const;
+  std::vector<byte_copy> begin_import(int slot, int length, std::span<const std::byte> from, int source_length = 0);
+
   /// What a slot takes by the tokens it holds itself: those in a base are not counted twice.
   /// A source is counted at its longest.
   memory_terms footprint_terms() const;

@@ -6,6 +6,7 @@
 #include <cogen/cache/sight.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
+#include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <ATen/core/Tensor.h>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace cogen::cache {
 
@@ -154,11 +156,13 @@ class layer {
   virtual std::int64_t exported_bytes(int length) const;
 
   /// Writes all that the slot holds, its base included, in a form that `import_slot` of a layer with the same shape and
-  /// type takes back bit by bit. `into` has exported_bytes(length of the slot) bytes.
-  virtual void export_slot(int slot, std::span<std::byte> into) const;
+  /// type takes back bit by bit. `into` has exported_bytes(length of the slot) bytes. What of this is plain copying may
+  /// be added to `later` instead, to be done by anybody before the slot changes.
+  virtual void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const;
 
-  /// Fills the empty slot with `length` exported tokens. Throws like `reserve`.
-  virtual void import_slot(int slot, int length, std::span<const std::byte> from);
+  /// Fills the empty slot with `length` exported tokens. Throws like `reserve`. Copies added to `later` have to be done
+  /// before the slot is used.
+  virtual void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later);
 
   /// What a slot takes by its length.
   virtual memory_terms footprint_terms() const;

@@ -43,6 +43,12 @@ class worker_transfer final : public transfer {
   std::unique_ptr<state> state_;
 };
 
+/// Copies within start(), on the caller's thread: for programs driven by hand that want no other order of events.
+class immediate_transfer final : public transfer {
+ public:
+  void start(std::vector<byte_copy> copies, callback done) override;
+};
+
 /// Copies when it is told to, on the caller's thread: for programs driven by hand, and to try out every order of
 /// events. Jobs that were never told to end are dropped with it, their callbacks uncalled. Not thread-safe.
 class manual_transfer final : public transfer {

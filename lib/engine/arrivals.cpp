@@ -1,0 +1,34 @@
+#include "engine/arrivals.hpp"
+
+#include <utility>
+
+namespace cogen::detail {
+
+arrivals::arrivals(int slots, std::function<void()> wake)
+    : room_(static_cast<std::size_t>(slots)), wake_(std::move(wake)) {
+  arrived_.reserve(room_);
+}
+
+void arrivals::transferred(scheduler::ticket name, std::exception_ptr error) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.push_back({name, std::move(error)});
+  }
+  wake_();
+}
+
+std::vector<arrivals::arrival> arrivals::take() {
+  if (empty()) return {};
+  std::vector<arrival> taken;
+  taken.reserve(room_);
+  const std::lock_guard lock(mutex_);
+  taken.swap(arrived_);
+  return taken;
+}
+
+bool arrivals::empty() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return arrived_.empty();
+}
+
+}  // namespace cogen::detail

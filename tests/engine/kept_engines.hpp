@@ -1,0 +1,39 @@
+#pragma once
+
+#include "model_engines.hpp"
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+
+using keep = std::function<void(engine_options&)>;
+
+/// Packed tokens, all but the newest eight.
+keep packed(cache::quantisation how);
+
+/// A plain layer of the tests' own instead of the first one.
+std::unique_ptr<cache::layer> own_first_layer(int index, const cache::layer_shape& shape,
+                                              const cache::slot_table& slots);
+
+/// A golden model in an engine whose cache is of some kind.
+struct kept_engine {
+  std::string golden;
+  std::string kind;
+  test::keep keep;
+
+  engine_options options() const {
+    auto wanted = tiny_engine(*golden_model(golden));
+    keep(wanted);
+    return wanted;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const kept_engine& each);
+
+/// Every golden architecture over every kind of cache that suits it.
+std::vector<kept_engine> kept_engines();
+
+}  // namespace cogen::test
