@@ -47,10 +47,4 @@ void queues::see(time now) noexcept {
   for (auto each = resting.rbegin(); each != resting.rend() && !(*each)->since; ++each) (*each)->since = now;
 }
 
-void queues::rest_longest(sequence& whose) noexcept {
-  if (!whose.rests) return;
-  whose.since = time::min();
-  resting.splice(resting.begin(), resting, whose.nodes.turn);
-}
-
 }  // namespace cogen::scheduler

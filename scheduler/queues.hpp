@@ -36,9 +36,6 @@ class queues {
 
   /// Those that rest and were not seen resting before have rested since `now`.
   void see(time now) noexcept;
-
-  /// The sequence, if it rests, has rested longest.
-  void rest_longest(sequence& whose) noexcept;
 };
 
 }  // namespace cogen::scheduler

@@ -137,7 +137,7 @@ void scheduler::truncate(sequence_id id, int length) {
 
 void scheduler::park(sequence_id id) {
   auto* const whose = find(machine_->sequences, id);
-  if (whose && !whose->running) machine_->queued.rest_longest(*whose);
+  if (whose && !whose->running && whose->slot >= 0 && !whose->in_transfer()) cogen::scheduler::park(*machine_, *whose);
 }
 
 void scheduler::cancel(sequence_id id) {
@@ -210,12 +210,14 @@ std::vector<event> scheduler::absorb(const plan& done, std::span<const row_resul
   return take_in(all, record, results);
 }
 
-void scheduler::transferred(ticket name, bool ok) {
+std::optional<sequence_id> scheduler::transferred(ticket name, bool ok) {
   machine& all = *machine_;
   const transfer ended = all.spilled.end(name, ok);
   all.slots.end_transfer(ended.slot, ended.restores && !ok);
-  if (auto* const whose = find(all.sequences, ended.sequence); whose && whose->away && whose->away->name == name)
-    arrive(all, *whose, ok);
+  auto* const whose = find(all.sequences, ended.sequence);
+  if (!whose || !whose->away || whose->away->name != name) return std::nullopt;
+  arrive(all, *whose, ok);
+  return whose->id;
 }
 
 // Questions
@@ -224,6 +226,10 @@ std::span<const token> scheduler::tokens(sequence_id id) const { return known(ma
 bool scheduler::idle(sequence_id id) const { return !known(machine_->sequences, id).running; }
 phase scheduler::phase_of(sequence_id id) const { return known(machine_->sequences, id).where; }
 bool scheduler::seated(sequence_id id) const { return known(machine_->sequences, id).slot >= 0; }
+bool scheduler::leaving(sequence_id id) const {
+  const auto& away = known(machine_->sequences, id).away;
+  return away && away->at == cogen::scheduler::away::stage::leaving;
+}
 int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
 int scheduler::waiting() const { return static_cast<int>(machine_->queued.waiting.size()); }
 std::uint64_t scheduler::parked() const { return machine_->parked; }

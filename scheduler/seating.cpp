@@ -41,7 +41,7 @@ bool can_be_parked(const machine& all, const sequence& whose) {
 
 bool can_be_spilled(const machine& all, const sequence& whose) {
   const slot& from = all.slots[whose.slot];
-  return whose.cached > 0 && !from.pending && all.spilled.fits(all.within.usage(from.length));
+  return whose.cached > 0 && all.spilled.fits(all.within.usage(from.length));
 }
 
 void spill(machine& all, sequence& whose) {
@@ -65,17 +65,7 @@ void restore(machine& all, sequence& whose) {
 }
 
 bool has_rested(const machine& all, const sequence& whose) {
-  return whose.since && (*whose.since == time::min() || all.now - *whose.since >= all.within.patience);
-}
-
-void park(machine& all, sequence& whose) {
-  ++all.parked;
-  all.queued.remove(whose);
-  if (can_be_spilled(all, whose))
-    spill(all, whose);
-  else
-    unseat(all, whose);
-  all.queued.place(whose);
+  return whose.since && all.now - *whose.since >= all.within.patience;
 }
 
 /// Parks those that have rested for long until there is room, or will be.
@@ -103,6 +93,15 @@ void admit(machine& all) {
       forget_spilled(all, head);
     all.queued.place(head);
   }
+}
+
+void park(machine& all, sequence& whose) {
+  if (can_be_spilled(all, whose))
+    spill(all, whose);
+  else
+    unseat(all, whose);
+  ++all.parked;
+  all.queued.place(whose);
 }
 
 void seat_beside(machine& all, sequence& child, const sequence& parent) {

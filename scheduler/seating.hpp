@@ -9,6 +9,9 @@ namespace cogen::scheduler {
 /// Gives slots to those that wait, in order, until the first that does not fit: nobody overtakes it.
 void admit(machine& all);
 
+/// The sequence, which has a slot and no tokens that are still to be sampled, leaves it: spilled, or to be run again.
+void park(machine& all, sequence& whose);
+
 /// Gives the child of a fork a slot that shares what its parent has cached, if there is one that nobody waits for.
 void seat_beside(machine& all, sequence& child, const sequence& parent);
 

@@ -137,31 +137,38 @@ BOOST_AUTO_TEST_CASE(what_others_share_is_kept) {
   BOOST_CHECK(s.machine.seated(idle));
 }
 
-BOOST_AUTO_TEST_CASE(who_offers_its_slot_is_parked_first_and_at_once) {
+BOOST_AUTO_TEST_CASE(who_is_parked_by_its_owner_leaves_at_once) {
   served s(crowded(2));
   const auto first = prefilled(s, 5);
   const auto second = prefilled(s, 6);
-  s.step();
   s.machine.park(second);
-  BOOST_CHECK(s.machine.seated(second));
-  const auto waits = submit_stream(s, 20, 1);
-  BOOST_CHECK(row_of(s.step(), waits));
-  BOOST_CHECK(s.machine.seated(first));
   BOOST_CHECK(!s.machine.seated(second));
-  s.machine.cancel(waits);
+  s.step();
+  BOOST_CHECK_EQUAL(s.machine.free_slots(), 1);
+  BOOST_CHECK(s.machine.seated(first));
   check_continues(s, second, counting(6));
-  s.machine.park(sequence_id{99});
 }
 
-BOOST_AUTO_TEST_CASE(an_offer_ends_when_the_sequence_runs) {
-  served s(crowded(1));
-  const auto idle = prefilled(s, 5);
-  s.machine.park(idle);
-  s.machine.start(idle, {{1}, output::last_logits});
-  s.finish();
-  submit_stream(s, 20, 1);
-  BOOST_CHECK(s.step().empty());
-  BOOST_CHECK(s.machine.seated(idle));
+BOOST_AUTO_TEST_CASE(only_who_is_idle_in_a_slot_can_be_parked_by_its_owner) {
+  served s(crowded(2));
+  s.machine.park(sequence_id{99});
+  s.machine.park(s.machine.submit({}));
+  const auto runs = submit_stream(s, 1, 5);
+  s.step();
+  s.machine.park(runs);
+  BOOST_CHECK(s.machine.seated(runs));
+  BOOST_CHECK_EQUAL(s.machine.parked(), 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_others_share_of_one_that_is_parked_stays) {
+  served s(crowded(2));
+  const auto parent = prefilled(s, 9);
+  const auto child = s.machine.fork(parent);
+  s.machine.park(parent);
+  BOOST_CHECK(!s.machine.seated(parent));
+  check_continues(s, child, counting(9));
+  s.machine.cancel(child);
+  check_continues(s, parent, counting(9));
 }
 
 BOOST_AUTO_TEST_CASE(it_tells_when_to_look_again) {
@@ -178,7 +185,7 @@ BOOST_AUTO_TEST_CASE(it_tells_when_to_look_again) {
   BOOST_CHECK(!s.machine.wake());
 }
 
-BOOST_AUTO_TEST_CASE(with_all_patience_nobody_is_parked_unless_it_offers) {
+BOOST_AUTO_TEST_CASE(with_all_patience_nobody_is_parked_but_by_its_owner) {
   auto within = crowded(1);
   within.patience = time::max();
   served s(within);

@@ -61,7 +61,6 @@ class mirror {
   int reached = 0;      ///< of its tokens, those that have run
 
   std::optional<time> rested;  ///< since when it was seen resting in a slot
-  bool offered = false;        ///< its owner would have it parked
   std::optional<ticket> away;  ///< what it had reached was spilled under this name
   stage moves = stage::spilled;
   bool parked = false;  ///< since the last plan, which tells whether it was spilled

@@ -65,7 +65,6 @@ void cache::apply(const plan& step) {
 void cache::begin(const spilling& begun) {
   require_still(begun.slot);
   require(begun.length > 0 && begun.length == length(begun.slot), "another length is spilled than it has", begun.slot);
-  require(longest_reader(begun.slot) == 0, "it is spilled and others read it", begun.slot);
   const auto& from = at(begun.slot);
   require(!from.trimmed, "it was trimmed and is spilled", begun.slot);
   require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
@@ -80,7 +79,7 @@ void cache::begin(const restoring& begun) {
   auto what = std::move(kept_.extract(begun.name).mapped());
   require(begun.length == static_cast<int>(what.tokens.size()), "another length is restored", begun.slot);
   transfers_[begun.name] = {begun.slot, true, std::move(what)};
-  at(begun.slot).moving = true;
+  at(begun.slot).moving = at(begun.slot).filling = true;
 }
 
 std::vector<ticket> cache::on_their_way() const {
@@ -92,7 +91,7 @@ std::vector<ticket> cache::on_their_way() const {
 void cache::end(ticket name, bool ok) {
   auto ended = std::move(transfers_.extract(name).mapped());
   auto& slot = at(ended.slot);
-  slot.moving = false;
+  slot.moving = slot.filling = false;
   if (!ended.restores) {
     require(content(ended.slot) == ended.what.tokens, "it has changed while it was spilled", ended.slot);
     if (ok) kept_[name] = std::move(ended.what);
@@ -114,6 +113,8 @@ std::int64_t cache::spilled_bytes() const {
 }
 
 void cache::require_still(int slot) const { require(!at(slot).moving, "a transfer reads or fills it", slot); }
+
+void cache::require_filled(int slot) const { require(!at(slot).filling, "a transfer still fills it", slot); }
 
 void cache::read(int slot, const std::vector<token>& source) {
   require(length(slot) == 0, "it reads a source and holds tokens", slot);
@@ -166,7 +167,7 @@ void cache::truncate(const truncation& cut) {
 
 void cache::adopt(const adoption& taken) {
   require_still(taken.slot);
-  require_still(taken.of);
+  require_filled(taken.of);
   require(length(taken.slot) == 0, "it takes a base and is not empty", taken.slot);
   require(taken.slot != taken.of, "it is its own base", taken.slot);
   require(at(taken.of).base < 0, "it becomes a base and has one", taken.of);
@@ -180,7 +181,8 @@ void cache::adopt(const adoption& taken) {
 }
 
 void cache::copy_tokens(const copy& copied) {
-  require_still(copied.from);
+  require_filled(copied.from);
+  require_still(copied.to);
   require(copied.from != copied.to && copied.begin < copied.end, "a copy makes no sense", copied.to);
   require(length(copied.to) == copied.begin, "a copy does not begin where it ends", copied.to);
   require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);

@@ -49,6 +49,7 @@ class cache {
     bool trimmed = false;       ///< it can no longer go on, nor anybody from its end
     bool unsettled = false;     ///< it has a base, and a copy may still follow
     bool moving = false;        ///< a transfer reads or fills it
+    bool filling = false;       ///< a transfer fills it
   };
   struct image {
     std::vector<token> tokens;
@@ -71,6 +72,7 @@ class cache {
   void adopt(const adoption& taken);
   void copy_tokens(const copy& copied);
   void require_still(int slot) const;
+  void require_filled(int slot) const;
   void begin(const spilling& begun);
   void begin(const restoring& begun);
 

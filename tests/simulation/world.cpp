@@ -190,9 +190,13 @@ void world::park(sequence_id id) {
   say("park " + text(id));
   machine_.park(id);
   auto* whose = const_cast<mirror*>(find(id));
-  if (!whose || whose->running || !machine_.seated(id)) return;
-  whose->offered = true;
-  if (!whose->rested) whose->rested = now_;
+  if (!whose || machine_.parked() == parked_) return check_sequences();
+  require(!whose->running && whose->seated && !whose->away, "it was parked although it runs, or has no slot");
+  require(!machine_.seated(id), "it was parked and has kept its slot");
+  whose->seated = false;
+  whose->rested.reset();
+  whose->parked = true;
+  ++parked_;
   check_sequences();
 }
 

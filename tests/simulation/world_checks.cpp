@@ -164,7 +164,6 @@ void world::note_seats() {
     require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
     if (rests(id)) continue;
     each.rested.reset();
-    each.offered = false;
   }
 }
 
@@ -176,7 +175,7 @@ bool world::rests(sequence_id id) const {
 }
 
 bool world::has_rested(const mirror& whose) const {
-  return whose.rested && (whose.offered || now_ - *whose.rested >= settings_.within.patience);
+  return whose.rested && now_ - *whose.rested >= settings_.within.patience;
 }
 
 void world::note_rest() {

@@ -40,8 +40,8 @@ struct copy {
   int end;
 };
 
-/// All that slot `slot` holds, what it reads in its base and its source included, is copied away under `name`. The slot
-/// is neither changed nor read by rows before the end of that was told.
+/// All that slot `slot` holds, what it reads in its base and its source included, is copied away under `name`. No plan
+/// changes the slot before the end of that was told.
 struct spilling {
   sequence_id sequence;
   int slot;

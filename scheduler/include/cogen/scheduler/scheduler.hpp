@@ -93,8 +93,8 @@ class scheduler {
   /// tokens any more. Unknown ids are ignored.
   void cancel(sequence_id id);
 
-  /// An idle sequence counts as one that has rested for long, until it runs again: it is the next to be parked. Unknown
-  /// ids and running sequences are ignored.
+  /// Parks an idle sequence now, whether or not another one waits; what others share of its tokens stays in its slot.
+  /// Unknown ids, running sequences and those without a slot are ignored.
   void park(sequence_id id);
 
   /// A new idle sequence with the same tokens as the idle sequence `id`. What `id` has cached is not computed again:
@@ -123,16 +123,17 @@ class scheduler {
   std::vector<event> absorb(const plan& done, std::span<const row_result> results);
 
   /// A spill or restore of a plan has ended; where it failed, nothing is kept under its name, and a slot to be filled
-  /// is empty. Possible as soon as the plan was given out. Throws std::out_of_range for a name that is not on its way.
-  /// Needs no memory.
-  void transferred(ticket name, bool ok);
+  /// is empty. Possible as soon as the plan was given out. Gives the sequence that it matters to, if there still is
+  /// one. Throws std::out_of_range for a name that is not on its way. Needs no memory.
+  std::optional<sequence_id> transferred(ticket name, bool ok);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
-  /// for an unknown id, as the three below do.
+  /// for an unknown id, as the four below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
-  bool seated(sequence_id id) const;  ///< it has a slot
+  bool seated(sequence_id id) const;   ///< it has a slot
+  bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
 
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
