@@ -1,0 +1,185 @@
+// What it costs to know which tokens the slots hold: nanoseconds of each operation of the prefix tree, beside the naive
+// specification and beside one memcmp of the tokens that match.
+#include "prefix_tree.hpp"
+#include "scheduler/naive_prefixes.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace cogen::scheduler;
+using tokens = std::vector<token>;
+
+constexpr int rounds = 15;
+constexpr int prompt = 1000;
+constexpr std::size_t lookups = 64;
+
+std::mt19937 random_numbers(1);
+
+tokens random_tokens(int count) {
+  tokens result(static_cast<std::size_t>(count));
+  for (token& each : result) each = static_cast<token>(random_numbers() % 50'000);
+  return result;
+}
+
+/// The first `common` tokens, which all prompts of a workload have, and others.
+tokens prompt_after(const tokens& common) {
+  tokens result = common;
+  const auto own = random_tokens(prompt - static_cast<int>(common.size()));
+  result.insert(result.end(), own.begin(), own.end());
+  return result;
+}
+
+struct workload {
+  int slots;
+  int common;  ///< tokens that all prompts begin with
+};
+
+struct timing {
+  double median, least, most;
+};
+
+/// Nanoseconds of each of `count` operations that `work` does; `before` each round is not counted.
+timing measure(std::size_t count, const std::function<void()>& before, const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int round = -1; round < rounds; ++round) {
+    before();
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
+    if (round >= 0) times.push_back(passed.count() / static_cast<double>(count));
+  }
+  std::sort(times.begin(), times.end());
+  return {times[rounds / 2], times.front(), times.back()};
+}
+
+void nothing() {}
+
+std::vector<int> all_slots(int count) {
+  std::vector<int> result(static_cast<std::size_t>(count));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
+int kept = 0;  // what was computed
+
+/// One of both kinds with the same prompts in it.
+template <class Prefixes>
+class bench {
+ public:
+  bench(const std::vector<tokens>& prompts) : held_(static_cast<int>(prompts.size())), prompts_(prompts) {
+    for (const int slot : turn_) held_.hold(slot, 0, prompts_[static_cast<std::size_t>(slot)]);
+  }
+
+  timing find(const std::vector<tokens>& texts, const usable_prefix& usable = {}) {
+    return measure(texts.size(), nothing, [&] {
+      for (const auto& each : texts) kept += held_.find(0, each, usable).length;
+    });
+  }
+
+  timing compare(const std::vector<tokens>& texts) {
+    std::vector<prefix_match> found;
+    for (const auto& each : texts) found.push_back(held_.find(0, each));
+    return measure(texts.size(), nothing, [&] {
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        kept += std::memcmp(texts[i].data(), held_.tokens(std::max(0, found[i].slot)).data(),
+                            static_cast<std::size_t>(found[i].shared) * sizeof(token));
+    });
+  }
+
+  /// Each slot, in turn, goes on by what `next` says of it.
+  timing extend(const std::function<token(int)>& next, bool shuffled = false) {
+    const std::size_t steps = 20;
+    tokens more(turn_.size());
+    const auto before = [&] {
+      for (const int slot : turn_) {
+        held_.cut(slot, prompt);
+        more[static_cast<std::size_t>(slot)] = next(slot);
+      }
+      if (shuffled) std::shuffle(turn_.begin(), turn_.end(), random_numbers);
+    };
+    const auto result = measure(turn_.size() * steps, before, [&] {
+      for (std::size_t step = 0; step < steps; ++step)
+        for (const int slot : turn_) held_.extend(slot, {&more[static_cast<std::size_t>(slot)], 1});
+    });
+    for (const int slot : turn_) held_.cut(slot, prompt);
+    return result;
+  }
+
+  timing cut(int length) {
+    const auto before = [&] {
+      for (const int slot : turn_) {
+        const auto& all = prompts_[static_cast<std::size_t>(slot)];
+        held_.extend(slot, std::span(all).subspan(static_cast<std::size_t>(held_.length(slot))));
+      }
+    };
+    const auto result = measure(turn_.size(), before, [&] {
+      for (const int slot : turn_) held_.cut(slot, length);
+    });
+    before();
+    return result;
+  }
+
+  timing hold() {
+    return measure(turn_.size(), nothing, [&] {
+      for (const int slot : turn_) {
+        held_.forget(slot);
+        held_.hold(slot, 0, prompts_[static_cast<std::size_t>(slot)]);
+      }
+    });
+  }
+
+ private:
+  Prefixes held_;
+  const std::vector<tokens>& prompts_;
+  std::vector<int> turn_ = all_slots(static_cast<int>(prompts_.size()));
+};
+
+void print(const char* what, const timing& ours, const timing& naive, const timing& memory) {
+  std::printf("  %-44s %7.0f ns (%.0f to %.0f)  %8.4f of naive", what, ours.median, ours.least, ours.most,
+              ours.median / naive.median);
+  if (memory.median > 0) std::printf("  %5.1f of memcmp, %.0f ns", ours.median / memory.median, memory.median);
+  std::printf("\n");
+}
+
+void run(const workload& what) {
+  const auto common = random_tokens(what.common);
+  std::vector<tokens> prompts, known, others;
+  for (int slot = 0; slot < what.slots; ++slot) prompts.push_back(prompt_after(common));
+  for (std::size_t i = 0; i < lookups; ++i) {
+    known.push_back(prompts[i * 31 % prompts.size()]);
+    others.push_back(prompt_after(common));
+  }
+  bench<prefix_tree> ours(prompts);
+  bench<naive_prefixes> naive(prompts);
+  const usable_prefix whole_blocks = [](int, int shared) { return shared / 64 * 64; };
+  const auto each_its_own = [](int slot) { return slot; };
+  const auto alike = [](int) { return 7; };
+
+  std::printf("%d slots, prompts of %d tokens, the first %d of all the same\n", what.slots, prompt, what.common);
+  print("find a prompt that is held", ours.find(known), naive.find(known), ours.compare(known));
+  if (what.common < prompt) print("find another prompt", ours.find(others), naive.find(others), ours.compare(others));
+  print("the same, of which whole blocks are usable", ours.find(others, whole_blocks), naive.find(others, whole_blocks),
+        ours.compare(others));
+  print("extend by a token, each slot by its own", ours.extend(each_its_own), naive.extend(each_its_own), {});
+  print("extend by a token, all alike", ours.extend(alike), naive.extend(alike), {});
+  print("the same, in an order that changes", ours.extend(alike, true), naive.extend(alike, true), {});
+  print("cut the last 8 tokens", ours.cut(prompt - 8), naive.cut(prompt - 8), {});
+  print("cut to half", ours.cut(prompt / 2), naive.cut(prompt / 2), {});
+  print("forget, and hold", ours.hold(), naive.hold(), {});
+}
+
+}  // namespace
+
+int main() {
+  for (const int slots : {64, 1000})
+    for (const int common : {0, 900, prompt}) run({slots, common});
+  return kept == 1;
+}

@@ -1,0 +1,156 @@
+#include "prefix_tree.hpp"
+
+#include <algorithm>
+
+namespace cogen::scheduler {
+namespace {
+
+/// How many first tokens are the same, of which `known` are known to be.
+int common_length(std::span<const token> a, std::span<const token> b, int known) {
+  constexpr std::size_t stride = 64;  // compared in one go
+  const std::size_t end = std::min(a.size(), b.size());
+  auto same = static_cast<std::size_t>(known);
+  while (same + stride <= end && std::equal(&a[same], &a[same] + stride, &b[same])) same += stride;
+  while (same < end && a[same] == b[same]) ++same;
+  return static_cast<int>(same);
+}
+
+/// Whether `a`, which shares that many first tokens with `b` and no more, stands before it.
+bool precedes(std::span<const token> a, std::span<const token> b, int shared) {
+  const auto branch = static_cast<std::size_t>(shared);
+  return branch < a.size() && (branch == b.size() || a[branch] < b[branch]);
+}
+
+}  // namespace
+
+prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
+  order_.reserve(slots_.size());
+  shared_.reserve(slots_.size() + 1);
+  shared_.push_back(-1);
+}
+
+// Changes
+
+void prefix_tree::hold(int slot, std::uint64_t salt, std::span<const token> tokens) {
+  holding& whose = at(slot);
+  whose.tokens.assign(tokens.begin(), tokens.end());
+  whose.salt = salt;
+  enter(slot);
+}
+
+void prefix_tree::extend(int slot, std::span<const token> tokens) {
+  holding& whose = at(slot);
+  const int held = length(slot);
+  whose.tokens.insert(whose.tokens.end(), tokens.begin(), tokens.end());
+  int& shared = shared_[whose.place];
+  if (shared < held) return;
+  const holding& before = at(order_[whose.place - 1]);
+  shared = common_length(whose.tokens, before.tokens, held);
+  if (!precedes(whose.tokens, before.tokens, shared)) return;
+  leave(slot);
+  enter(slot);
+}
+
+void prefix_tree::cut(int slot, int length) noexcept {
+  if (length >= this->length(slot)) return;
+  holding& whose = at(slot);
+  const bool moves = shared_[whose.place + 1] >= length;
+  if (moves) leave(slot);
+  whose.tokens.resize(static_cast<std::size_t>(length));
+  if (moves)
+    enter(slot);
+  else
+    shared_[whose.place] = std::min(shared_[whose.place], length);
+}
+
+void prefix_tree::forget(int slot) noexcept {
+  if (at(slot).place == nowhere) return;
+  leave(slot);
+  at(slot) = {};
+}
+
+void prefix_tree::enter(int slot) noexcept {
+  const auto [place, before, behind] = gap_for(at(slot).salt, at(slot).tokens);
+  order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), slot);
+  shared_[place] = behind;
+  shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(place), before);
+  number_from(place);
+}
+
+void prefix_tree::leave(int slot) noexcept {
+  const std::size_t place = at(slot).place;
+  order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place));
+  shared_[place + 1] = least_shared(place, place + 1);
+  shared_.erase(shared_.begin() + static_cast<std::ptrdiff_t>(place));
+  number_from(place);
+}
+
+void prefix_tree::number_from(std::size_t place) noexcept {
+  for (; place < order_.size(); ++place) at(order_[place]).place = place;
+}
+
+// Questions
+
+int prefix_tree::shared(int slot) const {
+  const std::size_t place = at(slot).place;
+  return place == nowhere ? 0 : std::max({0, shared_[place], shared_[place + 1]});
+}
+
+int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
+  int least = shared_[last];
+  for (; first < last; ++first) least = std::min(least, shared_[first]);
+  return least;
+}
+
+// A binary search that compares each token once (Manber, Myers, Suffix arrays, 1993): when the slot in the middle
+// shares more, or less, with the one that is nearest to the tokens so far than the tokens do, that says all. Behind
+// slots that hold the same, so that those that go on alike, in turn, stand in the order of their turns and need not
+// move.
+prefix_tree::gap prefix_tree::gap_for(std::uint64_t salt, std::span<const token> tokens) const {
+  std::size_t first = 0, last = order_.size();
+  int before = -1, behind = -1;
+  while (first < last) {
+    const std::size_t middle = first + (last - first) / 2;
+    const bool from_before = before >= behind;
+    const int known = std::max(before, behind);
+    const int apart = from_before ? least_shared(first, middle) : least_shared(middle + 1, last);
+    int shared = std::min(known, apart);
+    bool earlier = (apart < known) == from_before;
+    if (apart == known) {
+      const holding& other = at(order_[middle]);
+      if (salt == other.salt) shared = common_length(tokens, other.tokens, std::max(0, known));
+      earlier = salt == other.salt ? precedes(tokens, other.tokens, shared) : salt < other.salt;
+    }
+    if (earlier)
+      last = middle, behind = shared;
+    else
+      first = middle + 1, before = shared;
+  }
+  return {first, before, behind};
+}
+
+// One node of the tree after another, from the last that the tokens reach towards the root.
+prefix_match prefix_tree::find(std::uint64_t salt, std::span<const token> tokens, const usable_prefix& usable) const {
+  auto [last, before, behind] = gap_for(salt, tokens);
+  std::size_t first = last;
+  prefix_match best;
+  best.shared = std::max({0, before, behind});
+  const auto consider = [&](std::size_t from, std::size_t to, int shared) {
+    for (; from < to; ++from) {
+      const int slot = order_[from];
+      if (shared == best.length && slot > best.slot) continue;
+      const int length = usable ? usable(slot, shared) : shared;
+      if (length > best.length || (length == best.length && slot < best.slot)) best.slot = slot, best.length = length;
+    }
+  };
+  for (int shared = best.shared; shared >= std::max(1, best.length); shared = std::max(before, behind)) {
+    const std::size_t front = first, back = last;
+    for (; before == shared; before = std::min(shared, shared_[first])) --first;
+    for (; behind == shared; behind = std::min(shared, shared_[last])) ++last;
+    consider(first, front, shared);
+    consider(back, last, shared);
+  }
+  return best;
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "prefix_tree.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace cogen::scheduler {
+
+/// The specification of prefix_tree: every question goes through all the tokens of all slots.
+class naive_prefixes {
+ public:
+  explicit naive_prefixes(int slots) : slots_(static_cast<std::size_t>(slots)) {}
+
+  void hold(int slot, std::uint64_t salt, std::span<const token> tokens) {
+    at(slot) = {salt, {tokens.begin(), tokens.end()}};
+  }
+  void extend(int slot, std::span<const token> tokens) {
+    at(slot)->tokens.insert(at(slot)->tokens.end(), tokens.begin(), tokens.end());
+  }
+  void cut(int slot, int length) {
+    if (length < this->length(slot)) at(slot)->tokens.resize(static_cast<std::size_t>(length));
+  }
+  void forget(int slot) { at(slot).reset(); }
+
+  std::span<const token> tokens(int slot) const {
+    return at(slot) ? std::span<const token>(at(slot)->tokens) : std::span<const token>();
+  }
+  int length(int slot) const { return static_cast<int>(tokens(slot).size()); }
+
+  int shared(int slot) const {
+    int most = 0;
+    for (int other = 0; at(slot) && other < size(); ++other)
+      if (other != slot) most = std::max(most, shared(other, at(slot)->salt, tokens(slot)));
+    return most;
+  }
+
+  prefix_match find(std::uint64_t salt, std::span<const token> tokens, const usable_prefix& usable = {}) const {
+    prefix_match best;
+    for (int slot = 0; slot < size(); ++slot) {
+      const int length = shared(slot, salt, tokens);
+      best.shared = std::max(best.shared, length);
+      const int used = length > 0 && usable ? usable(slot, length) : length;
+      if (used > best.length) best.slot = slot, best.length = used;
+    }
+    return best;
+  }
+
+  void verify() const {}
+
+ private:
+  struct holding {
+    std::uint64_t salt;
+    std::vector<token> tokens;
+  };
+
+  std::optional<holding>& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const std::optional<holding>& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  int size() const { return static_cast<int>(slots_.size()); }
+
+  int shared(int slot, std::uint64_t salt, std::span<const token> with) const {
+    if (!at(slot) || at(slot)->salt != salt) return 0;
+    const auto held = tokens(slot);
+    return static_cast<int>(std::mismatch(held.begin(), held.end(), with.begin(), with.end()).first - held.begin());
+  }
+
+  std::vector<std::optional<holding>> slots_;
+};
+
+}  // namespace cogen::scheduler
