@@ -1,6 +1,7 @@
 #include "prefix_tree.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace cogen::scheduler {
 namespace {
@@ -32,9 +33,9 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 // Changes
 
 void prefix_tree::hold(int slot, std::uint64_t salt, std::span<const token> tokens) {
-  holding& whose = at(slot);
-  whose.tokens.assign(tokens.begin(), tokens.end());
-  whose.salt = salt;
+  std::vector<token> held(tokens.begin(), tokens.end());
+  forget(slot);
+  at(slot) = {salt, std::move(held)};
   enter(slot);
 }
 

@@ -37,8 +37,8 @@ class prefix_tree {
  public:
   explicit prefix_tree(int slots);
 
-  /// The slot, of which nothing is known, holds these tokens. Throws std::bad_alloc. Takes as long as find(), a copy of
-  /// the tokens and a few operations on each slot.
+  /// The slot holds these tokens, and nothing else. Throws std::bad_alloc. Takes as long as find(), a copy of the
+  /// tokens and a few operations on each slot.
   void hold(int slot, std::uint64_t salt, std::span<const token> tokens);
 
   /// The slot, of which something is known, be it that it holds no token, holds these after its own; they must not lie

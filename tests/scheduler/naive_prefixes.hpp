@@ -13,7 +13,7 @@ class naive_prefixes {
   explicit naive_prefixes(int slots) : slots_(static_cast<std::size_t>(slots)) {}
 
   void hold(int slot, std::uint64_t salt, std::span<const token> tokens) {
-    at(slot) = {salt, {tokens.begin(), tokens.end()}};
+    at(slot) = holding{salt, {tokens.begin(), tokens.end()}};
   }
   void extend(int slot, std::span<const token> tokens) {
     at(slot)->tokens.insert(at(slot)->tokens.end(), tokens.begin(), tokens.end());

@@ -63,7 +63,7 @@ class history {
   }
 
   void change(int slot) {
-    if (!salt(slot))
+    if (!salt(slot) || random_.chance(3))
       hold(slot, random_.chance(70) ? like(any_slot()) : some(random_.chance(90) ? 20 : 200));
     else if (random_.chance(65))
       extend(slot, some(random_.chance(80) ? 1 : 18));

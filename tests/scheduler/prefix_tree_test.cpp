@@ -206,6 +206,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_is_forgotten_is_found_no_more, Prefixes, kind
   BOOST_TEST(held.find(9, letters("abcd")) == (prefix_match{1, 4, 4}));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_that_holds_others_is_found_with_those, Prefixes, kinds) {
+  auto held = holding<Prefixes>({"abcd", "abx"});
+  held.hold(0, 3, letters("xyz"));
+  BOOST_TEST(find(held, "abcd") == (prefix_match{1, 2, 2}));
+  BOOST_TEST(held.find(3, letters("xyz")) == (prefix_match{0, 3, 3}));
+  held.hold(0, 0, held.tokens(0).first(2));
+  BOOST_TEST(find(held, "xyz") == (prefix_match{0, 2, 2}));
+  BOOST_TEST(held.find(3, letters("xyz")) == prefix_match());
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_can_begin_with_the_tokens_of_another, Prefixes, kinds) {
   auto held = holding<Prefixes>({"abcd"});
   held.hold(1, 0, held.tokens(0).first(3));
