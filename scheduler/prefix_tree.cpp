@@ -43,6 +43,7 @@ void prefix_tree::extend(int slot, std::span<const token> tokens) {
   holding& whose = at(slot);
   const int held = length(slot);
   whose.tokens.insert(whose.tokens.end(), tokens.begin(), tokens.end());
+  go_first(slot, held);
   int& shared = shared_[whose.place];
   if (shared < held) return;
   const holding& before = at(order_[whose.place - 1]);
@@ -84,6 +85,15 @@ void prefix_tree::leave(int slot) noexcept {
   shared_[place + 1] = least_shared(place, place + 1);
   shared_.erase(shared_.begin() + static_cast<std::ptrdiff_t>(place));
   number_from(place);
+}
+
+void prefix_tree::go_first(int slot, int held) noexcept {
+  std::size_t& place = at(slot).place;
+  std::size_t first = place;
+  while (shared_[first] == held && length(order_[first - 1]) == held) --first;
+  const int other = order_[first];
+  std::swap(order_[first], order_[place]);
+  std::swap(at(other).place, place);
 }
 
 void prefix_tree::number_from(std::size_t place) noexcept {

@@ -28,8 +28,8 @@ using usable_prefix = std::function<int(int slot, int shared)>;
 /// The slots stand in the order of their tokens, and it is known how many each shares with the one before it. Those
 /// that begin with the same tokens stand side by side: such a range is a node of the tree (an lcp-interval: Abouelhoda,
 /// Kurtz, Ohlebusch, Replacing suffix trees with enhanced suffix arrays, 2004). So nodes split and merge when slots
-/// move, and nothing but the tokens ever needs memory. Longer stands before shorter: a slot that goes on as another did
-/// before it stays where it is.
+/// move, and nothing but the tokens ever needs memory. Longer stands before shorter: what goes on as another one did
+/// before it only goes to the front of those that still hold the same, and rarely is it not there already.
 ///
 /// Slots are numbered from 0. Tokens are found only under the salt that they are held with. Every answer follows from
 /// what is held, not from how that came about. A member that throws has changed nothing.
@@ -42,12 +42,11 @@ class prefix_tree {
   void hold(int slot, std::uint64_t salt, std::span<const token> tokens);
 
   /// The slot, of which something is known, be it that it holds no token, holds these after its own; they must not lie
-  /// in what tokens() says of it. Throws std::bad_alloc. Takes a copy of the tokens; where the slot parts from others
-  /// that held the same, as long as hold().
+  /// in what tokens() says of it. Throws std::bad_alloc. Takes a copy of the tokens, and a look at other slots that
+  /// hold what it held before; where it parts from those that went on, as long as hold().
   void extend(int slot, std::span<const token> tokens);
 
-  /// The slot holds no more than the first `length` of its tokens. Takes no time where it shares fewer with others, as
-  /// long as hold() where not.
+  /// The slot holds no more than the first `length` of its tokens. Takes as long as hold() where others share as many.
   void cut(int slot, int length) noexcept;
 
   /// Nothing is known of the slot any more.
@@ -62,8 +61,8 @@ class prefix_tree {
 
   /// The slot of which most can be used for these tokens; without `usable`, that is all it shares with them. `usable`
   /// is asked about slots that may be the answer, those that share more first: one that always says 0 is asked once
-  /// about each slot that shares anything. Compares each token that matches once, and the slots that share most, in
-  /// order of their numbers; those that share less only where less of the others can be used.
+  /// about each slot that shares anything. Compares each token that matches once, and looks at slots that
+  /// share less only where those that share more cannot be used that far.
   prefix_match find(std::uint64_t salt, std::span<const token> tokens, const usable_prefix& usable = {}) const;
 
   /// Throws std::logic_error where the order, or what it says of the slots, is wrong. For tests: it compares all
@@ -90,6 +89,7 @@ class prefix_tree {
   int least_shared(std::size_t first, std::size_t last) const;
   void enter(int slot) noexcept;
   void leave(int slot) noexcept;
+  void go_first(int slot, int held) noexcept;  // of those that hold the same `held` tokens, or did until now
   void number_from(std::size_t place) noexcept;
 
   std::vector<holding> slots_;
