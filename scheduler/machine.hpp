@@ -1,5 +1,6 @@
 #pragma once
 
+#include "pace.hpp"
 #include "queues.hpp"
 #include "slot_table.hpp"
 #include "spill_pool.hpp"
@@ -21,6 +22,7 @@ struct row_in_flight {
 struct plan_in_flight {
   std::uint64_t number;
   std::vector<row_in_flight> rows;
+  std::int64_t tokens = 0;  ///< run in it, those of sources included
 };
 
 /// All that the scheduler knows; the files beside this one hold its verbs.
@@ -35,6 +37,7 @@ struct machine {
   std::unordered_map<sequence_id, sequence> sequences;
   std::deque<plan_in_flight> in_flight;
   time now = time::min();
+  pace measured;
   std::uint64_t parked = 0;
   std::uint64_t plans = 0;
   std::uint64_t arrivals = 0;

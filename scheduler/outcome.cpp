@@ -47,6 +47,7 @@ class outcome {
   }
 
   void end() {
+    if (row_.wanted == output::sample) all_.measured.ended(whose_.sampled - whose_.current.sampled_before);
     whose_.end();
     rest(all_, whose_);
     if (whose_.options.release_at_end) forget(all_, whose_);
@@ -83,6 +84,7 @@ std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<c
 void forget(machine& all, sequence& whose) {
   all.queued.remove(whose);
   unseat(all, whose);
+  all.queued.leave(whose.options.tenant);
   all.sequences.erase(whose.id);
 }
 

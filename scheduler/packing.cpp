@@ -37,20 +37,27 @@ class packing {
 
   void prefill() {
     auto& chunks = all_.queued.prefilling;
-    for (auto next = chunks.begin(); next != chunks.end() && left_ > 0;) {
-      sequence& each = **next++;
-      if (each.served != plan_.number) serve(each);
+    for (auto* each = chunks.first(); each && left_ > 0;) {
+      auto* const next = chunks.after(*each);
+      const bool fresh = each->served != plan_.number && serve(*each);
+      each = fresh && chunks.divided() ? chunks.first() : next;
     }
   }
 
-  void serve(sequence& whose) {
+  /// False where it has to wait for another plan.
+  bool serve(sequence& whose) {
     const auto seated = prepare(all_, whose, plan_);
     lost_ |= seated == seat::lost;
-    if (seated != seat::ready) return;
+    if (seated != seat::ready) return false;
     auto source = whose.unread();
-    if (source) left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - std::ssize(*source)));
-    add_row(whose, std::min(left_, whose.remaining()), std::move(source));
+    const auto read = source ? std::ssize(*source) : 0;
+    left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
+    const int count = std::min(left_, whose.remaining());
+    add_row(whose, count, std::move(source));
+    all_.queued.count(whose, count + read);
+    record_.tokens += count + read;
     all_.queued.place(whose);
+    return true;
   }
 
   void add_row(sequence& whose, int count, source_tokens source) {

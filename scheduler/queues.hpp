@@ -1,17 +1,11 @@
 #pragma once
 
+#include "ordered_queue.hpp"
 #include "sequence.hpp"
 
 #include <list>
-#include <set>
 
 namespace cogen::scheduler {
-
-struct by_order {
-  const order* policy;
-
-  bool operator()(const sequence* a, const sequence* b) const;
-};
 
 /// The queue that a sequence should be in.
 phase belongs_in(const sequence& each);
@@ -20,7 +14,8 @@ phase belongs_in(const sequence& each);
 /// its phase names, among those that rest, or in none. Changing queues never fails: each sequence brings its own nodes.
 class queues {
  public:
-  explicit queues(const order& policy) : waiting(by_order{&policy}), prefilling(by_order{&policy}) {}
+  explicit queues(order& policy)
+      : waiting(policy, turn::slot), prefilling(policy, turn::prefill), ledger_(policy.divides()) {}
 
   /// Puts the sequence into the queue it belongs to now: at its place by order, or last of those that decode or rest.
   void place(sequence& whose) noexcept;
@@ -29,13 +24,40 @@ class queues {
   void remove(sequence& whose) noexcept;
 
   // Read only.
-  std::set<sequence*, by_order> waiting;
-  std::set<sequence*, by_order> prefilling;
+  ordered_queue waiting;
+  ordered_queue prefilling;
   std::list<sequence*> decoding;  ///< the first has waited longest
   std::list<sequence*> resting;   ///< the first has rested longest
 
+  /// Whether a plan leaves anybody who could run with something that is not in it.
+  bool left_behind(std::uint64_t plan) const noexcept;
+
   /// Those that rest and were not seen resting before have rested since `now`.
   void see(time now) noexcept;
+
+  // What the ledger of a policy that divides is told.
+
+  /// A sequence of the tenant is taken in. Where this throws, it has changed nothing.
+  void join(std::uint64_t tenant);
+  void leave(std::uint64_t tenant) noexcept;
+
+  /// The first that waits is about to be given a slot.
+  void give_slot(sequence& first) noexcept;
+
+  /// Tokens of it are run.
+  void count(sequence& whose, std::int64_t tokens) noexcept {
+    if (ledger_) tell_run(whose, tokens);
+  }
+
+  /// What it had to be fed when it was given its slot is not awaited any more.
+  void drop(sequence& whose) noexcept;
+
+ private:
+  void wait(sequence& whose) noexcept;
+  void tell_run(sequence& whose, std::int64_t tokens) noexcept;
+  void take_marks(std::uint64_t tenant) noexcept;
+
+  ledger* ledger_;
 };
 
 }  // namespace cogen::scheduler

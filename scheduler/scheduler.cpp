@@ -1,3 +1,4 @@
+#include "lateness.hpp"
 #include "limits.hpp"
 #include "machine.hpp"
 #include "outcome.hpp"
@@ -74,8 +75,31 @@ sequence made(const machine& all, const sequence_options& options, int capacity)
 sequence& taken_in(machine& all, sequence&& added) {
   added.id = sequence_id{++all.ids};
   sequence& whose = all.sequences.emplace(added.id, std::move(added)).first->second;
+  try {
+    all.queued.join(whose.options.tenant);
+  } catch (...) {
+    all.sequences.erase(whose.id);
+    throw;
+  }
   whose.nodes.name(&whose);
   return whose;
+}
+
+/// When something is asked for now. Before any time was told, at 0.
+time asked_now(const machine& all) { return all.now == time::min() ? time() : all.now; }
+
+/// Throws too_late, and has changed nothing then.
+void begin(machine& all, sequence& whose, run&& next) {
+  const int cached = whose.cached;
+  whose.begin(std::move(next), ++all.arrivals, asked_now(all));
+  try {
+    refuse_late(all, whose);
+  } catch (...) {
+    whose.undo();
+    whose.end();
+    whose.cached = cached;
+    throw;
+  }
 }
 
 }  // namespace
@@ -99,7 +123,7 @@ sequence_id scheduler::submit(const sequence_options& options, run first) {
   const int allowed = allowed_length(*machine_, options);
   auto added = made(*machine_, options, needed_length(options, first, allowed));
   added.check(first);
-  added.begin(std::move(first), ++machine_->arrivals);
+  begin(*machine_, added, std::move(first));
   sequence& whose = taken_in(*machine_, std::move(added));
   machine_->queued.place(whose);
   return whose.id;
@@ -149,7 +173,7 @@ void scheduler::cancel(sequence_id id) {
 void scheduler::start(sequence_id id, run next) {
   sequence& whose = idle_one(*machine_, id);
   whose.check(next);
-  whose.begin(std::move(next), ++machine_->arrivals);
+  begin(*machine_, whose, std::move(next));
   machine_->queued.place(whose);
 }
 
@@ -171,11 +195,13 @@ void scheduler::abandon(sequence_id id) {
 
 // Steps
 
+void scheduler::pass(time now) { machine_->now = std::max(machine_->now, now); }
+
 plan scheduler::next(time now) {
   machine& all = *machine_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
     throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
-  all.now = std::max(all.now, now);
+  pass(now);
   all.queued.see(all.now);
   plan result;
   result.number = all.plans + 1;
@@ -186,6 +212,7 @@ plan scheduler::next(time now) {
     admit(all);
     lost = pack(all, result, record);
   }
+  all.measured.planned(all.now, record.tokens, all.queued.left_behind(result.number));
   all.slots.settle(result);
   all.spilled.settle(result);
   if (result.empty()) return {};
@@ -231,7 +258,7 @@ bool scheduler::leaving(sequence_id id) const {
   return away && away->at == cogen::scheduler::away::stage::leaving;
 }
 int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
-int scheduler::waiting() const { return static_cast<int>(machine_->queued.waiting.size()); }
+int scheduler::waiting() const { return machine_->queued.waiting.size(); }
 std::uint64_t scheduler::parked() const { return machine_->parked; }
 std::uint64_t scheduler::spilled() const { return machine_->spilled.spilled(); }
 int scheduler::free_slots() const { return machine_->slots.free(); }

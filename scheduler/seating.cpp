@@ -41,13 +41,14 @@ bool can_be_parked(const machine& all, const sequence& whose) {
 
 bool can_be_spilled(const machine& all, const sequence& whose) {
   const slot& from = all.slots[whose.slot];
-  return whose.cached > 0 && all.spilled.fits(all.within.usage(from.length));
+  return all.within.spill_bytes > 0 && whose.cached > 0 && all.spilled.fits(all.within.usage(from.length));
 }
 
 void spill(machine& all, sequence& whose) {
   const slot& from = all.slots[whose.slot];
   const auto name = all.spilled.take_out(whose.id, whose.slot, from.length, all.within.usage(from.length));
   whose.away = {name, away::stage::leaving, from.length, from.reach};
+  all.queued.drop(whose);
   all.slots.begin_transfer(whose.slot);
   all.slots.leave(std::exchange(whose.slot, -1));
 }
@@ -83,7 +84,7 @@ void make_room(machine& all, int capacity) {
 void admit(machine& all) {
   auto& waiting = all.queued.waiting;
   while (!waiting.empty()) {
-    sequence& head = **waiting.begin();
+    sequence& head = *waiting.first();
     if (!all.slots.fits(head.capacity)) make_room(all, head.capacity);
     if (!all.slots.fits(head.capacity)) return;
     head.slot = all.slots.take(head.capacity);
@@ -91,6 +92,7 @@ void admit(machine& all) {
       restore(all, head);
     else
       forget_spilled(all, head);
+    all.queued.give_slot(head);
     all.queued.place(head);
   }
 }
@@ -117,8 +119,10 @@ void seat_beside(machine& all, sequence& child, const sequence& parent) {
 
 void unseat(machine& all, sequence& whose) {
   forget_spilled(all, whose);
-  if (whose.slot >= 0) all.slots.leave(std::exchange(whose.slot, -1));
   whose.cached = 0;
+  if (whose.slot < 0) return;
+  all.queued.drop(whose);
+  all.slots.leave(std::exchange(whose.slot, -1));
 }
 
 void arrive(machine& all, sequence& whose, bool ok) {
@@ -131,13 +135,14 @@ void arrive(machine& all, sequence& whose, bool ok) {
 }
 
 void rest(machine& all, sequence& whose) {
+  all.queued.drop(whose);
   if (whose.cached == 0) unseat(all, whose);
   all.queued.place(whose);
 }
 
 std::optional<time> next_to_be_parked(const machine& all) {
   const auto& waiting = all.queued.waiting;
-  if (waiting.empty() || all.slots.fits((*waiting.begin())->capacity)) return std::nullopt;
+  if (waiting.empty() || all.slots.fits(waiting.first()->capacity)) return std::nullopt;
   for (const auto* each : all.queued.resting)
     if (each->since && !has_rested(all, *each) && can_be_parked(all, *each))
       return all.within.patience < time::max() - *each->since ? std::optional(*each->since + all.within.patience)

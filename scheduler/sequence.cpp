@@ -7,12 +7,15 @@
 namespace cogen::scheduler {
 
 queue_nodes::queue_nodes() {
-  std::set<sequence*> made{nullptr};
-  ordered = made.extract(made.begin());
+  for (auto* const each : {&ordered, &leading}) {
+    std::set<sequence*> made{nullptr};
+    *each = made.extract(made.begin());
+  }
 }
 
 void queue_nodes::name(sequence* whose) {
   ordered.value() = whose;
+  leading.value() = whose;
   unordered.front() = whose;
 }
 
@@ -24,6 +27,22 @@ int sequence::work() const {
 std::int64_t sequence::room() const {
   const auto new_tokens = std::int64_t{options.max_new_tokens} - sampled - current.unknown;
   return std::min<std::int64_t>(new_tokens, capacity - length() - current.unknown);
+}
+
+std::int64_t sequence::samples_left() const {
+  return current.wanted == output::sample ? std::min(current.samples, room()) : 0;
+}
+
+candidate sequence::as_candidate() const {
+  const auto fed_again = std::max<std::int64_t>(0, samples_left() - 1);
+  return {.sequence = id,
+          .arrival = current.arrival,
+          .asked = current.asked,
+          .tokens = work(),
+          .most = work() + fed_again,
+          .priority = options.priority,
+          .tenant = options.tenant,
+          .deadline = options.deadline};
 }
 
 bool sequence::ready() const {
@@ -47,10 +66,10 @@ void sequence::check(const run& next) const {
                             " tokens; it may hold " + std::to_string(capacity));
 }
 
-void sequence::begin(run&& next, std::uint64_t arrival) {
+void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
   const int before = length();
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
-  current = {next.wanted, arrival, next.credits, next.samples, 0, before, sampled, 0};
+  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, 0};
   current.length_fed = length();
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;

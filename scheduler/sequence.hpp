@@ -14,9 +14,10 @@ namespace cogen::scheduler {
 struct progress {
   output wanted = output::nothing;
   std::uint64_t arrival = 0;  ///< names the run for ever
-  std::int64_t credits = 0;   ///< not yet spent on a row
-  std::int64_t samples = 0;   ///< for which no row is planned yet
-  int unknown = 0;            ///< tokens that rows in flight sample
+  time asked{};
+  std::int64_t credits = 0;  ///< not yet spent on a row
+  std::int64_t samples = 0;  ///< for which no row is planned yet
+  int unknown = 0;           ///< tokens that rows in flight sample
   int length_before = 0;
   int sampled_before = 0;
   int length_fed = 0;  ///< of the sequence with the run's own tokens
@@ -40,6 +41,7 @@ struct queue_nodes {
   void name(sequence* whose);
 
   std::set<sequence*>::node_type ordered;
+  std::set<sequence*>::node_type leading;
   std::list<sequence*> unordered{nullptr};
   std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in whichever list it is
 };
@@ -61,10 +63,13 @@ struct sequence {
 
   phase where = phase::idle;  ///< the queue it is in
   candidate queued_as{};      ///< its place there, if that is ordered
-  queue_nodes nodes;          ///< those it stands with in no queue
-  std::uint64_t served = 0;   ///< number of the last plan with a row of it
-  bool rests = false;         ///< it is among those that rest
-  std::optional<time> since;  ///< when it was first seen resting
+  double mark = 0;            ///< of its tenant, if it leads its tenant's runs there
+  bool leads = false;
+  std::int64_t to_be_fed = 0;  ///< of the tokens that it had to be fed when it was given its slot
+  queue_nodes nodes;           ///< those it stands with in no queue
+  std::uint64_t served = 0;    ///< number of the last plan with a row of it
+  bool rests = false;          ///< it is among those that rest
+  std::optional<time> since;   ///< when it was first seen resting
 
   int length() const { return static_cast<int>(tokens.size()); }
 
@@ -77,8 +82,14 @@ struct sequence {
   /// Tokens that the model has still to go through, those of a source included.
   int work() const;
 
+  /// What a policy sees of it now.
+  candidate as_candidate() const;
+
   /// Tokens that may still be sampled by rows not yet planned.
   std::int64_t room() const;
+
+  /// The same within its run.
+  std::int64_t samples_left() const;
 
   /// Whether its cache is on its way between its slot and the host.
   bool in_transfer() const { return away && away->at != away::stage::stored; }
@@ -96,7 +107,7 @@ struct sequence {
   void check(const run& next) const;
 
   /// Throws std::bad_alloc, and has changed nothing then.
-  void begin(run&& next, std::uint64_t arrival);
+  void begin(run&& next, std::uint64_t arrival, time asked);
 
   /// Ends the run; what rows in flight bring is lost.
   void end();

@@ -16,8 +16,7 @@ bool among(const std::list<sequence*>& list, const sequence& each) {
 }
 
 bool listed(const queues& in, const sequence& each) {
-  auto* const key = const_cast<sequence*>(&each);
-  return in.waiting.count(key) + in.prefilling.count(key) > 0 || among(in.decoding, each);
+  return in.waiting.has(each) || in.prefilling.has(each) || among(in.decoding, each);
 }
 
 void verify_away(const machine& all, const sequence& each) {
@@ -50,6 +49,8 @@ void verify_one(const machine& all, const sequence& each) {
 void verify(const machine& all) {
   all.slots.verify();
   all.spilled.verify();
+  all.queued.waiting.verify();
+  all.queued.prefilling.verify();
   int seated = 0;
   for (const auto& [id, each] : all.sequences) {
     verify_one(all, each);

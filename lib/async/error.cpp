@@ -31,6 +31,8 @@ class cogen_category final : public boost::system::error_category {
         return "the engine was stopped";
       case error::device_failed:
         return "a step of the engine failed";
+      case error::too_late:
+        return "it would have ended after its deadline";
     }
     return "unknown error of cogen";
   }

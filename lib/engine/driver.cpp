@@ -94,6 +94,7 @@ void driver::run_handlers() {
 }
 
 void driver::read_mail() noexcept try {
+  scheduler_.pass(parts_.clock->now().time_since_epoch());
   while (auto sender = mailbox_.take()) {
     try {
       sender->attend();

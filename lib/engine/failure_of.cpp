@@ -1,5 +1,7 @@
 #include "engine/failure_of.hpp"
 
+#include <cogen/scheduler/too_late.hpp>
+
 #include <boost/system/system_error.hpp>
 
 #include <new>
@@ -14,6 +16,8 @@ error_code code_of(const std::exception_ptr& thrown) noexcept try {
   return e.code();
 } catch (const std::bad_alloc&) {
   return make_error_code(error::out_of_memory);
+} catch (const scheduler::too_late&) {
+  return make_error_code(error::too_late);
 } catch (const std::length_error&) {
   return make_error_code(error::does_not_fit);
 } catch (...) {

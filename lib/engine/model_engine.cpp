@@ -81,6 +81,13 @@ std::shared_ptr<cache::transfer> spill_transfer(const engine_options& options) {
   return std::make_shared<cache::immediate_transfer>();
 }
 
+std::unique_ptr<scheduler::order> order_of(const engine_options& options) {
+  if (!options.order) return scheduler::first_come();
+  auto made = options.order();
+  if (!made) throw std::invalid_argument("engine_options.order made no order");
+  return made;
+}
+
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   if (!model) throw std::invalid_argument("engine: the model is null");
   const auto kept = cache_options(*model, options);
@@ -97,6 +104,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.patience = options.patience;
   parts.limits.spill_bytes = options.spill_bytes.value_or(machine_memory() / 4);
   parts.runner = std::move(runner);
+  parts.order = order_of(options);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();

@@ -204,6 +204,8 @@ void stream_state::submit() {
       request_.max_tokens() == request::whole_context ? room : std::min(request_.max_tokens(), room);
   options.max_length = held + options.max_new_tokens;
   options.source = source_;
+  options.priority = request_.priority();
+  options.tenant = request_.tenant();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {{prompt.begin(), prompt.end()}, scheduler::output::sample, lookahead()});
   engine_->join(*id_, shared_from_this());

@@ -130,6 +130,7 @@ struct toy_setup {
   std::vector<token> end_tokens;
   std::string chat_error = {};
   int longest_source = 0;  // 0: no encoder; the toy model says the same whatever it has read
+  std::function<std::unique_ptr<scheduler::order>()> order = scheduler::first_come;
 };
 
 /// An engine over the toy model, driven by hand unless the options say otherwise.
@@ -146,6 +147,7 @@ struct toy_engine {
     made.end_tokens = setup.end_tokens;
     made.chat_error = setup.chat_error;
     if (setup.longest_source > 0) made.sources = {.start = 1, .longest = setup.longest_source};
+    made.order = setup.order();
     made.clock = time;
     return made;
   }

@@ -8,7 +8,8 @@
 
 namespace cogen::scheduler {
 
-served::served(const limits& within) : machine(within), runner(within, toy::model{}) {}
+served::served(const limits& within, std::unique_ptr<order> policy)
+    : machine(within, std::move(policy)), runner(within, toy::model{}) {}
 
 plan served::launch() {
   auto step = machine.next(now);

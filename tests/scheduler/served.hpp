@@ -14,7 +14,7 @@ namespace cogen::scheduler {
 /// A scheduler whose plans run on the toy cache, with everything that it told.
 class served {
  public:
-  explicit served(const limits& within);
+  explicit served(const limits& within, std::unique_ptr<order> policy = first_come());
 
   scheduler machine;
   toy::runner runner;

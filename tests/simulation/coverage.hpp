@@ -66,6 +66,10 @@ enum class feature {
   refused,
   empty_plan,
   plan_without_rows,
+  overtaken,       ///< by one that came later, as the policy has it
+  shares_divided,  ///< between two tenants that both wait
+  too_late,
+  in_time,
   count
 };
 

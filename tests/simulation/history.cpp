@@ -25,6 +25,7 @@ class player {
 
   void act() {
     if (chance_.between(1, 100 + steps_) > 100) return step();
+    if (chance_.chance(3)) stage_.pass(time(chance_.between(0, 30)));
     if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
     const auto id = anyone();
     if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
@@ -90,6 +91,9 @@ class player {
 
   void submit() {
     sequence_options options;
+    options.priority = chance_.between(-2, 2);
+    options.tenant = static_cast<std::uint64_t>(chance_.between(0, static_cast<int>(settings_.weights.size()) - 1));
+    if (chance_.chance(60)) options.deadline = stage_.now() + time(chance_.between(0, 300));
     if (settings_.sources && chance_.chance(80)) options.source = some_source();
     if (settings_.branching && chance_.chance(80)) return stage_.submit(options, short_run(1));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());

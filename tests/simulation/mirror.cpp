@@ -44,6 +44,10 @@ void mirror::rest() {
   if (reached == 0) away.reset();
 }
 
+std::int64_t mirror::samples_left() const {
+  return wanted == output::sample && !samples_none_ ? std::min(samples, room()) : 0;
+}
+
 std::vector<token> mirror::with_ahead() const {
   auto all = tokens;
   all.insert(all.end(), ahead.begin(), ahead.end());

@@ -36,6 +36,10 @@ class mirror {
   /// Whether a row of the run may be planned now.
   bool may_run() const;
 
+  /// Samples that the run may still take, and those that it has taken.
+  std::int64_t samples_left() const;
+  int sampled_in_run() const { return sampled - sampled_before_; }
+
   /// A row was planned that wants a sample; the cache's side knows already which.
   void planned_sample(token sampled);
 
@@ -49,6 +53,7 @@ class mirror {
   int sampled = 0;
   bool running = false;
   std::uint64_t number = 0;  ///< of the run
+  time asked{};              ///< and when it began
   output wanted = output::sample;
   std::int64_t credits = 0;
   std::int64_t samples = 0;
@@ -59,6 +64,7 @@ class mirror {
   int slot = -1;        ///< of its last row
   bool seated = false;  ///< it was seen with a slot; exact only where nobody forks
   int reached = 0;      ///< of its tokens, those that have run
+  int stay = 0;         ///< tokens run since it took its slot
 
   std::optional<time> rested;  ///< since when it was seen resting in a slot
   std::optional<ticket> away;  ///< what it had reached was spilled under this name

@@ -13,6 +13,8 @@ class by_id final : public order {
   static std::uint64_t rank(const candidate& each) { return static_cast<std::uint64_t>(each.sequence) % 3; }
 };
 
+constexpr const char* policy_names[] = {"first come", "own order", "priority", "fair share", "earliest deadline"};
+
 /// Enough for one sequence, not for all.
 void limit_memory(limits& within, random& from) {
   const auto whole = static_cast<int>(within.usage(within.max_length));
@@ -60,7 +62,10 @@ settings draw(random& from) {
   result.failing = from.chance(50) ? 0 : from.between(1, 10);
   result.forks = from.chance(75);
   result.sources = from.chance(30);
-  result.priorities = from.chance(25);
+  result.rule = static_cast<policy>(from.between(0, static_cast<int>(policy::count) - 1));
+  result.boost = time(from.between(0, 8));
+  for (int tenant = from.between(0, 2); tenant >= 0; --tenant)
+    result.weights[static_cast<std::uint64_t>(tenant)] = from.between(1, 8) / 2.;
   result.branching = result.forks && from.chance(60);
   if (result.branching) make_branching(result, from);
   if (!result.branching && from.chance(50)) make_pressed(result, from);
@@ -70,8 +75,18 @@ settings draw(random& from) {
 }
 
 std::unique_ptr<order> make_order(const settings& of) {
-  if (of.priorities) return std::make_unique<by_id>();
-  return first_come();
+  switch (of.rule) {
+    case policy::own:
+      return std::make_unique<by_id>();
+    case policy::priority:
+      return by_priority(of.boost);
+    case policy::fair_share:
+      return fair_share(of.weights);
+    case policy::deadline:
+      return earliest_deadline_first();
+    default:
+      return first_come();
+  }
 }
 
 std::string describe(const settings& of) {
@@ -86,7 +101,7 @@ std::string describe(const settings& of) {
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
          std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) + ", losing " +
          std::to_string(of.losing) + " %, failing " + std::to_string(of.failing) + " %, " +
-         (of.priorities ? "priorities" : "first come") + (of.branching ? ", branching" : "") +
+         policy_names[static_cast<int>(of.rule)] + (of.branching ? ", branching" : "") +
          (of.pressed ? ", pressed" : "") + (of.sources ? ", sources" : "");
 }
 

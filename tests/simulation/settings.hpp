@@ -5,10 +5,13 @@
 
 #include <cogen/scheduler/order.hpp>
 
+#include <map>
 #include <memory>
 #include <string>
 
 namespace cogen::scheduler::simulate {
+
+enum class policy { first_come, own, priority, fair_share, deadline, count };
 
 /// What differs from one history to the next, drawn from its seed.
 struct settings {
@@ -19,15 +22,17 @@ struct settings {
   int failing = 0;    ///< percent of the rows
   int losing = 0;     ///< percent of the transfers
   bool forks = true;
-  bool sources = false;     ///< most sequences have one
-  bool branching = false;   ///< mostly short runs, forks and cuts, as in a search
-  bool pressed = false;     ///< many sequences that go on again and again, and few slots
-  bool priorities = false;  ///< instead of first come
+  bool sources = false;    ///< most sequences have one
+  bool branching = false;  ///< mostly short runs, forks and cuts, as in a search
+  bool pressed = false;    ///< many sequences that go on again and again, and few slots
+  policy rule = policy::first_come;
+  time boost{};                             ///< of each level of priority
+  std::map<std::uint64_t, double> weights;  ///< of the tenants that sequences have
 };
 
 settings draw(random& from);
 
-/// The order of these settings. Priorities follow from the id alone, so that the simulator can tell them as well.
+/// The order of these settings. An own one follows from the id alone.
 std::unique_ptr<order> make_order(const settings& of);
 
 std::string describe(const settings& of);

@@ -96,7 +96,8 @@ void world::submit(const sequence_options& options, const run& first) {
                     settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
   if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options, first); });
   added.begin(first, ++runs_);
-  taken_in(machine_.submit(options, first), std::move(added));
+  sequence_id id;
+  if (taken_in_time(added, false, [&] { id = machine_.submit(options, first); })) taken_in(id, std::move(added));
 }
 
 void world::submit(const sequence_options& options) {
@@ -118,8 +119,9 @@ void world::start(sequence_id id, const run& next) {
   const auto length = whose->tokens.size() + next.tokens.size();
   if (length == 0) return refused<std::invalid_argument>(seen_, start);
   if (static_cast<int>(length) > whose->capacity) return refused<std::length_error>(seen_, start);
-  start();
-  whose->begin(next, ++runs_);
+  mirror begun = *whose;
+  begun.begin(next, ++runs_);
+  if (taken_in_time(begun, is_somewhere(id), start)) *whose = std::move(begun);
   check_sequences();
 }
 
@@ -200,6 +202,12 @@ void world::park(sequence_id id) {
   check_sequences();
 }
 
+void world::pass(time by) {
+  now_ += by;
+  say("it is " + std::to_string(now_.count()));
+  machine_.pass(now_);
+}
+
 // Steps
 
 bool world::launch() {
@@ -211,6 +219,7 @@ bool world::launch() {
   note_rest();
   const auto waited = waiting();
   flown made{machine_.next(now_), {}, {}};
+  outlook_.planned(now_, made.step, left_behind(made.step));
   describe_plan(made.step);
   check_parked(!waited.empty());
   note_transfers(made.step);
@@ -232,6 +241,7 @@ bool world::launch() {
   for (auto& each : made.results) each.failed = chance_.chance(failing_);
   check_rows(made);
   note_seats();
+  look_at_shares();
   check_memory();
   check_waiting(false);
   check_service(made.step);
@@ -263,6 +273,7 @@ void world::absorb() {
       told.row = static_cast<int>(i);
       expected.push_back(told);
     }
+    if (!whose.running && row.wanted == output::sample) outlook_.ended(whose.sampled_in_run());
     if (!whose.running && whose.options.release_at_end) forget(row.sequence);
   }
   const auto told = machine_.absorb(done.step, done.results);

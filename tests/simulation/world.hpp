@@ -1,7 +1,9 @@
 #pragma once
 
 #include "simulation/coverage.hpp"
+#include "simulation/fairness.hpp"
 #include "simulation/mirror.hpp"
+#include "simulation/outlook.hpp"
 #include "simulation/settings.hpp"
 
 #include <deque>
@@ -32,6 +34,9 @@ class world {
   void truncate(sequence_id id, int length);
   void park(sequence_id id);
 
+  /// Time goes on while nothing is done.
+  void pass(time by);
+
   /// Plans and runs a step; rows fail by chance. False when there was nothing to do, or too much is in flight.
   bool launch();
 
@@ -48,6 +53,7 @@ class world {
   const std::vector<sequence_id>& gone() const { return gone_; }
   const mirror* find(sequence_id id) const;
   int in_flight() const { return static_cast<int>(in_flight_.size()); }
+  time now() const { return now_; }
 
  private:
   struct row_flown {
@@ -89,7 +95,16 @@ class world {
   void count_features(const plan& step);
   std::set<sequence_id> waiting() const;
   bool before(sequence_id a, sequence_id b) const;
-  sequence_id foremost(const std::set<sequence_id>& of) const;
+  bool may_overtake(sequence_id later, sequence_id overtaken) const;
+  std::vector<sequence_id> firsts(const std::set<sequence_id>& of) const;
+  bool fits(sequence_id id) const;
+  bool taken_in_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
+  void check_lateness(const mirror& begun, bool somewhere, std::optional<time> refused) const;
+  bool is_somewhere(sequence_id id) const;
+  double tokens_to_run(const mirror& whose, bool somewhere) const;
+  double tokens_until_end(const mirror& begun, bool somewhere) const;
+  bool left_behind(const plan& made) const;
+  void look_at_shares();
 
   const settings settings_;
   random& chance_;
@@ -100,6 +115,8 @@ class world {
   std::map<sequence_id, mirror> live_;
   std::vector<sequence_id> gone_;
   std::deque<flown> in_flight_;
+  fairness fairness_{settings_, seen_};
+  outlook outlook_;
   time now_{0};
   std::uint64_t parked_ = 0;
   std::uint64_t spilled_ = 0;

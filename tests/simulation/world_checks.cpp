@@ -59,21 +59,14 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   whose.reached = end;
   require(!whose.away || whose.moves == mirror::stage::spilled, who + " has a row while it is on its way");
   whose.away.reset();
+  const int ran = planned.count + (planned.source ? static_cast<int>(planned.source->size()) : 0);
+  fairness_.ran(whose.options.tenant, ran);
+  fairness_.stays(whose.options.tenant, whose.stay += ran);
   ++whose.rows_in_flight;
   return {whose.number, end};
 }
 
 // Service
-
-bool world::before(sequence_id a, sequence_id b) const {
-  const auto rank = [&](sequence_id id) { return settings_.priorities ? static_cast<std::uint64_t>(id) % 3 : 0; };
-  if (rank(a) != rank(b)) return rank(a) < rank(b);
-  return live_.at(a).number < live_.at(b).number;
-}
-
-sequence_id world::foremost(const std::set<sequence_id>& of) const {
-  return *std::min_element(of.begin(), of.end(), [&](sequence_id a, sequence_id b) { return before(a, b); });
-}
 
 std::set<sequence_id> world::waiting() const {
   std::set<sequence_id> result;
@@ -85,9 +78,11 @@ std::set<sequence_id> world::waiting() const {
 void world::check_nobody_overtook(const std::set<sequence_id>& waited) {
   for (const auto still : waited) {
     if (machine_.phase_of(still) != phase::waiting) continue;
-    for (const auto other : waited)
-      require(machine_.phase_of(other) == phase::waiting || before(other, still),
-              text(other) + " has overtaken " + text(still) + ", which waits");
+    for (const auto other : waited) {
+      if (machine_.phase_of(other) == phase::waiting) continue;
+      require(may_overtake(other, still), text(other) + " has overtaken " + text(still) + ", which waits");
+      if (live_.at(other).number > live_.at(still).number) seen_.visit(feature::overtaken);
+    }
   }
 }
 
@@ -98,10 +93,10 @@ void world::check_waiting(bool nothing_planned) {
     head_fits_ = 0;
     return;
   }
-  const auto bytes = settings_.within.usage(live_.at(foremost(all)).capacity);
-  const bool fits = machine_.free_slots() > 0 && bytes <= settings_.within.memory_bytes - machine_.memory_in_use();
-  head_fits_ = fits ? head_fits_ + 1 : 0;
-  require(head_fits_ < (nothing_planned ? 1 : 2), text(foremost(all)) + " waits although it fits");
+  const auto heads = firsts(all);
+  const bool fit = std::ranges::all_of(heads, [&](sequence_id each) { return fits(each); });
+  head_fits_ = fit ? head_fits_ + 1 : 0;
+  require(head_fits_ < (nothing_planned ? 1 : 2), text(heads.front()) + " waits although it fits");
 }
 
 void world::check_service(const plan& made) {
@@ -125,11 +120,12 @@ void world::check_service(const plan& made) {
   check_prefill(prefilling, served);
 }
 
-/// Whoever comes first of those that are prefilled has a row soon. By priority, others may come and go before it.
+/// Whoever comes first of those that are prefilled has a row soon. But for first come, others may come and go before
+/// it.
 void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served) {
-  if (prefilling.empty()) return;
-  const auto first = foremost(prefilling);
-  const bool preceded = settings_.priorities && std::ranges::any_of(served, [&](sequence_id each) {
+  if (prefilling.empty() || settings_.rule == policy::fair_share) return;
+  const auto first = firsts(prefilling).front();
+  const bool preceded = settings_.rule != policy::first_come && std::ranges::any_of(served, [&](sequence_id each) {
                           return live_.contains(each) && before(each, first);
                         });
   first_unserved_ = first == first_prefilling_ && !served.contains(first) && !preceded ? first_unserved_ + 1 : 0;
@@ -162,6 +158,7 @@ void world::note_seats() {
     each.seated |= where == phase::prefilling || where == phase::decoding;
     if (settings_.forks) each.seated = machine_.seated(id);
     require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
+    if (!each.seated) each.stay = 0;
     if (rests(id)) continue;
     each.rested.reset();
   }
@@ -233,6 +230,7 @@ void world::check_sequences() {
   machine_.verify();
   check_busy_slots();
   note_seats();
+  look_at_shares();
   require(machine_.live() == static_cast<int>(live_.size()), "sequences are lost, or kept");
   for (const auto& [id, each] : live_) {
     require(std::ranges::equal(machine_.tokens(id), each.tokens), text(id) + " holds other tokens than it should");

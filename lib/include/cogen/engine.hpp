@@ -62,7 +62,7 @@ class engine {
   ~engine();
 
   /// Begins a generation and returns at once. What is wrong with the request is told by the stream: its first `next()`
-  /// fails with error::invalid_request, does_not_fit or queue_full, and `error()` says why.
+  /// fails with error::invalid_request, does_not_fit, too_late or queue_full, and `error()` says why.
   token_stream generate(request what);
 
   /// A sequence that holds nothing yet. `max_length`: the tokens it may come to hold, for which memory is set aside

@@ -5,6 +5,7 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/scheduler/order.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -68,6 +69,11 @@ struct engine_options {
   /// Copies what is spilled, while steps go on. Its jobs have to end without the help of the engine's thread. Empty: a
   /// thread of the engine's own; with `by_hand`, the thread that steps, at once.
   std::shared_ptr<cache::transfer> spill_transfer;
+
+  /// Makes the order in which requests are served that wait for a slot or to be read: scheduler::by_priority(),
+  /// scheduler::fair_share(), scheduler::earliest_deadline_first() or one of your own. Called once, while the engine is
+  /// made. Empty: first come, first served. Engines of own parts have the order of their parts instead.
+  std::function<std::unique_ptr<scheduler::order>()> order;
 
   /// Sequences the engine takes in before it answers error::queue_full.
   int max_sequences = 4096;

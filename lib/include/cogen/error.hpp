@@ -24,6 +24,7 @@ enum class error {
   out_of_memory,          ///< memory for this request was refused; the others go on
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
+  too_late,               ///< refused: at the pace so far it would have ended after its deadline
 };
 
 /// The category of `error`: "cogen".

@@ -4,6 +4,7 @@
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -58,6 +59,14 @@ class request {
   request lookahead(int count) && { return std::move(lookahead(count)); }
   request& lookahead(int count) & { return lookahead_ = count, *this; }
 
+  /// How urgent it is, for an engine whose order goes by that: higher comes first. 0 by default.
+  request priority(int level) && { return std::move(priority(level)); }
+  request& priority(int level) & { return priority_ = level, *this; }
+
+  /// Whom it is for, for an engine whose order divides between tenants. 0 by default.
+  request tenant(std::uint64_t whom) && { return std::move(tenant(whom)); }
+  request& tenant(std::uint64_t whom) & { return tenant_ = whom, *this; }
+
   const prompt_type& prompt() const noexcept { return prompt_; }
   const source_type& source() const noexcept { return source_; }
   int max_tokens() const noexcept { return max_tokens_; }
@@ -66,6 +75,8 @@ class request {
   const std::vector<token>& stop_tokens() const noexcept { return stop_tokens_; }
   bool ignores_end() const noexcept { return ignore_end_; }
   int lookahead() const noexcept { return lookahead_; }
+  int priority() const noexcept { return priority_; }
+  std::uint64_t tenant() const noexcept { return tenant_; }
 
   static constexpr int whole_context = -1;
 
@@ -78,6 +89,8 @@ class request {
   std::vector<token> stop_tokens_;
   bool ignore_end_ = false;
   int lookahead_ = 16;
+  int priority_ = 0;
+  std::uint64_t tenant_ = 0;
 };
 
 /// One user message, put through the model's chat template.

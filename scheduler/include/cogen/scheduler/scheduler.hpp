@@ -2,6 +2,7 @@
 
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/too_late.hpp>
 #include <cogen/scheduler/types.hpp>
 
 #include <limits>
@@ -25,6 +26,15 @@ struct sequence_options {
 
   /// What an encoder reads before the first token. Null: nothing. Not counted among the tokens it holds.
   source_tokens source = {};
+
+  /// How urgent it is, for a policy that goes by that: higher comes first.
+  int priority = 0;
+
+  /// Whom it is for, for a policy that divides between tenants.
+  std::uint64_t tenant = 0;
+
+  /// When each of its runs should have ended, for a policy that goes by that. time::max(): whenever.
+  time deadline = time::max();
 
   /// The sequence goes, and its slot with it, when a run ends by itself. It may then hold, and memory is set aside for,
   /// no more than its first run needs: that run's tokens and, if it samples, max_new_tokens.
@@ -71,14 +81,15 @@ class scheduler {
 
   /// Takes in a sequence with its first run. Throws std::length_error when it could never run (its tokens do not fit in
   /// its max_length, that is above the limit, or memory for it exceeds the budget), std::invalid_argument for negative
-  /// numbers, samples of 0, a run that wants nothing or has no token to run.
+  /// numbers, samples of 0, a run that wants nothing or has no token to run, too_late when the policy refuses runs that
+  /// would end after their deadline.
   sequence_id submit(const sequence_options& options, run first);
 
   /// Takes in a sequence that holds nothing yet and takes no slot until it runs. Throws as above.
   sequence_id submit(const sequence_options& options);
 
   /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not
-  /// fit, std::invalid_argument as above, std::out_of_range for an unknown id.
+  /// fit, std::invalid_argument and too_late as above, std::out_of_range for an unknown id.
   void start(sequence_id id, run next);
 
   /// Lets a sampling sequence sample `credits` more tokens before it waits again. Unknown ids and idle sequences are
@@ -109,8 +120,12 @@ class scheduler {
   /// std::out_of_range for an unknown id.
   void truncate(sequence_id id, int length);
 
-  /// The next step, planned at `now`, which never goes back. Empty when there is nothing to do now: then nothing is in
-  /// flight for it, and it need not be absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
+  /// It is `now`: runs asked for from here on have come then. Time never goes back, neither here nor for next(); what
+  /// is asked for before any time was told has come at 0.
+  void pass(time now);
+
+  /// The next step, planned at `now`. Empty when there is nothing to do now: then nothing is in flight for it, and it
+  /// need not be absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
   plan next(time now = {});
 
   /// When next() may bring a plan though nothing else has happened since it brought an empty one: a sequence has rested

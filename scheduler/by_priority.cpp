@@ -1,0 +1,47 @@
+#include <cogen/scheduler/order.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler {
+namespace {
+
+using limit = std::numeric_limits<std::int64_t>;
+
+/// Beyond the ends of time is at its end.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result;
+  if (!__builtin_mul_overflow(a, b, &result)) return result;
+  return (a < 0) == (b < 0) ? limit::max() : limit::min();
+}
+
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+  std::int64_t result;
+  if (!__builtin_sub_overflow(a, b, &result)) return result;
+  return b < 0 ? limit::max() : limit::min();
+}
+
+class priority_order final : public order {
+ public:
+  explicit priority_order(time boost) : boost_(boost) {
+    if (boost.count() < 0)
+      throw std::invalid_argument("boost is " + std::to_string(boost.count()) + " ns; it must be at least 0");
+  }
+
+  bool before(const candidate& a, const candidate& b) const noexcept override { return due(a) < due(b); }
+
+ private:
+  std::int64_t due(const candidate& each) const {
+    return difference(each.asked.count(), product(each.priority, boost_.count()));
+  }
+
+  time boost_;
+};
+
+}  // namespace
+
+std::unique_ptr<order> by_priority(time boost) { return std::make_unique<priority_order>(boost); }
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,96 @@
+#include "ordered_queue.hpp"
+
+#include "sequence.hpp"
+
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::scheduler {
+
+bool by_order::operator()(const sequence* a, const sequence* b) const {
+  const auto &first = a->queued_as, &second = b->queued_as;
+  if (divided && first.tenant != second.tenant) return first.tenant < second.tenant;
+  if (policy->before(first, second)) return true;
+  return !policy->before(second, first) && first.arrival < second.arrival;
+}
+
+bool by_order::operator()(const sequence* a, std::uint64_t tenant) const { return a->queued_as.tenant < tenant; }
+
+bool by_mark::operator()(const sequence* a, const sequence* b) const {
+  if (a->mark != b->mark) return a->mark < b->mark;
+  return a->queued_as.arrival < b->queued_as.arrival;
+}
+
+ordered_queue::ordered_queue(order& policy, turn at)
+    : ledger_(policy.divides()), at_(at), all_(by_order{&policy, ledger_ != nullptr}) {}
+
+bool ordered_queue::has(const sequence& each) const { return all_.count(const_cast<sequence*>(&each)) > 0; }
+
+sequence* ordered_queue::leading(std::uint64_t tenant) const {
+  const auto found = all_.lower_bound(tenant);
+  return found != all_.end() && (*found)->queued_as.tenant == tenant ? *found : nullptr;
+}
+
+sequence* ordered_queue::first() const {
+  if (empty()) return nullptr;
+  return divided() ? *leading_.begin() : *all_.begin();
+}
+
+sequence* ordered_queue::after(const sequence& each) const {
+  auto* const key = const_cast<sequence*>(&each);
+  const auto next = all_.upper_bound(key);
+  const bool ends = next == all_.end();
+  if (!divided() || (!ends && (*next)->queued_as.tenant == each.queued_as.tenant)) return ends ? nullptr : *next;
+  const auto other = leading_.upper_bound(leading(each.queued_as.tenant));
+  return other == leading_.end() ? nullptr : *other;
+}
+
+void ordered_queue::insert(sequence& added) noexcept {
+  const auto placed = all_.insert(std::move(added.nodes.ordered)).position;
+  if (!divided()) return;
+  const auto same = [&](auto other) { return (*other)->queued_as.tenant == added.queued_as.tenant; };
+  if (placed != all_.begin() && same(std::prev(placed))) return;
+  if (const auto next = std::next(placed); next != all_.end() && same(next)) follow(**next);
+  lead(added);
+}
+
+void ordered_queue::remove(sequence& left) noexcept {
+  const bool led = left.leads;
+  follow(left);
+  left.nodes.ordered = all_.extract(&left);
+  if (!led) return;
+  if (auto* const next = leading(left.queued_as.tenant)) lead(*next);
+}
+
+void ordered_queue::take_mark(std::uint64_t tenant) noexcept {
+  auto* const first = leading(tenant);
+  if (!first || first->mark == mark_of(tenant)) return;
+  follow(*first);
+  lead(*first);
+}
+
+void ordered_queue::verify() const {
+  if (!divided()) return;
+  std::size_t tenants = 0;
+  for (const auto* each : all_) {
+    const bool first = leading(each->queued_as.tenant) == each;
+    tenants += first;
+    if (each->leads != first) throw std::logic_error("a tenant does not stand with its first sequence");
+    if (first && each->mark != mark_of(each->queued_as.tenant))
+      throw std::logic_error("a tenant does not stand at its mark");
+  }
+  if (tenants != leading_.size()) throw std::logic_error("a tenant is lost, or stands twice");
+}
+
+void ordered_queue::lead(sequence& first) noexcept {
+  first.mark = mark_of(first.queued_as.tenant);
+  first.leads = true;
+  leading_.insert(std::move(first.nodes.leading));
+}
+
+void ordered_queue::follow(sequence& whose) noexcept {
+  if (std::exchange(whose.leads, false)) whose.nodes.leading = leading_.extract(&whose);
+}
+
+}  // namespace cogen::scheduler

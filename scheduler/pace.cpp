@@ -1,0 +1,30 @@
+#include "pace.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+constexpr double kept = 63. / 64;   // of what was measured before, with each step
+constexpr double newest = 1. / 16;  // what the newest run counts
+
+}  // namespace
+
+void pace::planned(time now, std::int64_t tokens, bool busy) {
+  if (measuring_ > 0) {
+    elapsed_ = kept * elapsed_ + static_cast<double>((now - since_).count());
+    tokens_ = kept * tokens_ + static_cast<double>(measuring_);
+  }
+  since_ = now;
+  measuring_ = busy ? tokens : 0;
+}
+
+void pace::ended(int samples) {
+  const double before = samples_.value_or(samples);
+  samples_ = before + newest * (samples - before);
+}
+
+std::optional<too_late::pace_type> pace::per_token() const {
+  if (elapsed_ <= 0) return std::nullopt;
+  return too_late::pace_type(elapsed_ / tokens_);
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cogen/scheduler/too_late.hpp>
+
+#include <optional>
+
+namespace cogen::scheduler {
+
+/// How long a token takes while there is more to do than a step holds, and how many tokens a run samples: both from
+/// what has been, the newest counting most.
+class pace {
+ public:
+  /// A step of so many tokens was planned; `busy`: there was more to do than it holds. It lasts until the next one is.
+  void planned(time now, std::int64_t tokens, bool busy);
+
+  /// A sampling run has ended.
+  void ended(int samples);
+
+  /// Empty before it is known.
+  std::optional<too_late::pace_type> per_token() const;
+
+  /// 1 before it is known.
+  double samples() const { return samples_.value_or(1); }
+
+ private:
+  time since_{};
+  std::int64_t measuring_ = 0;  // tokens of the step that lasts, if it counts
+  double elapsed_ = 0;          // nanoseconds
+  double tokens_ = 0;           // run in that time
+  std::optional<double> samples_;
+};
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,174 @@
+#include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <string>
+
+namespace cogen::scheduler {
+namespace {
+
+constexpr int plenty = 1000;
+constexpr auto never = time::max();
+
+/// One slot, steps of 10 tokens.
+struct hurried : served {
+  explicit hurried(std::unique_ptr<order> policy = earliest_deadline_first()) : served(tight(), std::move(policy)) {}
+
+  static limits tight() {
+    auto within = roomy();
+    within.slots = 1;
+    within.step_tokens = 10;
+    return within;
+  }
+
+  sequence_id submit(int tokens, time deadline, int samples = 0) {
+    const auto wanted = samples == 0 ? output::last_logits : output::sample;
+    return machine.submit({.max_new_tokens = samples, .deadline = deadline, .release_at_end = true},
+                          {counting(tokens), wanted, plenty});
+  }
+
+  /// Why it is refused.
+  std::optional<too_late> refusal(int tokens, time deadline) {
+    const int before = machine.live();
+    try {
+      submit(tokens, deadline);
+    } catch (const too_late& refused) {
+      BOOST_CHECK_EQUAL(machine.live(), before);
+      return refused;
+    }
+    return std::nullopt;
+  }
+
+  /// Two steps at 10 for each token: 80 tokens of the run that has the slot are left, and 50 of another wait.
+  void measure() {
+    submit(100, time(10'000));
+    submit(50, time(10'000));
+    step();
+    now = time(100);
+    step();
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_earliest_deadline_is_served_first_and_none_is_the_last) {
+  hurried s;
+  const auto none = s.submit(5, never);
+  const auto late = s.submit(5, time(900));
+  const auto soon = s.submit(5, time(300));
+  const auto as_soon = s.submit(5, time(300));
+  const auto none_either = s.submit(5, never);
+  for (const auto each : {soon, as_soon, late, none, none_either}) BOOST_CHECK(row_of(s.step(), each));
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_too_late_is_refused_and_what_comes_just_in_time_is_not) {
+  hurried s;
+  s.measure();
+  const auto refused = s.refusal(30, time(399));
+  BOOST_REQUIRE(refused);
+  BOOST_CHECK(refused->deadline() == time(399));
+  BOOST_CHECK(refused->estimate() == time(400));
+  BOOST_CHECK_CLOSE(refused->pace().count(), 10., 1e-9);
+  BOOST_CHECK(!s.refusal(30, time(400)));
+}
+
+BOOST_AUTO_TEST_CASE(those_that_are_served_before_a_run_are_ahead_of_it) {
+  hurried s;
+  s.measure();
+  for (int i = 0; i < 3; ++i) s.submit(250, time(9'000 + i));
+  const auto last = s.refusal(250, time(10'000));
+  BOOST_REQUIRE(last);
+  BOOST_CHECK(last->estimate() == time(100 + 10 * (80 + 50 + 4 * 250)));
+  BOOST_CHECK(!s.refusal(250, time(8'000)));
+}
+
+BOOST_AUTO_TEST_CASE(those_that_decode_are_ahead_of_everybody) {
+  hurried s;
+  s.submit(1, never, 40);
+  s.submit(1, never, 8);
+  for (int i = 0; i < 41; ++i) {
+    s.step();
+    s.now += time(10);
+  }
+  s.step();
+  // The second run has taken 2 of its 8 samples, and is expected to take all of them, since the first one took 40.
+  const auto refused = s.refusal(5, time(519));
+  BOOST_REQUIRE(refused);
+  BOOST_CHECK(refused->estimate() == time(410 + 10 * (6 + 5)));
+  BOOST_CHECK(!s.refusal(5, time(520)));
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_start_changes_nothing) {
+  hurried s;
+  const auto idle = s.machine.submit({.deadline = time(1150)}, {counting(9), output::last_logits});
+  s.finish();
+  s.machine.park(idle);
+  s.measure();
+  const auto ahead = s.submit(60, time(1000));
+  BOOST_CHECK_THROW(s.machine.start(idle, {counting(50), output::sample, 3, 3}), too_late);
+  BOOST_CHECK(s.machine.idle(idle));
+  BOOST_CHECK_EQUAL(s.machine.tokens(idle).size(), 9);
+  s.machine.verify();
+  s.machine.cancel(ahead);
+  s.machine.start(idle, {counting(3, 9), output::sample, 3, 3});
+  s.finish();
+  BOOST_CHECK(s.sampled(idle) == alone(counting(12), 3));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_refused_before_a_pace_is_known) {
+  hurried s;
+  s.machine.pass(time(1000));
+  s.submit(100, time(1));
+  s.submit(100, time(1));
+  s.now = time(1000);
+  s.step();
+  BOOST_CHECK(!s.refusal(10, time(1)));
+  s.now = time(1100);
+  s.step();
+  BOOST_CHECK(s.refusal(10, time(1)));
+  BOOST_CHECK(s.refusal(10, time::min()));
+  BOOST_CHECK(!s.refusal(10, never));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_has_the_machine_to_itself_teaches_no_pace) {
+  hurried s;
+  s.submit(1, time(5), 9);
+  for (int i = 0; i < 20; ++i) {
+    s.now += time(1000);
+    s.step();
+  }
+  BOOST_CHECK(!s.refusal(1, time(5)));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_counts_with_what_runs_have_sampled_and_not_with_what_it_may) {
+  hurried s;
+  s.submit(1, never, 4);
+  s.finish();
+  s.measure();
+  s.submit(10, time(8000), 200);
+  for (int i = 0; i < 3; ++i) s.submit(200, time(8000));
+  const auto refused = s.refusal(250, time(8700));
+  BOOST_REQUIRE(refused);
+  BOOST_CHECK(refused->estimate() == time(100 + 10 * (10 + 3 + 3 * 200 + 250)));
+}
+
+BOOST_AUTO_TEST_CASE(other_policies_refuse_nobody) {
+  hurried s(first_come());
+  s.measure();
+  BOOST_CHECK(!s.refusal(10, time(1)));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_says_what_it_goes_by) {
+  const too_late refused(std::chrono::seconds(3), std::chrono::milliseconds(4500), 2000, std::chrono::milliseconds(1));
+  BOOST_CHECK_EQUAL(refused.what(),
+                    "the deadline is in 1.500 s; at 1.000 ms a token, the run and what is ahead of it, 2000 tokens, "
+                    "take 2.000 s");
+  BOOST_CHECK(refused.estimate() == time(std::chrono::seconds(5)));
+  const too_late past(std::chrono::seconds(3), std::chrono::seconds(1), 10, std::chrono::milliseconds(1));
+  BOOST_CHECK(std::string(past.what()).starts_with("the deadline was 2.000 s ago; at 1.000 ms a token"));
+  const too_late at_the_end(time::max() - time(5), time::max(), 1e30, std::chrono::seconds(1));
+  BOOST_CHECK(at_the_end.estimate() == time::max());
+}
+
+}  // namespace cogen::scheduler

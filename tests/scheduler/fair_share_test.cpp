@@ -1,0 +1,235 @@
+#include "scheduler/served.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+
+namespace cogen::scheduler {
+namespace {
+
+constexpr int plenty = 1000;
+
+using weights = std::map<std::uint64_t, double>;
+
+limits with_slots(int slots, int step_tokens = 64) {
+  auto within = roomy();
+  within.slots = slots;
+  within.step_tokens = step_tokens;
+  return within;
+}
+
+sequence_id submit(served& s, std::uint64_t tenant, int prompt, int samples = 1) {
+  return s.machine.submit({.max_new_tokens = samples, .tenant = tenant, .release_at_end = true},
+                          {counting(prompt), output::sample, plenty});
+}
+
+/// Keeps runs of every tenant waiting, and counts what is run of each.
+class backlog {
+ public:
+  backlog(served& s, const weights& of, unsigned seed) : s_(s), weights_(of), random_(seed) {}
+
+  void step() {
+    for (const auto& [tenant, weight] : weights_)
+      while (waiting_[tenant] < 2) add(tenant);
+    for (const auto& row : s_.step().rows) {
+      const auto tenant = tenants_.at(row.sequence);
+      had_[tenant] += row.count;
+      if (seated_.insert(row.sequence).second) --waiting_[tenant];
+    }
+    s_.events.clear();
+  }
+
+  double share(std::uint64_t tenant) const { return had_.at(tenant) / weights_.at(tenant); }
+  int longest(std::uint64_t tenant) const { return longest_.at(tenant); }
+
+ private:
+  void add(std::uint64_t tenant) {
+    const bool large = random_() % 5 == 0;
+    const int prompt = 1 + static_cast<int>(random_() % (large ? 60 : 6));
+    const int samples = 1 + static_cast<int>(random_() % (tenant == 1 ? 30 : 5));
+    tenants_[submit(s_, tenant, prompt, samples)] = tenant;
+    ++waiting_[tenant];
+    longest_[tenant] = std::max(longest_[tenant], prompt + samples - 1);
+  }
+
+  served& s_;
+  weights weights_;
+  std::mt19937 random_;
+  std::map<sequence_id, std::uint64_t> tenants_;
+  std::set<sequence_id> seated_;  // those that have had a row
+  std::map<std::uint64_t, int> waiting_;
+  std::map<std::uint64_t, double> had_{{1, 0}, {2, 0}, {7, 0}};
+  std::map<std::uint64_t, int> longest_;
+};
+
+/// How far two tenants may be apart, by the header.
+double bound(const backlog& work, const weights& of, int slots, std::uint64_t a, std::uint64_t b) {
+  return 2 * slots * (work.longest(a) / of.at(a) + work.longest(b) / of.at(b));
+}
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(tenants_that_always_have_work_get_tokens_by_weight, boost::unit_test::data::xrange(12u), seed) {
+  const weights of{{1, 1}, {2, 1 + seed % 4}, {7, 0.5}};
+  const int slots = 1 + static_cast<int>(seed % 5);
+  served s(with_slots(slots, 5 + static_cast<int>(seed)), fair_share(of));
+  backlog work(s, of, seed);
+  std::map<std::uint64_t, std::pair<double, double>> apart;  // of 1 and each other: least and most
+  for (int i = 0; i < 1500; ++i) {
+    work.step();
+    for (const std::uint64_t other : {2u, 7u}) {
+      const double ahead = work.share(1) - work.share(other);
+      auto& [least, most] = apart.try_emplace(other, ahead, ahead).first->second;
+      least = std::min(least, ahead);
+      most = std::max(most, ahead);
+    }
+  }
+  for (const auto& [other, range] : apart) {
+    BOOST_CHECK_LE(range.second - range.first, bound(work, of, slots, 1, other));
+    BOOST_CHECK_CLOSE(work.share(1), work.share(other), 30);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_that_was_away_is_not_paid_for_it_later) {
+  served s(with_slots(1), fair_share());
+  submit(s, 2, 10);
+  s.finish();
+  for (int i = 0; i < 60; ++i) submit(s, 1, 20);
+  for (int i = 0; i < 50; ++i) s.step();
+  for (int i = 0; i < 10; ++i) submit(s, 2, 20);
+  int returned = 0;
+  for (int i = 0; i < 10; ++i) returned += static_cast<std::uint64_t>(s.step().rows.at(0).sequence) > 61;
+  BOOST_CHECK_EQUAL(returned, 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_newcomer_and_an_old_tenant_take_turns) {
+  served s(with_slots(1), fair_share());
+  for (int i = 0; i < 30; ++i) submit(s, 1, 10);
+  for (int i = 0; i < 20; ++i) s.step();
+  for (int i = 0; i < 5; ++i) submit(s, 2, 10);
+  int newcomers = 0;
+  for (int i = 0; i < 6; ++i) newcomers += static_cast<std::uint64_t>(s.step().rows.at(0).sequence) > 30;
+  BOOST_CHECK_EQUAL(newcomers, 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_that_has_no_sequence_for_a_moment_keeps_what_it_was_charged) {
+  served s(with_slots(1), fair_share({{1, 1}, {2, 10}}));
+  for (int i = 0; i < 40; ++i) submit(s, 2, 10);
+  submit(s, 1, 10);
+  int turns = 0;
+  bool gone = false;
+  for (int i = 0; i < 33; ++i) {
+    const auto step = s.step();
+    const bool mine = static_cast<std::uint64_t>(step.rows.at(0).sequence) > 40;
+    turns += mine;
+    gone |= mine;
+    if (mine) submit(s, 1, 10);
+  }
+  BOOST_CHECK(gone);
+  BOOST_CHECK_LE(turns, 4);
+}
+
+BOOST_AUTO_TEST_CASE(slots_that_are_free_at_once_are_given_in_turns) {
+  served s(with_slots(8), fair_share({{1, 3}, {2, 1}}));
+  for (int i = 0; i < 8; ++i) submit(s, 1, 8);
+  for (int i = 0; i < 8; ++i) submit(s, 2, 8);
+  const auto rows = s.step().rows;
+  BOOST_CHECK_EQUAL(rows.size(), 8);
+  BOOST_CHECK_EQUAL(
+      std::ranges::count_if(rows, [](const row& each) { return static_cast<std::uint64_t>(each.sequence) <= 8; }), 6);
+}
+
+BOOST_AUTO_TEST_CASE(the_runs_of_one_tenant_are_served_as_they_come) {
+  served s(with_slots(1), fair_share());
+  std::vector<sequence_id> mine;
+  for (int i = 0; i < 6; ++i) {
+    mine.push_back(submit(s, 1, 3 + 5 * (i % 2)));
+    submit(s, 2, 4);
+  }
+  std::vector<sequence_id> served_so;
+  while (s.machine.live() > 0) {
+    const auto id = s.step().rows.at(0).sequence;
+    if (std::ranges::count(mine, id) > 0) served_so.push_back(id);
+  }
+  BOOST_CHECK(served_so == mine);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_run_may_sample_and_does_not_is_not_charged) {
+  served s(with_slots(1), fair_share());
+  for (int i = 0; i < 20; ++i) {
+    s.machine.submit({.end_tokens = counting(50), .max_new_tokens = 200, .tenant = 1, .release_at_end = true},
+                     {counting(4), output::sample, plenty});
+    submit(s, 2, 4);
+  }
+  int mine = 0;
+  for (int i = 0; i < 20; ++i) mine += static_cast<std::uint64_t>(s.step().rows.at(0).sequence) % 2 == 1;
+  BOOST_CHECK_EQUAL(mine, 10);
+}
+
+BOOST_AUTO_TEST_CASE(the_prompt_of_a_run_that_is_cancelled_is_charged_as_far_as_it_was_run) {
+  served s(with_slots(1, 4), fair_share());
+  const auto cancelled = submit(s, 1, 100);
+  const auto mine = submit(s, 1, 4);
+  submit(s, 2, 8);
+  const auto last = submit(s, 2, 8);
+  BOOST_CHECK(row_of(s.step(), cancelled));
+  s.machine.cancel(cancelled);
+  s.step();
+  s.step();
+  BOOST_CHECK(row_of(s.step(), mine));
+  BOOST_CHECK(row_of(s.step(), last));
+}
+
+BOOST_AUTO_TEST_CASE(prompts_of_tenants_take_turns_where_all_have_slots) {
+  served s(with_slots(8, 10), fair_share());
+  for (int i = 0; i < 6; ++i) submit(s, 1, 100);
+  for (int i = 0; i < 5; ++i) s.step();
+  const auto small = submit(s, 2, 15);
+  int steps = 0;
+  for (; s.sampled(small).empty() && steps < 100; ++steps) s.step();
+  BOOST_CHECK_LE(steps, 6);  // by arrival it would come after 550 tokens
+}
+
+BOOST_AUTO_TEST_CASE(sources_are_charged_too) {
+  served s(with_slots(1), fair_share());
+  const auto source = std::make_shared<const std::vector<token>>(counting(40));
+  for (int i = 0; i < 4; ++i) {
+    s.machine.submit({.source = source, .tenant = 1, .release_at_end = true}, {counting(4), output::last_logits});
+    s.machine.submit({.tenant = 2, .release_at_end = true}, {counting(11), output::last_logits});
+  }
+  std::vector<int> counts;
+  for (int i = 0; i < 6; ++i) counts.push_back(s.step().rows.at(0).count);
+  BOOST_TEST(counts == (std::vector<int>{4, 11, 11, 11, 11, 4}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(many_tenants_that_come_once_are_all_served) {
+  served s(with_slots(2), fair_share({{3, 2.5}}));
+  for (std::uint64_t tenant = 0; tenant < 5000; ++tenant) {
+    submit(s, tenant, 2);
+    if (tenant % 3 == 2)
+      while (s.machine.waiting() > 4) s.step();
+  }
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.live(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_weight_that_makes_no_sense_is_named) {
+  const auto says = [](const char* words) {
+    return [words](const std::invalid_argument& error) {
+      return std::string(error.what()).find(words) != std::string::npos;
+    };
+  };
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  BOOST_CHECK_EXCEPTION(fair_share({{4, 0}}), std::invalid_argument, says("tenant 4 is 0"));
+  BOOST_CHECK_EXCEPTION(fair_share({{4, -1}}), std::invalid_argument, says("tenant 4 is -1"));
+  BOOST_CHECK_EXCEPTION(fair_share({{9, infinity}}), std::invalid_argument, says("tenant 9 is inf"));
+  BOOST_CHECK_EXCEPTION(fair_share({}, std::numeric_limits<double>::quiet_NaN()), std::invalid_argument,
+                        says("other tenants is "));
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,109 @@
+#include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <limits>
+
+namespace cogen::scheduler {
+namespace {
+
+/// A single slot, and a level of priority for each 10 of time.
+struct urgent : served {
+  urgent() : served(one_slot(), by_priority(time(10))) {}
+
+  static limits one_slot() {
+    auto within = roomy();
+    within.slots = 1;
+    return within;
+  }
+
+  sequence_id submit_at(int when, int priority) {
+    now = time(when);
+    machine.pass(now);
+    return machine.submit({.priority = priority, .release_at_end = true}, {counting(5), output::last_logits});
+  }
+
+  /// Who has the row of the next step.
+  sequence_id next_one() { return step().rows.at(0).sequence; }
+};
+
+candidate asked(time when, int priority) { return {.asked = when, .priority = priority}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_more_urgent_run_is_served_first) {
+  urgent s;
+  const auto normal = s.submit_at(0, 0);
+  const auto high = s.submit_at(1, 2);
+  const auto higher = s.submit_at(2, 3);
+  const auto low = s.submit_at(2, -1);
+  for (const auto each : {higher, high, normal, low}) BOOST_CHECK(s.next_one() == each);
+}
+
+BOOST_AUTO_TEST_CASE(a_level_of_priority_counts_as_the_boost_in_time) {
+  urgent s;
+  const auto first = s.submit_at(100, 0);
+  const auto too_late = s.submit_at(110, 1);
+  const auto in_time = s.submit_at(129, 3);
+  for (const auto each : {in_time, first, too_late}) BOOST_CHECK(s.next_one() == each);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_starves_however_many_more_urgent_ones_come) {
+  urgent s;
+  const auto patient = s.submit_at(0, 0);
+  int overtaken = 0;
+  for (int when = 0; when < 1000; ++when) {
+    s.submit_at(when, 4);
+    s.submit_at(when, 4);
+    if (s.next_one() == patient) break;
+    ++overtaken;
+  }
+  BOOST_CHECK_EQUAL(overtaken, 2 * 40);  // those that came before 40
+}
+
+BOOST_AUTO_TEST_CASE(a_run_has_come_when_time_was_last_told_also_after_a_long_rest) {
+  urgent s;
+  const auto holder = s.submit_at(0, 0);
+  BOOST_CHECK(s.next_one() == holder);
+  s.finish();
+  const auto first = s.submit_at(5000, 0);
+  const auto second = s.submit_at(5011, 1);
+  BOOST_CHECK(s.next_one() == first);
+  BOOST_CHECK(s.next_one() == second);
+}
+
+BOOST_AUTO_TEST_CASE(time_never_goes_back) {
+  urgent s;
+  const auto first = s.submit_at(5000, 0);
+  s.machine.pass(time(1));
+  s.machine.submit({.release_at_end = true}, {counting(5), output::last_logits});
+  const auto urgent_one = s.submit_at(5009, 1);
+  BOOST_CHECK(s.next_one() == urgent_one);
+  BOOST_CHECK(s.next_one() == first);
+}
+
+BOOST_AUTO_TEST_CASE(before_any_time_was_told_priority_counts_too) {
+  urgent s;
+  s.machine.submit({}, {counting(5), output::last_logits});
+  const auto high = s.machine.submit({.priority = 1}, {counting(5), output::last_logits});
+  BOOST_CHECK(s.next_one() == high);
+}
+
+BOOST_AUTO_TEST_CASE(the_most_extreme_numbers_have_an_order) {
+  const auto order = by_priority(time::max());
+  constexpr int lowest = std::numeric_limits<int>::min(), highest = std::numeric_limits<int>::max();
+  const candidate all[] = {asked(time::min(), highest), asked(time::max(), highest), asked(time(), 0),
+                           asked(time::max(), lowest)};
+  for (const auto& each : all) BOOST_CHECK(!order->before(each, each));
+  BOOST_CHECK(order->before(all[0], all[2]));
+  BOOST_CHECK(order->before(all[2], all[3]));
+  BOOST_CHECK(!order->before(all[3], all[0]));
+}
+
+BOOST_AUTO_TEST_CASE(a_boost_below_zero_is_refused) {
+  BOOST_CHECK_EXCEPTION(by_priority(time(-1)), std::invalid_argument, [](const std::invalid_argument& error) {
+    return std::string(error.what()) == "boost is -1 ns; it must be at least 0";
+  });
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "simulation/mirror.hpp"
+#include "simulation/settings.hpp"
+
+namespace cogen::scheduler::simulate {
+
+struct contender {
+  sequence_id id;
+  const mirror& run;
+};
+
+/// Whether the policy promises that `a` is served before `b`; where tenants share, it promises nothing between them.
+bool comes_before(const settings& of, const contender& a, const contender& b);
+
+/// Whether `later` may have gone first, by what the policy promises to the one it has overtaken.
+bool may_overtake(const settings& of, const contender& later, const contender& overtaken);
+
+}  // namespace cogen::scheduler::simulate

@@ -1,0 +1,118 @@
+#include "simulation/rules.hpp"
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace cogen::scheduler::simulate {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+}  // namespace
+
+// Order
+
+bool world::before(sequence_id a, sequence_id b) const {
+  return comes_before(settings_, {a, live_.at(a)}, {b, live_.at(b)});
+}
+
+bool world::may_overtake(sequence_id later, sequence_id overtaken) const {
+  return simulate::may_overtake(settings_, {later, live_.at(later)}, {overtaken, live_.at(overtaken)});
+}
+
+/// Those that nobody comes before.
+std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
+  std::vector<sequence_id> result;
+  for (const auto each : of)
+    if (std::ranges::none_of(of, [&](sequence_id other) { return before(other, each); })) result.push_back(each);
+  return result;
+}
+
+bool world::fits(sequence_id id) const {
+  const auto bytes = settings_.within.usage(live_.at(id).capacity);
+  return machine_.free_slots() > 0 && bytes <= settings_.within.memory_bytes - machine_.memory_in_use();
+}
+
+// Shares
+
+void world::look_at_shares() {
+  if (settings_.rule != policy::fair_share) return;
+  std::set<std::uint64_t> tenants;
+  for (const auto id : waiting()) tenants.insert(live_.at(id).options.tenant);
+  fairness_.look(tenants);
+}
+
+// Deadlines
+
+/// False where the verb was refused because the run would come too late.
+bool world::taken_in_time(mirror& begun, bool somewhere, const std::function<void()>& verb) {
+  begun.asked = now_;
+  try {
+    verb();
+  } catch (const too_late& refusal) {
+    say(refusal.what());
+    seen_.visit(feature::too_late);
+    require(refusal.deadline() == begun.options.deadline && refusal.estimate() > refusal.deadline(),
+            "a run was refused that would end in time");
+    check_lateness(begun, somewhere, refusal.estimate());
+    return false;
+  }
+  check_lateness(begun, somewhere, std::nullopt);
+  fairness_.stays(begun.options.tenant, static_cast<int>(begun.tokens.size() + begun.source().size()));
+  return true;
+}
+
+void world::check_lateness(const mirror& begun, bool somewhere, std::optional<time> refused) const {
+  const auto pace = outlook_.pace();
+  if (settings_.rule != policy::deadline || begun.options.deadline == time::max() || !pace)
+    return require(!refused, "a run was refused without a reason");
+  if (settings_.forks || settings_.within.slack != limits().slack) return;  // it is not known what slots hold
+  const double end = static_cast<double>(now_.count()) + tokens_until_end(begun, somewhere) * *pace;
+  if (refused)
+    require(std::abs(static_cast<double>(refused->count()) - end) < 0.51, "a run was refused for a wrong estimate");
+  else
+    require(end < static_cast<double>(begun.options.deadline.count()) + 0.51, "a late run was taken in");
+  if (!refused) seen_.visit(feature::in_time);
+}
+
+/// By what runs have sampled so far.
+/// What it has cached is in a slot, or spilled.
+bool world::is_somewhere(sequence_id id) const {
+  return machine_.seated(id) || machine_.leaving(id) || live_.at(id).away;
+}
+
+double world::tokens_to_run(const mirror& whose, bool somewhere) const {
+  const int cached = somewhere ? whose.reached : 0;
+  const auto known = static_cast<double>(whose.tokens.size() + whose.ahead.size());
+  const double fed = known - cached + (cached == 0 ? static_cast<double>(whose.source().size()) : 0);
+  const auto left = static_cast<double>(whose.samples_left());
+  if (left == 0) return fed;
+  const double taken = whose.sampled_in_run() + static_cast<double>(whose.ahead.size());
+  return fed - 1 + std::clamp(outlook_.samples() - taken, 1., left);
+}
+
+double world::tokens_until_end(const mirror& begun, bool somewhere) const {
+  double tokens = tokens_to_run(begun, somewhere);
+  for (const auto& [id, each] : live_) {
+    const auto where = machine_.phase_of(id);
+    if (!each.running) continue;
+    const bool queued = where == phase::waiting || where == phase::prefilling;
+    if (where == phase::decoding || (queued && each.options.deadline <= begun.options.deadline))
+      tokens += tokens_to_run(each, is_somewhere(id));
+  }
+  return tokens;
+}
+
+bool world::left_behind(const plan& made) const {
+  return std::ranges::any_of(live_, [&](const auto& each) {
+    const auto where = machine_.phase_of(each.first);
+    const bool in_plan = std::ranges::any_of(made.rows, [&](const row& row) { return row.sequence == each.first; });
+    return where == phase::waiting || where == phase::prefilling || (where == phase::decoding && !in_plan);
+  });
+}
+
+}  // namespace cogen::scheduler::simulate
