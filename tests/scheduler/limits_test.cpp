@@ -4,6 +4,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -14,7 +15,15 @@ struct bad_limit {
   void (*spoil)(limits&);
 };
 
+struct bound {
+  const char* name;
+  std::int64_t least;
+  std::optional<std::int64_t> most;
+  void (*set)(limits&, std::int64_t);
+};
+
 std::ostream& operator<<(std::ostream& out, const bad_limit& each) { return out << each.name; }
+std::ostream& operator<<(std::ostream& out, const bound& each) { return out << each.name; }
 
 namespace {
 
@@ -47,7 +56,57 @@ const bad_limit bad_limits[] = {
     {"depth", [](limits& l) { l.depth = 3; }},
 };
 
+/// Of 8 slots with 64 blocks each, of which all together may take half of 2^60 bytes.
+const bound bounds[] = {
+    {"slots", 1, {}, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
+    {"max_length", 1, {}, [](limits& l, std::int64_t n) { l.max_length = static_cast<int>(n); }},
+    {"step_tokens", 1, {}, [](limits& l, std::int64_t n) { l.step_tokens = static_cast<int>(n); }},
+    {"memory_bytes", 0, {}, [](limits& l, std::int64_t n) { l.memory_bytes = n; }},
+    {"slack", 0, {}, [](limits& l, std::int64_t n) { l.slack = static_cast<int>(n); }},
+    {"patience", 0, {}, [](limits& l, std::int64_t n) { l.patience = time(n); }},
+    {"spill_bytes", 0, {}, [](limits& l, std::int64_t n) { l.spill_bytes = n; }},
+    {"depth", 1, 2, [](limits& l, std::int64_t n) { l.depth = static_cast<int>(n); }},
+    {"usage.block", 1, {}, [](limits& l, std::int64_t n) { l.usage.block = static_cast<int>(n); }},
+    {"usage.fixed", 0, std::int64_t{1} << 56, [](limits& l, std::int64_t n) { l.usage.fixed = n; }},
+    {"usage.per_block", 0, std::int64_t{1} << 50, [](limits& l, std::int64_t n) { l.usage.per_block = n; }},
+    {"usage.capped.per_block", 0, std::int64_t{1} << 49,
+     [](limits& l, std::int64_t n) {
+       l.usage.capped = {{1, 1}, {n, 1}};
+     }},
+    {"usage.capped.blocks",
+     0,
+     {},
+     [](limits& l, std::int64_t n) {
+       l.usage.capped = {{1, static_cast<int>(n)}};
+     }},
+};
+
+limits with(const bound& of, std::int64_t value) {
+  auto within = roomy();
+  of.set(within, value);
+  return within;
+}
+
+void check_says(const limits& within, const std::string& sentence) {
+  BOOST_CHECK_EXCEPTION(scheduler{within}, std::invalid_argument,
+                        [&](const std::invalid_argument& error) { return error.what() == sentence; });
+}
+
 }  // namespace
+
+BOOST_DATA_TEST_CASE(a_limit_may_have_its_least_and_its_most, boost::unit_test::data::make(bounds), each) {
+  BOOST_CHECK_NO_THROW(scheduler{with(each, each.least)});
+  if (each.most) BOOST_CHECK_NO_THROW(scheduler{with(each, *each.most)});
+}
+
+BOOST_DATA_TEST_CASE(a_limit_one_beyond_is_refused_with_its_bound, boost::unit_test::data::make(bounds), each) {
+  const auto sentence = "limits." + std::string(each.name) + " is ";
+  check_says(with(each, each.least - 1),
+             sentence + std::to_string(each.least - 1) + "; it must be at least " + std::to_string(each.least));
+  if (each.most)
+    check_says(with(each, *each.most + 1),
+               sentence + std::to_string(*each.most + 1) + "; it must be at most " + std::to_string(*each.most));
+}
 
 BOOST_DATA_TEST_CASE(a_limit_that_makes_no_sense_is_named, boost::unit_test::data::make(bad_limits), bad) {
   auto within = roomy();
@@ -89,6 +148,33 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_refused_what_it_cannot_do_now) {
   BOOST_CHECK_THROW(s.machine.truncate(id, 1), std::invalid_argument);
   BOOST_CHECK_THROW(s.machine.truncate(id, -1), std::invalid_argument);
   BOOST_CHECK(s.machine.idle(id));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_names_the_value_and_the_limit) {
+  auto within = roomy();
+  within.memory_bytes = 100;
+  scheduler machine(within);
+  const auto refuses = [](const std::string& sentence, auto asked) {
+    BOOST_CHECK_EXCEPTION(asked(), std::logic_error, [&](const std::logic_error& error) {
+      BOOST_CHECK_EQUAL(error.what(), sentence);
+      return true;
+    });
+  };
+  const auto id = machine.submit({.max_length = 8}, {counting(3), output::last_logits});
+  machine.abandon(id);
+  machine.start(id, {counting(2), output::last_logits});
+  machine.absorb(machine.next(), std::vector<row_result>(1));
+  refuses("max_length is 257; the limit is 256", [&] { machine.submit({.max_length = 257}); });
+  refuses("max_new_tokens is -1; it must be at least 0", [&] { machine.submit({.max_new_tokens = -1}); });
+  refuses("a sequence of 104 tokens takes 104 bytes; the budget is 100", [&] { machine.submit({.max_length = 104}); });
+  refuses("the sequence would hold 9 tokens; it may hold 8", [&] { machine.start(id, {counting(7)}); });
+  refuses("run.credits is -1; it must be at least 0", [&] { machine.start(id, {{1}, output::sample, -1}); });
+  refuses("run.samples is 0; it must be at least 1", [&] { machine.start(id, {{1}, output::sample, 1, 0}); });
+  refuses("sequence 1 of 2 tokens cannot be cut to 3", [&] { machine.truncate(id, 3); });
+  refuses("credits is -2; it must be at least 0", [&] { machine.grant(id, -2); });
+  refuses("sequence 2 is not known", [&] { machine.start(sequence_id{2}, {{1}}); });
+  machine.start(id, {{1}});
+  refuses("sequence 1 is not idle", [&] { machine.fork(id); });
 }
 
 BOOST_AUTO_TEST_CASE(unknown_sequences_are_ignored_or_refused) {

@@ -76,6 +76,20 @@ BOOST_AUTO_TEST_CASE(it_comes_back_with_all_that_it_had_cached) {
   BOOST_CHECK_EQUAL(p.s.machine.spill_in_use(), 0);
 }
 
+BOOST_AUTO_TEST_CASE(it_leaves_until_it_is_away_and_not_while_it_comes_back) {
+  parked_one p;
+  BOOST_CHECK(p.s.machine.leaving(p.idle));
+  BOOST_CHECK(!p.s.machine.leaving(p.other));
+  p.s.end_transfers();
+  BOOST_CHECK(!p.s.machine.leaving(p.idle));
+  p.s.finish();
+  p.s.machine.start(p.idle, {{}, output::sample, 3, 3});
+  BOOST_REQUIRE_EQUAL(p.s.step().restores.size(), 1u);
+  BOOST_CHECK(!p.s.machine.leaving(p.idle));
+  p.s.end_transfers();
+  BOOST_CHECK(!p.s.machine.leaving(p.idle));
+}
+
 BOOST_AUTO_TEST_CASE(while_one_comes_back_the_others_go_on) {
   parked_one p(spilling_limits(2));
   const auto runs = submit_stream(p.s, 40, 100);
