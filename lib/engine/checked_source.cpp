@@ -7,7 +7,7 @@
 
 namespace cogen::detail {
 
-scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_parts& parts) {
+scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_parts& parts, int vocabulary) {
   if (!parts.sources && tokens.empty()) return nullptr;
   if (!parts.sources)
     throw std::invalid_argument("there is a source, and this model has no encoder that could read it");
@@ -16,7 +16,6 @@ scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_
   if (tokens.size() > longest)
     throw std::invalid_argument(
         fmt::format("the source has {} tokens; the encoder reads {} at most", tokens.size(), longest));
-  const int vocabulary = parts.runner->vocabulary();
   for (const token id : tokens)
     if (id < 0 || id >= vocabulary)
       throw std::invalid_argument(

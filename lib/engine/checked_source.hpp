@@ -6,8 +6,8 @@
 
 namespace cogen::detail {
 
-/// What an encoder shall read, and null where the model has none. Throws std::invalid_argument, with a sentence for its
-/// sender, where this is not for this model.
-scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_parts& parts);
+/// What an encoder shall read, and null where the model has none. `vocabulary`: the tokens the model knows. Throws
+/// std::invalid_argument, with a sentence for its sender, where this is not for this model.
+scheduler::source_tokens checked_source(std::vector<token> tokens, const engine_parts& parts, int vocabulary);
 
 }  // namespace cogen::detail

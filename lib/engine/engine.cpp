@@ -91,7 +91,7 @@ sequence engine::open(std::vector<token> source, int max_length) {
   if (max_length < 0 || max_length > limit)
     throw std::invalid_argument(
         fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
-  auto read = detail::checked_source(std::move(source), driver_->parts());
+  auto read = detail::checked_source(std::move(source), driver_->parts(), driver_->vocabulary());
   return sequence(
       std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length, std::move(read)));
 }

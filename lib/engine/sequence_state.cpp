@@ -155,7 +155,7 @@ void sequence_state::withdraw() noexcept {
   if (!orders_.empty() && is_run(orders_.back()))
     orders_.pop_back();
   else
-    undo_ = true;
+    undo_to_ = held_.size();
   fed_.clear();
 }
 
@@ -174,22 +174,17 @@ void sequence_state::attend() {
     lock.unlock();
     return leaves ? leave() : void();
   }
-  const bool undoes = std::exchange(undo_, false);
+  const auto undone = std::exchange(undo_to_, std::nullopt);
   auto orders = std::exchange(orders_, {});
   if (leaves) std::erase_if(orders, is_run);  // its forks go on without it
   if (std::any_of(orders.begin(), orders.end(), is_run)) thinking_ = false;
   lock.unlock();
-  if (undoes) undo();
+  if (undone) undo(*undone);
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
   if (leaves) leave();
 }
 
-void sequence_state::undo() {
-  std::size_t length;
-  {
-    std::lock_guard lock(mutex_);
-    length = held_.size();
-  }
+void sequence_state::undo(std::size_t length) {
   history_.truncate(length);
   gathered_ = logits();
   if (!id_) return;
@@ -210,7 +205,7 @@ void sequence_state::carry_out(run_order& what) try {
   }
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
   history_.append_given(what.fed);
-  sampler_ = std::move(what.drawn_by);
+  if (what.drawn_by) sampler_ = std::move(what.drawn_by);  // else the last one stays: a wasted row may still draw
 } catch (const std::length_error& e) {
   end_run(failure(error::does_not_fit, e.what()));
 }
@@ -240,14 +235,15 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       if (!event.last) return;
       auto result = std::exchange(gathered_, logits());
       const locked lock(*this);
-      if (!forward_ || undo_) return;
+      if (!forward_ || undo_to_) return;
+      result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       thinking_ = true;
       return complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
     }
     case scheduler::event::kind::token: {
       const locked lock(*this);
-      if (!decode_ || undo_) return;
+      if (!decode_ || undo_to_) return;
       history_.append_generated(outcome.chosen.id);
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       held_.push_back(outcome.chosen.id);
@@ -258,9 +254,14 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
 }
 
 void sequence_state::end_run(failure why) {
-  undo();
+  std::size_t length;
+  {
+    std::lock_guard lock(mutex_);
+    length = undo_to_.value_or(held_.size());
+  }
+  undo(length);
   const locked lock(*this);
-  if (undo_) return;
+  if (undo_to_) return;
   failure_ = std::move(why);
   fed_.clear();
   complete_waiter(failure_.code());

@@ -72,7 +72,7 @@ class sequence_state final : public participant, public sequence_face {
   std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
   void withdraw() noexcept;
   void want_attention();
-  void undo();
+  void undo(std::size_t length);
   void carry_out(run_order& what);
   void carry_out(truncate_order& what);
   void carry_out(fork_order& what);
@@ -86,7 +86,7 @@ class sequence_state final : public participant, public sequence_face {
   token_history history_;
   random_stream random_;
   std::uint32_t truncations_ = 0;
-  std::optional<sampler> sampler_;  // of the decode that runs
+  std::optional<sampler> sampler_;  // of the last decode
   logits gathered_;                 // of the forward that runs
 
   mutable std::mutex mutex_;  // guards everything below
@@ -95,7 +95,7 @@ class sequence_state final : public participant, public sequence_face {
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
-  bool undo_ = false;  // a cancelled operation had begun
+  std::optional<std::size_t> undo_to_;  // a cancelled operation had begun: the tokens held before it
   bool aborted_ = false;
   bool ended_ = false;
   bool thinking_ = false;  // holds a result, and a wish for more has not been taken up

@@ -126,7 +126,7 @@ void stream_state::want_attention() {
 void stream_state::prepare() {
   check();
   const auto& parts = engine_->parts();
-  source_ = checked_source(source_tokens(), parts);
+  source_ = checked_source(source_tokens(), parts, engine_->vocabulary());
   auto prompt = parts.sources ? answer_tokens() : prompt_tokens();
   if (prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : prompt)
@@ -249,7 +249,6 @@ void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
 
 void stream_state::take_token(token_choice chosen, bool is_end) {
   if (is_end) return;
-  history_.append_generated(chosen.id);
   auto cut = cutter_->push(chosen.id);
   uncut_.push_back(std::move(chosen));
   const bool makes_piece = !cut.text.empty() || !engine_->parts().tokenizer;
@@ -312,8 +311,14 @@ bool stream_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
-row_outcome stream_state::draw(std::span<float> scores) noexcept {
-  return draw_outcome(*sampler_, scores, history_, random_.key(static_cast<std::uint32_t>(history_.length())));
+/// The token counts at once: where two steps are in flight, the next one is drawn before this one is taken.
+row_outcome stream_state::draw(std::span<float> scores) noexcept try {
+  const auto key = random_.key(static_cast<std::uint32_t>(history_.length()));
+  auto outcome = draw_outcome(*sampler_, scores, history_, key);
+  if (!outcome.error) history_.append_generated(outcome.chosen.id);
+  return outcome;
+} catch (...) {
+  return {failure_of(std::current_exception()), {}, {}};
 }
 
 // Pieces, under the lock

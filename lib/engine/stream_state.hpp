@@ -66,7 +66,7 @@ class stream_state final : public participant, public stream_face {
   const request request_;
   const clock::time_point opened_;
 
-  // Set by begin(), then the engine's thread alone.
+  // Set by begin(), then the engine's thread alone, or whoever draws.
   scheduler::source_tokens source_;
   std::vector<token> end_tokens_;
   std::optional<sampler> sampler_;

@@ -191,6 +191,39 @@ BOOST_AUTO_TEST_CASE(an_operation_begun_right_after_a_cancelled_one_gets_its_own
   BOOST_TEST(second->last() == toy_scores(std::vector<token>{7}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_fork_right_after_a_cancelled_operation_holds_what_was_held_then) {
+  for (const bool fails : {false, true}) {
+    net::io_context context;
+    toy_engine toy;
+    if (fails) toy.control->poisoned[50] = true;
+    auto sequence = toy.running.open();
+    sequence.async_forward({3, 1, 4}, logits_of::last, net::bind_executor(context, [](error_code, logits) {}));
+    toy.settle(context);
+    toy.control->hold = true;
+    net::cancellation_signal signal;
+    sequence.async_decode(
+        {50}, sampling(),
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](error_code, token_choice) {})));
+    toy.running.run_step();
+    if (fails) toy.control->release();
+    signal.emit(type::terminal);
+    auto child = sequence.fork();
+    sequence.truncate(1);
+    toy.control->hold = false;
+    toy.control->release();
+    std::optional<logits> of_child, of_parent;
+    child.async_forward({5}, logits_of::last,
+                        net::bind_executor(context, [&](error_code, logits result) { of_child = std::move(result); }));
+    sequence.async_forward({6}, logits_of::last, net::bind_executor(context, [&](error_code, logits result) {
+                             of_parent = std::move(result);
+                           }));
+    toy.settle(context);
+    BOOST_REQUIRE((of_child && of_parent));
+    BOOST_TEST(of_child->last() == toy_scores(std::vector<token>{3, 1, 4, 5}), boost::test_tools::per_element());
+    BOOST_TEST(of_parent->last() == toy_scores(std::vector<token>{3, 6}), boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_cancel_inside_the_completion_handler_and_a_double_one_are_harmless) {
   net::io_context context;
   toy_engine toy;

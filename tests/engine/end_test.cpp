@@ -57,6 +57,22 @@ BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   BOOST_CHECK_EQUAL(refused, make_error_code(error::engine_stopped));
 }
 
+BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_a_source) {
+  net::io_context context;
+  toy_engine toy({.longest_source = 4});
+  toy.running.stop();
+  BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, 0), std::invalid_argument);
+  auto sequence = toy.running.open({1, 2}, 0);
+  auto stream = toy.running.generate(answer_to(std::vector<token>{1, 2}));
+  std::vector<error_code> told;
+  sequence.async_forward({1}, logits_of::last,
+                         net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
+  stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told.push_back(code); }));
+  context.poll();
+  BOOST_TEST(told.size() == 2u);
+  for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::engine_stopped));
+}
+
 BOOST_AUTO_TEST_CASE(handlers_without_an_executor_are_called_after_the_engine_too) {
   auto toy = std::make_optional<toy_engine>();
   auto stream = toy->running.generate(token_ids({1}));

@@ -29,6 +29,27 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
   });
 }
 
+BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothing_that_runs_before) {
+  toy_engine toy({.slots = 1, .max_length = 64, .step_tokens = 3},
+                 {.patience = std::chrono::milliseconds(0), .by_hand = true});
+  drive(toy.running, [&]() -> net::awaitable<void> {
+    auto sequence = toy.running.open();
+    const auto drawn = co_await sequence.decode({1, 2});  // has not run itself
+    auto held = std::vector<token>{1, 2, drawn.id};
+    const auto check = [&](const logits& all, int rows) {
+      BOOST_TEST(all.rows() == rows);
+      for (int i = 0; i < all.rows(); ++i)
+        BOOST_TEST(all[i] == toy_scores(std::span(held).first(held.size() - static_cast<std::size_t>(rows - 1 - i))),
+                   boost::test_tools::per_element());
+    };
+    held.insert(held.end(), {3, 4, 5, 6});
+    check(co_await sequence.forward({3, 4, 5, 6}, logits_of::all), 4);
+    sequence.truncate(5);
+    held.resize(5);
+    check(co_await sequence.forward({}, logits_of::all), 1);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(decode_appends_what_it_draws) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {

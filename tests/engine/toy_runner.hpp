@@ -1,10 +1,10 @@
 #pragma once
 
 #include "by_hand.hpp"
+#include "manual_clock.hpp"
 
 #include <cogen/engine.hpp>
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -43,28 +43,42 @@ struct toy_control {
   std::function<void(const scheduler::plan&)> before;  // may throw: the device fails
   std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
   bool hold = false;                                   // steps end only when `release()` is called
+  std::function<void(step_run&)> at_end;               // what becomes of held steps then; empty: it is done already
   std::vector<step_run*> held;
   std::vector<std::vector<token>> slots;
   std::vector<int> batches;  // rows of each step
   int tokens = 0;            // run in all
 
   void release() {
-    for (auto* each : std::exchange(held, {})) each->done();
+    for (auto* each : std::exchange(held, {})) {
+      if (at_end) at_end(*each);
+      each->done();
+    }
   }
 };
 
 /// Carries plans out literally: a slot is the list of its tokens.
 class toy_runner final : public runner {
  public:
-  toy_runner(std::shared_ptr<toy_control> control, int slots) : control_(std::move(control)) {
+  toy_runner(std::shared_ptr<toy_control> control, int slots, bool late = false) : control_(std::move(control)) {
     control_->slots.resize(static_cast<std::size_t>(slots));
+    if (late) control_->at_end = [this](step_run& step) { carry_out(step); };
   }
 
   int vocabulary() const override { return toy_vocabulary; }
 
   void launch(step_run& step) override {
+    if (control_->before) control_->before(step.plan());
+    if (!control_->hold || !control_->at_end) carry_out(step);
+    if (control_->hold)
+      control_->held.push_back(&step);
+    else
+      step.done();
+  }
+
+ private:
+  void carry_out(step_run& step) {
     const auto& plan = step.plan();
-    if (control_->before) control_->before(plan);
     for (const int each : plan.clears) slot(each).clear();
     for (const auto& each : plan.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
     for (const auto& each : plan.trims) slot(each.slot).resize(static_cast<std::size_t>(each.length));
@@ -77,20 +91,15 @@ class toy_runner final : public runner {
     }
     for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i));
     if (!plan.rows.empty()) control_->batches.push_back(static_cast<int>(plan.rows.size()));
-    if (control_->hold)
-      control_->held.push_back(&step);
-    else
-      step.done();
   }
 
- private:
   std::vector<token>& slot(int index) { return control_->slots.at(static_cast<std::size_t>(index)); }
 
   void run(step_run& step, int index) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
-    for (const token each : row.tokens) {
+    for (const token each : row.chained ? std::vector{drawn_.at(row.sequence)} : row.tokens) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
@@ -98,7 +107,10 @@ class toy_runner final : public runner {
     }
     auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = scores_of(held);
-    if (row.wanted == scheduler::output::sample) outcome = step.drawer_of(index).draw(last);
+    if (row.wanted == scheduler::output::sample) {
+      outcome = step.drawer_of(index).draw(last);
+      drawn_[row.sequence] = outcome.chosen.id;
+    }
     if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
     if (row.wanted == scheduler::output::all_logits) outcome.scores = logits(all, toy_vocabulary);
   }
@@ -111,16 +123,7 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-};
-
-/// Time that passes when it is told to.
-class manual_clock final : public clock {
- public:
-  time_point now() const noexcept override { return time_point(duration(ticks_.load())); }
-  void advance(duration by) { ticks_ += by.count(); }
-
- private:
-  std::atomic<duration::rep> ticks_ = 0;
+  std::map<scheduler::sequence_id, token> drawn_;  // last by each sequence
 };
 
 struct toy_setup {
@@ -131,6 +134,8 @@ struct toy_setup {
   std::string chat_error = {};
   int longest_source = 0;  // 0: no encoder; the toy model says the same whatever it has read
   std::function<std::unique_ptr<scheduler::order>()> order = scheduler::first_come;
+  int depth = 1;      // plans in flight
+  bool late = false;  // steps that are held are carried out when they are released
 };
 
 /// An engine over the toy model, driven by hand unless the options say otherwise.
@@ -140,7 +145,8 @@ struct toy_engine {
 
   engine_parts parts(const toy_setup& setup) {
     engine_parts made;
-    made.runner = std::make_unique<toy_runner>(control, setup.slots);
+    made.runner = std::make_unique<toy_runner>(control, setup.slots, setup.late);
+    made.limits.depth = setup.depth;
     made.limits.slots = setup.slots;
     made.limits.max_length = setup.max_length;
     made.limits.step_tokens = setup.step_tokens;

@@ -11,7 +11,7 @@
 namespace cogen::scheduler {
 namespace {
 
-using simulate::random;
+using simulation::random;
 
 /// What happened to the nodes that a radix tree has, over all histories.
 struct coverage {

@@ -1,7 +1,5 @@
 #include "simulation/coverage.hpp"
 
-#include <iomanip>
-
 namespace cogen::scheduler::simulate {
 namespace {
 
@@ -68,34 +66,18 @@ state state_of_spilled(bool running, int stage) {
   return static_cast<state>(static_cast<int>(state::idle_leaving) + 2 * stage + running);
 }
 
-const char* name(state of) { return state_names[static_cast<int>(of)]; }
-const char* name(verb of) { return verb_names[static_cast<int>(of)]; }
-const char* name(feature of) { return feature_names[static_cast<int>(of)]; }
+coverage::coverage() : pairs_(state_names, verb_names), features_(feature_names) {}
 
 void coverage::add(const coverage& other) {
-  for (std::size_t s = 0; s < pairs_.size(); ++s)
-    for (std::size_t v = 0; v < pairs_[s].size(); ++v) pairs_[s][v] += other.pairs_[s][v];
-  for (std::size_t f = 0; f < features_.size(); ++f) features_[f] += other.features_[f];
+  pairs_.add(other.pairs_);
+  features_.add(other.features_);
 }
 
 bool coverage::report(std::ostream& out) const {
-  bool all = true;
-  out << "visits by state (+: a row in flight) and verb:\n" << std::setw(12) << "";
-  for (const auto* each : verb_names) out << std::setw(11) << each;
-  for (std::size_t s = 0; s < pairs_.size(); ++s) {
-    out << '\n' << std::left << std::setw(12) << state_names[s] << std::right;
-    for (const auto visits : pairs_[s]) {
-      out << std::setw(11) << visits;
-      all &= visits > 0;
-    }
-  }
-  out << "\nwhat else happened:\n";
-  for (std::size_t f = 0; f < features_.size(); ++f) {
-    out << "  " << feature_names[f] << ' ' << features_[f] << (f % 6 == 5 || f + 1 == features_.size() ? "\n" : ",");
-    all &= features_[f] > 0;
-  }
-  out << (all ? "\nevery pair and feature was visited\n" : "\nUNVISITED: see the zeros above\n");
-  return all;
+  out << "visits by state (+: a row in flight) and verb:\n";
+  const bool pairs = pairs_.report(out);
+  const bool features = features_.report(out);
+  return simulation::report_all(out, pairs && features);
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cogen/scheduler/types.hpp>
+#include "simulation/visit_table.hpp"
 
-#include <array>
-#include <cstdint>
-#include <ostream>
+#include <cogen/scheduler/types.hpp>
 
 namespace cogen::scheduler::simulate {
 
@@ -77,26 +75,22 @@ state state_of(phase where, bool in_flight, bool has_tokens);
 
 /// Of one whose cache is not in a slot; stages: 0 leaving, 1 spilled, 2 returning.
 state state_of_spilled(bool running, int stage);
-const char* name(state of);
-const char* name(verb of);
-const char* name(feature of);
 
 /// How often each pair and each feature was visited.
 class coverage {
  public:
-  void visit(state at, verb what) { ++pairs_[static_cast<std::size_t>(at)][static_cast<std::size_t>(what)]; }
-  void visit(feature what) { ++features_[static_cast<std::size_t>(what)]; }
+  coverage();
+
+  void visit(state at, verb what) { pairs_.visit(static_cast<int>(at), static_cast<int>(what)); }
+  void visit(feature what) { features_.visit(static_cast<int>(what)); }
   void add(const coverage& other);
 
   /// Prints the table; true when everything was visited.
   bool report(std::ostream& out) const;
 
  private:
-  template <class Enum>
-  using counts = std::array<std::uint64_t, static_cast<std::size_t>(Enum::count)>;
-
-  std::array<counts<verb>, static_cast<std::size_t>(state::count)> pairs_{};
-  counts<feature> features_{};
+  simulation::visit_table pairs_;
+  simulation::visit_list features_;
 };
 
 }  // namespace cogen::scheduler::simulate

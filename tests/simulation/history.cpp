@@ -68,14 +68,7 @@ class player {
       stage_.absorb();
   }
 
-  verb drawn_verb() {
-    int sum = 0;
-    for (const int weight : weights_) sum += weight;
-    int drawn = chance_.between(1, sum);
-    int chosen = 0;
-    while ((drawn -= weights_[chosen]) > 0) ++chosen;
-    return static_cast<verb>(chosen);
-  }
+  verb drawn_verb() { return static_cast<verb>(chance_.weighted(weights_)); }
 
   /// What few states are like deserves a closer look.
   bool returns(sequence_id id) const {
@@ -158,13 +151,22 @@ class player {
 
 }  // namespace
 
-void play(std::uint64_t seed, coverage& seen, const std::function<void(const std::string&)>& log) {
+int actions_of(std::uint64_t seed) {
   random chance(seed);
+  return draw(chance).actions;
+}
+
+void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
+  random chance(what.seed);
   const auto drawn = draw(chance);
   if (log) log(describe(drawn));
   world stage(drawn, chance, seen, log);
   player client(stage, drawn, chance);
-  for (int i = 0; i < drawn.actions; ++i) client.act();
+  for (const int action : what.actions) {
+    chance = simulation::numbers_of(what.seed, action);
+    client.act();
+  }
+  chance = simulation::numbers_of(what.seed, -1);
   stage.drain();
 }
 

@@ -1,15 +1,15 @@
 #pragma once
 
 #include "simulation/coverage.hpp"
-
-#include <cstdint>
-#include <functional>
-#include <string>
+#include "simulation/script.hpp"
 
 namespace cogen::scheduler::simulate {
 
-/// One history, all of it drawn from the seed. Throws std::logic_error with a sentence where the scheduler breaks its
-/// contract. What happens is told to `log`, if there is one.
-void play(std::uint64_t seed, coverage& seen, const std::function<void(const std::string&)>& log = {});
+/// How many actions the history of a seed has.
+int actions_of(std::uint64_t seed);
+
+/// Plays a history. Throws std::logic_error with a sentence where the scheduler breaks its contract. What happens is
+/// told to `log`, if there is one.
+void play(const simulation::script& what, coverage& seen, const simulation::log& log);
 
 }  // namespace cogen::scheduler::simulate

@@ -1,39 +1,52 @@
 #include "simulation/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 
-namespace cogen::scheduler::simulate {
+namespace cogen::simulation {
 namespace {
 
-std::uint64_t number(std::string_view name, const char* value) {
-  if (!value) throw std::invalid_argument(std::string(name) + " needs a number");
-  const std::string_view text(value);
-  std::uint64_t result = 0;
+template <class Number>
+Number number(std::string_view name, std::string_view text) {
+  Number result = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), result);
   if (error != std::errc() || end != text.end())
-    throw std::invalid_argument(std::string(name) + " is \"" + value + "\", which is no number");
+    throw std::invalid_argument(std::string(name) + " is \"" + std::string(text) + "\", which is no number");
+  return result;
+}
+
+std::vector<int> numbers(std::string_view name, std::string_view text) {
+  std::vector<int> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    result.push_back(number<int>(name, text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
   return result;
 }
 
 }  // namespace
 
-const char* const usage =
-    R"(simulate: the real scheduler on a toy cache and a toy model, through random histories
+std::string usage(const std::string& name, const std::string& about) {
+  return name + ": " + about + R"(
 
-  --seeds N   play N histories (10000)
-  --first S   beginning with seed S (1)
-  --seed S    play the one history of seed S and print all that happens in it
-  --jobs N    on N threads (as many as there are cores)
-  --help      print this
+  --seeds N        play N histories (10000)
+  --first S        beginning with seed S (1)
+  --seed S         play the one history of seed S and print all that happens in it
+  --actions A,B,…  of it only these actions
+  --jobs N         on N threads (as many as there are cores)
+  --help           print this
 
-Each history is drawn from its seed alone. After every step the scheduler is held against its contract; at the first
-history in which it breaks it, the seed, the sentence and the history are printed, and the exit status is 1. With
-20,000 histories or more, a state of a sequence in which some verb was never tried is a failure too.
+Each history is drawn from its seed alone. After every step what happened is held against the contract; at the first
+history that breaks it, the seed and the sentence are printed, then a shorter history of that seed that breaks it as
+well, and the exit status is 1. With 10,000 histories or more, a state in which something was never tried is a failure
+too.
 )";
+}
 
 options parse(int count, const char* const* arguments) {
   options result;
@@ -44,13 +57,19 @@ options parse(int count, const char* const* arguments) {
       result.help = true;
       continue;
     }
-    const auto value = [&] { return number(name, ++i < count ? arguments[i] : nullptr); };
+    const auto text = [&]() -> std::string_view {
+      if (++i == count) throw std::invalid_argument(std::string(name) + " needs a number");
+      return arguments[i];
+    };
+    const auto value = [&] { return number<std::uint64_t>(name, text()); };
     if (name == "--seeds")
       result.seeds = value();
     else if (name == "--first")
       result.first = value();
     else if (name == "--seed")
       result.replay = value();
+    else if (name == "--actions")
+      result.actions = numbers(name, text());
     else if (name == "--jobs")
       result.jobs = static_cast<unsigned>(value());
     else
@@ -60,4 +79,4 @@ options parse(int count, const char* const* arguments) {
   return result;
 }
 
-}  // namespace cogen::scheduler::simulate
+}  // namespace cogen::simulation

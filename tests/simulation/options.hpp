@@ -2,13 +2,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
-namespace cogen::scheduler::simulate {
+namespace cogen::simulation {
 
 struct options {
   std::uint64_t seeds = 10'000;
   std::uint64_t first = 1;
   std::optional<std::uint64_t> replay;
+  std::vector<int> actions;  ///< of the replayed history; empty: all
   unsigned jobs = 1;
   bool help = false;
 };
@@ -16,6 +19,7 @@ struct options {
 /// Throws std::invalid_argument, naming the argument, where one makes no sense.
 options parse(int count, const char* const* arguments);
 
-extern const char* const usage;
+/// What --help prints of a program of this name.
+std::string usage(const std::string& name, const std::string& about);
 
-}  // namespace cogen::scheduler::simulate
+}  // namespace cogen::simulation

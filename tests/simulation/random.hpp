@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace cogen::scheduler::simulate {
+namespace cogen::simulation {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine.
 class random {
@@ -23,8 +23,22 @@ class random {
 
   bool chance(int percent) { return between(1, 100) <= percent; }
 
+  /// An index into `weights`, each as likely as its weight.
+  template <class Weights>
+  int weighted(const Weights& weights) {
+    int sum = 0;
+    for (const int weight : weights) sum += weight;
+    int drawn = between(1, sum);
+    int chosen = 0;
+    for (const int weight : weights) {
+      if ((drawn -= weight) <= 0) break;
+      ++chosen;
+    }
+    return chosen;
+  }
+
  private:
   std::uint64_t state_;
 };
 
-}  // namespace cogen::scheduler::simulate
+}  // namespace cogen::simulation

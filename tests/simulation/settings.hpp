@@ -11,6 +11,8 @@
 
 namespace cogen::scheduler::simulate {
 
+using simulation::random;
+
 enum class policy { first_come, own, priority, fair_share, deadline, count };
 
 /// What differs from one history to the next, drawn from its seed.

@@ -39,7 +39,7 @@ const char* text(output wanted) {
 
 }  // namespace
 
-world::world(const settings& of, random& chance, coverage& seen, log log)
+world::world(const settings& of, random& chance, coverage& seen, simulation::log log)
     : settings_(of),
       chance_(chance),
       seen_(seen),

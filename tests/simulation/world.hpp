@@ -4,10 +4,10 @@
 #include "simulation/fairness.hpp"
 #include "simulation/mirror.hpp"
 #include "simulation/outlook.hpp"
+#include "simulation/script.hpp"
 #include "simulation/settings.hpp"
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -19,9 +19,7 @@ namespace cogen::scheduler::simulate {
 /// std::logic_error where that is not what the contract says.
 class world {
  public:
-  using log = std::function<void(const std::string&)>;
-
-  world(const settings& of, random& chance, coverage& seen, log log);
+  world(const settings& of, random& chance, coverage& seen, simulation::log log);
 
   // Verbs. Those on a sequence may be called in any state, also for one that is gone.
   void submit(const sequence_options& options, const run& first);
@@ -109,7 +107,7 @@ class world {
   const settings settings_;
   random& chance_;
   coverage& seen_;
-  const log log_;
+  const simulation::log log_;
   scheduler machine_;
   toy::runner runner_;
   std::map<sequence_id, mirror> live_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -28,6 +29,12 @@ class logits {
   void append(const logits& more) {
     vocabulary_ = more.vocabulary_;
     values_.insert(values_.end(), more.values_.begin(), more.values_.end());
+  }
+
+  /// Drops all but the last `count` rows.
+  void keep_last(int count) {
+    const auto dropped = static_cast<std::ptrdiff_t>(std::max(0, rows() - count)) * vocabulary_;
+    values_.erase(values_.begin(), values_.begin() + dropped);
   }
 
  private:

@@ -18,7 +18,7 @@ struct row_outcome {
 };
 
 /// Draws the next token of one sequence with that sequence's own parameters. Called between the forward and the end of
-/// the step, by one thread at a time. Never throws: what goes wrong is the row's own error.
+/// the step, by one thread at a time, in the order of the plans. Never throws: what goes wrong is the row's own error.
 class drawer {
  public:
   virtual ~drawer() = default;

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "simulation/visit_table.hpp"
+
+namespace cogen::engine_simulation {
+
+/// What a stream can be at when something happens to it.
+enum class stream_at { queued, waiting, prefilling, decoding, paused, parked, ended, failed, count };
+
+/// What happens to it.
+enum class stream_event {
+  next,
+  next_for,
+  timed_out,
+  complete,
+  second,
+  total,
+  partial,
+  terminal,
+  stop,
+  destroy,
+  device_failed,
+  engine_stopped,
+  engine_destroyed,
+  count
+};
+
+/// What a sequence under its owner's control can be at: with an operation pending (queued to decoding) or without.
+enum class sequence_at { fresh, queued, waiting, prefilling, decoding, idle, parked, dead, count };
+
+enum class sequence_event {
+  forward,
+  decode,
+  fork,
+  truncate,
+  total,
+  partial,
+  terminal,
+  destroy,
+  device_failed,
+  engine_stopped,
+  engine_destroyed,
+  count
+};
+
+/// What else must have happened at least once.
+enum class feature {
+  held,
+  chained,
+  carried_out_late,
+  source_read,
+  parked,
+  end,
+  length,
+  stopped,
+  bad_logits,
+  invalid_request,
+  does_not_fit,
+  queue_full,
+  in_progress,
+  aborted,
+  part_of_a_completion,
+  sampled,
+  destroyed_in_handler,
+  stopped_in_handler,
+  went_with_its_executor,
+  won_by_stream,
+  won_by_fork,
+  count
+};
+
+/// How often each pair and each feature was visited.
+class coverage {
+ public:
+  coverage();
+
+  void visit(stream_at at, stream_event what) { streams_.visit(static_cast<int>(at), static_cast<int>(what)); }
+  void visit(sequence_at at, sequence_event what) { sequences_.visit(static_cast<int>(at), static_cast<int>(what)); }
+  void visit(feature what) { features_.visit(static_cast<int>(what)); }
+  void add(const coverage& other);
+
+  /// Prints the tables; true when everything was visited that can be.
+  bool report(std::ostream& out) const;
+
+ private:
+  simulation::visit_table streams_, sequences_;
+  simulation::visit_list features_;
+};
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,316 @@
+#include "simulation/engine/decoder.hpp"
+
+#include "simulation/engine/readings.hpp"
+
+#include <boost/system/system_error.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cogen::engine_simulation {
+namespace {
+
+using type = net::cancellation_type;
+
+sequence_event event_of(misfortune what) {
+  switch (what) {
+    case misfortune::engine_stopped:
+      return sequence_event::engine_stopped;
+    case misfortune::engine_destroyed:
+      return sequence_event::engine_destroyed;
+    default:
+      return sequence_event::device_failed;
+  }
+}
+
+std::vector<token> draw_source(world& stage, random& chance) {
+  if (!stage.of().sources) return {};
+  return draw_words(stage, chance, chance.between(1, stage.of().sources->longest));
+}
+
+/// Also where both are NaN.
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+}  // namespace
+
+void held_sequence::give(std::span<const token> fed) {
+  tokens.insert(tokens.end(), fed.begin(), fed.end());
+  history.append_given(fed);
+}
+
+void held_sequence::truncate(std::size_t length) {
+  tokens.resize(length);
+  history.truncate(length);
+  ++truncations;
+}
+
+held_sequence held_sequence::fork() {
+  auto child = *this;
+  child.branch = branch.fork();
+  child.truncations = 0;
+  return child;
+}
+
+std::optional<token> held_sequence::drawn(const language& from, const std::vector<token>& fed,
+                                          const sampling& how) const {
+  auto after = history;
+  after.append_given(fed);
+  const auto position = static_cast<std::uint32_t>(after.length());
+  return drawn_alone(from, sampler(how, from.vocabulary()), after, source,
+                     {how.seed().value_or(0), branch.branch(), position, truncations});
+}
+
+decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
+    : client(stage, std::move(name), std::move(where)), tag_(stage.tag()), left_(chance.between(1, 20)) {
+  held_.source = draw_source(stage, chance);
+  held_.max_length = chance.chance(50) ? stage.of().within.max_length : chance.between(2, stage.of().within.max_length);
+  sequence_.emplace(stage.of().sources ? stage.running()->open(held_.source, held_.max_length)
+                                       : stage.running()->open(held_.max_length));
+}
+
+decoder::decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
+                 token tag)
+    : client(stage, std::move(name), std::move(where)),
+      tag_(tag),
+      held_(std::move(held)),
+      sequence_(std::move(handle)),
+      left_(3) {}
+
+// What it does
+
+net::awaitable<void> decoder::live() {
+  while (sequence_) {
+    auto chance = co_await turn();
+    for (int n = chance.between(1, 6); n > 0 && sequence_; --n) co_await act(chance);
+  }
+}
+
+net::awaitable<void> decoder::act(random& chance) {
+  if (left_-- <= 0 || stage_.closing()) co_return destroy();
+  const int weights[] = {4, 8, 2, 3, 1};
+  switch (chance.weighted(weights)) {
+    case 0:
+      co_return co_await forward(chance);
+    case 1:
+      co_return co_await decode(chance);
+    case 2:
+      co_return fork(chance);
+    case 3:
+      co_return truncate(chance);
+    default:
+      co_return;
+  }
+}
+
+std::vector<token> decoder::draw_fed(random& chance, int most) const {
+  const bool new_start = held_.tokens.empty() && !chance.chance(3);
+  auto fed = new_start ? std::vector{tag_} : std::vector<token>();
+  const auto more = draw_words(stage_, chance, chance.between(0, most));
+  fed.insert(fed.end(), more.begin(), more.end());
+  if (chance.chance(2)) fed.push_back(stage_.spoken().vocabulary());
+  return fed;
+}
+
+void decoder::begin(std::vector<token> fed) {
+  fed_ = std::move(fed);
+  begun_ = stage_.rounds();
+}
+
+net::awaitable<void> decoder::forward(random& chance) {
+  visit(sequence_event::forward);
+  const auto which = chance.chance(50) ? logits_of::all : logits_of::last;
+  const bool leaves = chance.chance(2);
+  const int room = held_.max_length - static_cast<int>(held_.tokens.size());
+  begin(draw_fed(chance, chance.chance(50) ? std::max(4, room) : 4));
+  stage_.say("{}: forward {} tokens for {} logits", name(), fed_.size(), which == logits_of::all ? "all" : "last");
+  const auto start = [this, which](auto handler) { sequence_->async_forward(fed_, which, std::move(handler)); };
+  const auto heard = co_await wait_for<logits>(start);
+  stage_.say("{}: hears {}, {} rows", name(), heard.code.message(), heard.value.rows());
+  if (heard.code)
+    hear_failure(heard.code, false);
+  else
+    hear_logits(heard.value, which);
+  fed_.clear();
+  if (!leaves || !sequence_) co_return;
+  stage_.seen().visit(feature::destroyed_in_handler);
+  destroy();
+}
+
+net::awaitable<void> decoder::decode(random& chance) {
+  visit(sequence_event::decode);
+  const auto how = draw_sampling(chance);
+  begin(draw_fed(chance, 2));
+  const auto expected = held_.drawn(stage_.spoken(), fed_, how);
+  stage_.say("{}: decode after {} tokens", name(), fed_.size());
+  const auto start = [this, &how](auto handler) { sequence_->async_decode(fed_, how, std::move(handler)); };
+  const auto heard = co_await wait_for<token_choice>(start);
+  stage_.say("{}: hears {} {}", name(), heard.code.message(), heard.value.id);
+  if (heard.code) {
+    hear_failure(heard.code, !expected);
+  } else {
+    require(!refusal(1) && expected, "it was given a token though there was none to give");
+    require(heard.value.id == *expected, fmt::format("it drew {}; alone it draws {}", heard.value.id, *expected));
+    held_.give(fed_);
+    held_.tokens.push_back(heard.value.id);
+    held_.history.append_generated(heard.value.id);
+  }
+  fed_.clear();
+}
+
+void decoder::fork(random& chance) {
+  visit(sequence_event::fork);
+  stage_.say("{}: fork", name());
+  auto handle = sequence_->fork();
+  auto held = held_.fork();
+  if (!chance.chance(80)) return;
+  stage_.join(std::make_shared<decoder>(stage_, name() + "'", executor(), std::move(handle), std::move(held), tag_),
+              chance);
+}
+
+void decoder::truncate(random& chance) {
+  visit(sequence_event::truncate);
+  const auto length = chance.between(0, static_cast<int>(held_.tokens.size()) + (chance.chance(5) ? 1 : 0));
+  stage_.say("{}: truncate to {}", name(), length);
+  const bool wrong = length > static_cast<int>(held_.tokens.size());
+  try {
+    sequence_->truncate(length);
+  } catch (const std::out_of_range&) {
+    return require(wrong, "a cut was refused that makes sense");
+  }
+  require(!wrong, "it was cut to more than it holds");
+  held_.truncate(static_cast<std::size_t>(length));
+}
+
+void decoder::destroy() {
+  visit(sequence_event::destroy);
+  stage_.say("{}: destroys its sequence", name());
+  sequence_.reset();
+}
+
+/// A verb beside the operation that is pending: refused; or it changes nothing, where that has just ended.
+void decoder::interrupt(sequence_event what) {
+  visit(what);
+  stage_.say("{}: another verb while it waits", name());
+  const token nonsense = stage_.spoken().vocabulary();
+  const auto refused = [self = shared_from_this(), this](error_code code, const auto&) {
+    const bool well = code == error::operation_in_progress || code == error::invalid_request || stage_.is_death(code);
+    if (code == error::operation_in_progress) stage_.seen().visit(feature::in_progress);
+    if (!well) stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": nonsense brought " + code.message())));
+  };
+  try {
+    if (what == sequence_event::forward)
+      sequence_->async_forward({nonsense}, logits_of::last, net::bind_executor(executor(), refused));
+    if (what == sequence_event::decode)
+      sequence_->async_decode({nonsense}, sampling(), net::bind_executor(executor(), refused));
+    if (what == sequence_event::fork) {
+      sequence_->fork();
+      held_.branch.fork();
+    }
+    if (what == sequence_event::truncate) {
+      sequence_->truncate(static_cast<int>(sequence_->tokens().size()));
+      ++held_.truncations;
+    }
+  } catch (const boost::system::system_error& e) {
+    require(e.code() == error::operation_in_progress, "refused with " + e.code().message());
+    stage_.seen().visit(feature::in_progress);
+  }
+}
+
+void decoder::interfere(random& chance) {
+  if (!sequence_) return;
+  const int second = pending() > 0 ? 2 : 0;
+  const int weights[] = {3, 3, 3, 1, second, second, second, second};
+  switch (chance.weighted(weights)) {
+    case 0:
+      visit(sequence_event::total);
+      return cancel(type::total);
+    case 1:
+      visit(sequence_event::partial);
+      return cancel(type::partial);
+    case 2:
+      visit(sequence_event::terminal);
+      return cancel(type::terminal);
+    case 3:
+      return destroy();
+    case 4:
+      return interrupt(sequence_event::forward);
+    case 5:
+      return interrupt(sequence_event::decode);
+    case 6:
+      return interrupt(sequence_event::fork);
+    default:
+      return interrupt(sequence_event::truncate);
+  }
+}
+
+void decoder::meet(misfortune what) {
+  if (sequence_) visit(event_of(what));
+}
+
+// What it hears
+
+void decoder::hear_logits(const logits& told, logits_of which) {
+  require(!refusal(0), "it was given logits though it asked for nonsense");
+  held_.give(fed_);
+  const int rows = which == logits_of::all ? std::max(1, static_cast<int>(fed_.size())) : 1;
+  require(told.rows() == rows, fmt::format("it was given {} rows of logits instead of {}", told.rows(), rows));
+  for (int i = 0; i < rows; ++i) {
+    const auto length = held_.tokens.size() - static_cast<std::size_t>(rows - 1 - i);
+    const auto expected = stage_.spoken().scores(std::span(held_.tokens).first(length), held_.source);
+    require(same_bits(told[i], expected), fmt::format("row {} of its logits is not what it would be alone", i));
+  }
+}
+
+/// With what an operation that feeds `fed_` and then draws must be refused.
+error_code decoder::refusal(int drawn) const {
+  if (!fed_.empty() && fed_.back() >= stage_.spoken().vocabulary()) return make_error_code(error::invalid_request);
+  if (fed_.empty() && held_.tokens.empty()) return make_error_code(error::invalid_request);
+  const auto length = static_cast<int>(held_.tokens.size() + fed_.size()) + drawn;
+  return length > held_.max_length ? make_error_code(error::does_not_fit) : error_code();
+}
+
+void decoder::hear_failure(error_code code, bool nothing_to_draw) {
+  if (code == net::error::operation_aborted) {
+    stage_.seen().visit(feature::aborted);
+    return require(cancelled() || !sequence_, "it was cancelled by nobody");
+  }
+  if (sequence_) require(!sequence_->error().message().empty(), "it is not told why");
+  if (stage_.is_death(code)) return;
+  if (code == error::queue_full) {
+    stage_.seen().visit(feature::queue_full);
+    return require(stage_.of().max_sequences < 100, "the queue was not full");
+  }
+  if (code == error::bad_logits) {
+    stage_.seen().visit(feature::bad_logits);
+    return require(nothing_to_draw, "there were good logits");
+  }
+  require(code == refusal(0) || code == refusal(1), "it failed with " + code.message());
+}
+
+// What it is at
+
+void decoder::check() const {
+  if (sequence_ && pending() == 0) require(sequence_->tokens() == held_.tokens, "it holds other tokens than it should");
+}
+
+void decoder::visit(sequence_event what) { stage_.seen().visit(at(), what); }
+
+sequence_at decoder::at() const {
+  if (!stage_.alive()) return sequence_at::dead;
+  auto whole = held_.tokens;
+  whole.insert(whole.end(), fed_.begin(), fed_.end());
+  const int held = stage_.hardware().held_of(whole);
+  if (pending() == 0) return whole.empty() ? sequence_at::fresh : held > 0 ? sequence_at::idle : sequence_at::parked;
+  if (stage_.rounds() == begun_) return sequence_at::queued;
+  if (held == 0) return sequence_at::waiting;
+  return held + 1 < static_cast<int>(whole.size()) ? sequence_at::prefilling : sequence_at::decoding;
+}
+
+std::string decoder::status() const {
+  return fmt::format("holds {}{}{}", held_.tokens.size(), pending() > 0 ? ", waits" : "",
+                     sequence_ ? "" : ", without its sequence");
+}
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "simulation/engine/client.hpp"
+
+namespace cogen::engine_simulation {
+
+/// A sequence as it ought to be.
+struct held_sequence {
+  std::vector<token> tokens;
+  std::vector<token> source;
+  int max_length = 0;
+  token_history history;
+  random_stream branch;  ///< of the draws with a seed; the seed itself comes with each decode
+  std::uint32_t truncations = 0;
+
+  void give(std::span<const token> fed);
+  void truncate(std::size_t length);
+  held_sequence fork();
+
+  /// What a decode would draw, were it fed these tokens; nothing where there is nothing to draw from.
+  std::optional<token> drawn(const language& from, const std::vector<token>& fed, const sampling& how) const;
+};
+
+/// A loop over one sequence: feeds, decodes, cuts and forks it; the forks go on in coroutines of their own.
+class decoder final : public client {
+ public:
+  /// An empty sequence, which begins with the client's own tag.
+  decoder(world& stage, std::string name, net::any_io_executor where, random& chance);
+  /// A fork.
+  decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held, token tag);
+
+  void interfere(random& chance) override;
+  void meet(misfortune what) override;
+  void check() const override;
+  std::string status() const override;
+
+ protected:
+  net::awaitable<void> live() override;
+
+ private:
+  net::awaitable<void> act(random& chance);
+  net::awaitable<void> forward(random& chance);
+  net::awaitable<void> decode(random& chance);
+  void fork(random& chance);
+  void truncate(random& chance);
+  void destroy();
+  void interrupt(sequence_event what);
+  void visit(sequence_event what);
+  sequence_at at() const;
+  std::vector<token> draw_fed(random& chance, int most) const;
+  void begin(std::vector<token> fed);
+  void hear_logits(const logits& told, logits_of which);
+  void hear_failure(error_code code, bool nothing_to_draw);
+  error_code refusal(int drawn) const;
+
+  const token tag_;
+  held_sequence held_;
+  std::optional<sequence> sequence_;
+  std::vector<token> fed_;  // by the pending operation
+  std::uint64_t begun_ = 0;
+  int left_ = 0;  // operations that it will begin
+};
+
+}  // namespace cogen::engine_simulation

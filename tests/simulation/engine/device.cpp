@@ -1,0 +1,139 @@
+#include "simulation/engine/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::engine_simulation {
+
+/// What the engine owns of a device; when it goes, so do the steps that were held.
+class device::face final : public runner {
+ public:
+  explicit face(std::shared_ptr<device> of) : device_(std::move(of)) {}
+  ~face() override { device_->held_.clear(); }
+
+  int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
+  void launch(step_run& step) override { device_->launch(step); }
+
+ private:
+  std::shared_ptr<device> device_;
+};
+
+device::device(const settings& of, coverage& seen, const simulation::log& told)
+    : settings_(of), seen_(seen), told_(told), cache_(of.within) {}
+
+std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
+  return std::make_unique<face>(std::move(self));
+}
+
+void device::launch(step_run& step) {
+  describe(step.plan());
+  if (breaks_) std::rethrow_exception(std::exchange(breaks_, nullptr));
+  check(step.plan());
+  const bool held = holds_ || !held_.empty();
+  if (!held || !settings_.late) carry_out(step);
+  if (!held) return step.done();
+  seen_.visit(feature::held);
+  held_.push_back(&step);
+}
+
+bool device::release(std::exception_ptr error) {
+  if (held_.empty()) return false;
+  auto& step = *held_.front();
+  held_.pop_front();
+  if (!error && settings_.late) {
+    try {
+      carry_out(step);
+      seen_.visit(feature::carried_out_late);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  step.done(std::move(error));
+  return true;
+}
+
+void device::carry_out(step_run& step) {
+  cache_.apply(step.plan());
+  sampled_before_ = std::exchange(sampled_, {});
+  for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
+  if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
+}
+
+void device::run(step_run& step, int index) {
+  const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
+  if (row.source) {
+    cache_.read(row.slot, *row.source);
+    seen_.visit(feature::source_read);
+  }
+  if (row.chained) seen_.visit(feature::chained);
+  cache_.append(row.slot, row.chained ? std::vector{sampled_before_.at(row.sequence)} : row.tokens);
+  const auto content = cache_.content(row.slot);
+  const auto& source = cache_.source(row.slot);
+  const auto scores = [&](std::size_t length) {
+    return settings_.spoken.scores(std::span(content).first(length), source);
+  };
+  auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
+  switch (row.wanted) {
+    case scheduler::output::nothing:
+      return;
+    case scheduler::output::sample: {
+      auto last = scores(content.size());
+      outcome = step.drawer_of(index).draw(last);
+      sampled_[row.sequence] = outcome.chosen.id;
+      return;
+    }
+    case scheduler::output::last_logits:
+      outcome.scores = logits(scores(content.size()), settings_.spoken.vocabulary());
+      return;
+    case scheduler::output::all_logits:
+      for (auto i = content.size() - static_cast<std::size_t>(row.count); i < content.size(); ++i)
+        outcome.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
+      return;
+  }
+}
+
+void device::check(const scheduler::plan& plan) const {
+  if (held() >= settings_.within.depth) throw std::logic_error("more steps are in flight than may be");
+  std::set<scheduler::sequence_id> sequences;
+  std::set<int> slots;
+  int tokens = 0;
+  for (const auto& row : plan.rows) {
+    tokens += row.count;
+    if (!sequences.insert(row.sequence).second) throw std::logic_error("a sequence has two rows in one plan");
+    if (!slots.insert(row.slot).second) throw std::logic_error("a slot has two rows in one plan");
+  }
+  if (tokens > settings_.within.step_tokens) throw std::logic_error("a plan has more tokens than it may");
+}
+
+int device::held_of(std::span<const token> tokens) const {
+  std::size_t most = 0;
+  for (int slot = 0; slot < settings_.within.slots; ++slot) {
+    if (cache_.length(slot) == 0) continue;
+    const auto content = cache_.content(slot);
+    const bool same = content.size() <= tokens.size() && std::equal(content.begin(), content.end(), tokens.begin());
+    if (same) most = std::max(most, content.size());
+  }
+  return static_cast<int>(most);
+}
+
+void device::describe(const scheduler::plan& plan) const {
+  if (!told_) return;
+  std::string line = fmt::format("  plan {}:", plan.number);
+  for (const int slot : plan.clears) line += fmt::format(" clear {};", slot);
+  for (const auto& each : plan.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
+  for (const auto& each : plan.trims) line += fmt::format(" trim {} to {};", each.slot, each.length);
+  for (const auto& each : plan.adoptions) line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
+  for (const auto& each : plan.copies)
+    line += fmt::format(" copy {}..{} from {} to {};", each.begin, each.end, each.from, each.to);
+  for (const auto& each : plan.rows)
+    line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
+                        each.count, each.source ? " source" : "", each.chained ? " chained" : "",
+                        each.wanted == scheduler::output::sample ? " sample" : "");
+  told_(line);
+}
+
+}  // namespace cogen::engine_simulation

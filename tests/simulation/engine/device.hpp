@@ -1,0 +1,59 @@
+#pragma once
+
+#include "simulation/engine/coverage.hpp"
+#include "simulation/engine/settings.hpp"
+#include "simulation/script.hpp"
+#include "simulation/toy_cache.hpp"
+
+#include <cogen/runner.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+
+namespace cogen::engine_simulation {
+
+/// What carries an engine's plans out: literally, on a toy cache that throws at whatever a real one could not do. Lives
+/// longer than the engine, and is what the simulation holds on to.
+class device {
+ public:
+  device(const settings& of, coverage& seen, const simulation::log& told);
+
+  /// The runner that an engine gets.
+  static std::unique_ptr<runner> runner_on(std::shared_ptr<device> self);
+
+  /// Whether steps launched from now on end when they are released, or where they are launched unless others are held.
+  void hold(bool those_to_come) { holds_ = those_to_come; }
+
+  /// Ends the step that has been held longest, with an error if there is one. False when none is held.
+  bool release(std::exception_ptr error = nullptr);
+
+  /// The next launch throws this.
+  void break_at_launch(std::exception_ptr with) { breaks_ = std::move(with); }
+
+  /// How many of these tokens a slot holds at most.
+  int held_of(std::span<const token> tokens) const;
+
+  const scheduler::toy::cache& cache() const { return cache_; }
+  int held() const { return static_cast<int>(held_.size()); }
+
+ private:
+  class face;
+
+  void launch(step_run& step);
+  void carry_out(step_run& step);
+  void run(step_run& step, int index);
+  void check(const scheduler::plan& plan) const;
+  void describe(const scheduler::plan& plan) const;
+
+  const settings settings_;
+  coverage& seen_;
+  const simulation::log& told_;
+  scheduler::toy::cache cache_;
+  std::deque<step_run*> held_;
+  std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
+  std::exception_ptr breaks_;
+  bool holds_ = false;
+};
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,48 @@
+#include "simulation/engine/language.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace cogen::engine_simulation {
+
+std::vector<float> language::scores(std::span<const token> before, std::span<const token> source) const {
+  std::vector<float> result(static_cast<std::size_t>(vocabulary()), -8);
+  if (poison && std::ranges::find(before, *poison) != before.end()) {
+    result.assign(result.size(), std::numeric_limits<float>::quiet_NaN());
+    return result;
+  }
+  const auto next = model.next(before, source);
+  for (int i = 0; i < words(); ++i) result[static_cast<std::size_t>(i)] = static_cast<float>((i + next) % 7) * 0.25f;
+  result[static_cast<std::size_t>(next)] = 3;
+  return result;
+}
+
+std::optional<token> drawn_alone(const language& of, const sampler& from, token_history& history,
+                                 std::span<const token> source, const draw_key& key) {
+  sampling_scratch scratch;
+  auto scores = of.scores(history.tokens(), source);
+  const auto drawn = from.draw(scores, history, key, scratch);
+  return drawn.status == draw_status::drawn ? std::optional(drawn.id) : std::nullopt;
+}
+
+generation generated_alone(const language& of, const generation_parts& what) {
+  const sampler from(what.how, of.vocabulary(), what.end_tokens);
+  const random_stream numbers(what.how.seed().value_or(0));
+  generation result;
+  token_history history;
+  history.append_given(what.prompt);
+  while (static_cast<int>(result.tokens.size()) < what.max_tokens) {
+    const auto key = numbers.key(static_cast<std::uint32_t>(history.length()));
+    const auto next = drawn_alone(of, from, history, what.source, key);
+    if (!next) return {std::move(result.tokens), finish_reason::failed, make_error_code(error::bad_logits)};
+    if (std::ranges::find(what.end_tokens, *next) != what.end_tokens.end()) {
+      result.reason = finish_reason::end;
+      return result;
+    }
+    history.append_generated(*next);
+    result.tokens.push_back(*next);
+  }
+  return result;
+}
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "sampling/random_stream.hpp"
+#include "sampling/sampler.hpp"
+#include "simulation/toy_model.hpp"
+
+#include <cogen/error.hpp>
+#include <cogen/piece.hpp>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cogen::engine_simulation {
+
+/// The toy model as an engine sees it: scores instead of tokens.
+struct language {
+  static constexpr int tags = 64;  ///< tokens after the model's words, which say whose a sequence is; hardly ever drawn
+
+  scheduler::toy::model model;
+  std::optional<token> poison;  ///< whoever holds it gets NaN for scores
+
+  int words() const { return model.vocabulary; }
+  int vocabulary() const { return words() + tags; }
+  std::vector<float> scores(std::span<const token> before, std::span<const token> source) const;
+};
+
+/// What is drawn after a history with nobody else around; nothing where there is nothing to draw from.
+std::optional<token> drawn_alone(const language& of, const sampler& from, token_history& history,
+                                 std::span<const token> source, const draw_key& key);
+
+/// How a generation goes with nobody else around.
+struct generation {
+  std::vector<token> tokens;
+  finish_reason reason = finish_reason::length;
+  error_code code;
+};
+
+struct generation_parts {
+  std::vector<token> prompt;
+  std::vector<token> source;
+  std::vector<token> end_tokens;
+  int max_tokens = 0;
+  sampling how;  ///< with a seed, where it is not greedy
+};
+
+generation generated_alone(const language& of, const generation_parts& what);
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,163 @@
+#include "simulation/engine/racer.hpp"
+
+#include "simulation/engine/decoder.hpp"
+#include "simulation/engine/readings.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <array>
+
+namespace cogen::engine_simulation {
+namespace {
+
+using namespace net::experimental::awaitable_operators;
+
+/// A race cannot be interfered with.
+class racer : public client {
+ public:
+  using client::client;
+
+  void interfere(random&) override {}
+  void meet(misfortune) override {}
+  void check() const override {}
+  std::string status() const override { return "races"; }
+
+ protected:
+  /// Throws what ends a branch that has lost; other failures must have their reasons.
+  void lose(error_code code, bool excused) const {
+    if (code == net::error::operation_aborted) throw boost::system::system_error(code);
+    require(stage_.is_death(code) || code == error::queue_full || excused, "a branch failed with " + code.message());
+  }
+};
+
+class race_of_streams final : public racer {
+ public:
+  race_of_streams(world& stage, std::string name, net::any_io_executor where, random& chance)
+      : racer(stage, std::move(name), std::move(where)) {
+    for (auto& each : runners_) {
+      each.what.emplace(draw_reading(stage, chance));
+      each.stream.emplace(stage.running()->generate(each.what->asked));
+    }
+  }
+
+ protected:
+  net::awaitable<void> live() override {
+    co_await turn();
+    auto& [a, b, c] = runners_;
+    const auto first = co_await (run(a) || run(b) || run(c));
+    const auto& winner = runners_[first.index()];
+    stage_.say("{}: stream {} wins", name(), first.index());
+    if (winner.finished) require(winner.read == winner.what->expected.tokens, "the winner ended before its time");
+    stage_.seen().visit(feature::won_by_stream);
+  }
+
+ private:
+  struct runner {
+    std::optional<reading> what;
+    std::optional<token_stream> stream;
+    std::vector<token> read;
+    bool finished = false;
+  };
+
+  net::awaitable<void> run(runner& whose) {
+    for (;;) {
+      const auto heard = co_await whose.stream->async_next(net::as_tuple(net::use_awaitable));
+      const auto& code = std::get<0>(heard);
+      const auto& next = std::get<1>(heard);
+      const auto& expected = whose.what->expected;
+      if (code) co_return lose(code, code == expected.code && whose.read == expected.tokens);
+      if (!next) break;
+      whose.read.push_back(next->tokens.front().id);
+      require(
+          whose.read.size() <= expected.tokens.size() && whose.read.back() == expected.tokens[whose.read.size() - 1],
+          "it read what it would not have read alone");
+    }
+    whose.finished = true;
+  }
+
+  std::array<runner, 3> runners_;
+};
+
+class race_of_forks final : public racer {
+ public:
+  race_of_forks(world& stage, std::string name, net::any_io_executor where, random& chance)
+      : racer(stage, std::move(name), std::move(where)), fed_{stage.tag()} {
+    const auto more = draw_words(stage, chance, chance.between(0, 3));
+    fed_.insert(fed_.end(), more.begin(), more.end());
+    held_.source = stage.of().sources ? draw_words(stage, chance, 1) : std::vector<token>();
+    root_.emplace(stage.running()->open(held_.source));
+    how_ = draw_sampling(chance);
+  }
+
+ protected:
+  net::awaitable<void> live() override {
+    auto chance = co_await turn();
+    const auto told = co_await root_->async_forward(fed_, logits_of::last, net::as_tuple(net::use_awaitable));
+    if (std::get<0>(told)) co_return lose(std::get<0>(told), does_not_fit(std::get<0>(told), fed_.size()));
+    held_.give(fed_);
+    branch a{root_->fork(), held_.fork(), chance.between(1, 4)};
+    branch b{root_->fork(), held_.fork(), chance.between(1, 4)};
+    branch c{std::move(*root_), held_, chance.between(1, 4)};
+    const auto first = co_await (run(a) || run(b) || run(c));
+    stage_.say("{}: branch {} wins", name(), first.index());
+    stage_.seen().visit(feature::won_by_fork);
+    for (auto* each : {&a, &b, &c}) co_await go_on(*each);
+  }
+
+ private:
+  struct branch {
+    branch(sequence s, held_sequence h, int n) : handle(std::move(s)), held(std::move(h)), left(n) {}
+    sequence handle;
+    held_sequence held;
+    int left;
+  };
+
+  bool does_not_fit(error_code code, std::size_t length) const {
+    return code == error::does_not_fit && static_cast<int>(length) > stage_.of().within.max_length;
+  }
+
+  net::awaitable<void> run(branch& whose) {
+    for (; whose.left > 0; --whose.left) {
+      const auto expected = whose.held.drawn(stage_.spoken(), {}, how_);
+      const auto heard = co_await whose.handle.async_decode({}, how_, net::as_tuple(net::use_awaitable));
+      const auto& code = std::get<0>(heard);
+      if (code) co_return lose(code, !expected || does_not_fit(code, whose.held.tokens.size() + 1));
+      take(whose, std::get<1>(heard).id, expected);
+    }
+  }
+
+  void take(branch& whose, token drawn, std::optional<token> expected) const {
+    require(expected && drawn == *expected, "a branch drew what it would not have drawn alone");
+    whose.held.tokens.push_back(drawn);
+    whose.held.history.append_generated(drawn);
+  }
+
+  /// A branch that lost may have been given a token in that moment.
+  net::awaitable<void> go_on(branch& whose) {
+    const auto tokens = whose.handle.tokens();
+    if (tokens.size() > whose.held.tokens.size())
+      take(whose, tokens.back(), whose.held.drawn(stage_.spoken(), {}, how_));
+    require(tokens == whose.held.tokens, "a branch holds other tokens than it should");
+    whose.left = 1;
+    co_await run(whose);
+  }
+
+  std::vector<token> fed_;
+  held_sequence held_;
+  std::optional<sequence> root_;
+  sampling how_;
+};
+
+}  // namespace
+
+std::shared_ptr<client> stream_racer(world& stage, std::string name, net::any_io_executor where, random& chance) {
+  return std::make_shared<race_of_streams>(stage, std::move(name), std::move(where), chance);
+}
+
+std::shared_ptr<client> fork_racer(world& stage, std::string name, net::any_io_executor where, random& chance) {
+  return std::make_shared<race_of_forks>(stage, std::move(name), std::move(where), chance);
+}
+
+}  // namespace cogen::engine_simulation

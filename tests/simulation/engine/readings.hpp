@@ -1,0 +1,26 @@
+#pragma once
+
+#include "simulation/engine/world.hpp"
+
+namespace cogen::engine_simulation {
+
+/// What a reader asks for, and what it must get.
+struct reading {
+  request asked;
+  generation_parts parts;
+  generation expected;  ///< with nobody else around; its code is that of a refusal, where the request makes no sense
+};
+
+/// A request that makes sense for this engine.
+reading draw_reading(world& stage, random& chance);
+
+/// One that does not.
+reading draw_refused_reading(world& stage, random& chance);
+
+/// Greedy, or with a seed.
+sampling draw_sampling(random& chance);
+
+/// Words of the model.
+std::vector<token> draw_words(world& stage, random& chance, int count);
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,67 @@
+#include "simulation/engine/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cogen::engine_simulation {
+namespace {
+
+scheduler::limits draw_limits(random& from) {
+  scheduler::limits within;
+  within.slots = from.between(1, 4);
+  within.max_length = from.between(6, 32);
+  within.step_tokens = from.chance(35) ? from.between(1, 2) : from.between(3, 16);
+  within.depth = from.chance(70) ? 1 : 2;
+  within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
+  if (from.chance(30)) within.slack = from.between(0, 8);
+  within.patience = std::chrono::milliseconds(from.between(0, 8));
+  const auto whole = static_cast<int>(within.usage(within.max_length));
+  if (from.chance(40)) within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
+  return within;
+}
+
+/// More clients than slots, and slow ones give theirs up soon.
+void crowd(settings& drawn, random& from) {
+  drawn.within.slots = from.between(1, 2);
+  drawn.within.patience = std::chrono::microseconds(from.between(0, 1500));
+  drawn.most_live = from.between(5, 12);
+}
+
+}  // namespace
+
+settings draw(random& from) {
+  settings result;
+  result.within = draw_limits(from);
+  result.spoken.model.vocabulary = from.between(4, 40);
+  const auto word = [&] { return static_cast<token>(from.between(0, result.spoken.words() - 1)); };
+  if (from.chance(30)) result.spoken.poison = word();
+  for (int i = from.between(0, 2); i > 0; --i) result.end_tokens.push_back(word());
+  if (from.chance(20)) result.sources = {.start = 0, .longest = from.between(1, 12)};
+  result.max_sequences = from.chance(20) ? from.between(1, 4) : 1000;
+  result.holding = from.chance(30) ? 0 : from.between(10, 100);
+  result.late = from.chance(50);
+  result.actions = from.between(80, 400);
+  result.most_live = from.between(1, 10);
+  result.misfortunes = from.chance(60);
+  if (from.chance(40)) crowd(result, from);
+  return result;
+}
+
+std::string describe(const settings& of) {
+  const auto& within = of.within;
+  const auto limited = [](auto value, auto unlimited) {
+    return value == unlimited ? std::string("unlimited") : fmt::format("{}", value);
+  };
+  return fmt::format(
+      "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
+      "words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}",
+      within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
+      within.usage.block, limited(within.slack, scheduler::limits().slack),
+      limited(within.patience.count(), scheduler::limits().patience.count()),
+      limited(within.memory_bytes, scheduler::limits().memory_bytes), of.spoken.words(), of.spoken.poison.value_or(-1),
+      of.end_tokens.size(), of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources",
+      of.max_sequences, of.holding, of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "");
+}
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "simulation/engine/language.hpp"
+#include "simulation/random.hpp"
+
+#include <cogen/engine.hpp>
+
+#include <string>
+#include <vector>
+
+namespace cogen::engine_simulation {
+
+using simulation::random;
+
+/// What differs from one history to the next, drawn from its seed.
+struct settings {
+  scheduler::limits within;
+  language spoken;
+  std::vector<token> end_tokens;
+  std::optional<reads_sources> sources;
+  int max_sequences = 0;
+  int holding = 0;           ///< percent of the steps that do not end where they are launched
+  bool late = false;         ///< held steps are carried out when they end, not when they are launched
+  int actions = 0;           ///< before everything is brought to an end
+  int most_live = 0;         ///< clients at the same time
+  bool misfortunes = false;  ///< the device may fail, the engine be stopped or destroyed
+};
+
+settings draw(random& from);
+
+std::string describe(const settings& of);
+
+}  // namespace cogen::engine_simulation

@@ -1,0 +1,180 @@
+#include "simulation/engine/world.hpp"
+
+#include "simulation/engine/client.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cogen::engine_simulation {
+namespace {
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+constexpr std::string_view fire = "the bus is on fire";
+
+std::exception_ptr breakdown() { return std::make_exception_ptr(std::runtime_error(std::string(fire))); }
+
+}  // namespace
+
+world::world(const settings& of, coverage& seen, simulation::log told)
+    : settings_(of),
+      seen_(seen),
+      told_(std::move(told)),
+      device_(std::make_shared<device>(settings_, seen_, told_)),
+      engine_(make_engine()) {}
+
+/// Clients on the engine's executor go on for as long as it is there.
+world::~world() { engine_.reset(); }
+
+engine world::make_engine() {
+  engine_parts parts;
+  parts.runner = device::runner_on(device_);
+  parts.limits = settings_.within;
+  parts.end_tokens = settings_.end_tokens;
+  parts.sources = settings_.sources;
+  parts.clock = clock_;
+  engine_options options;
+  options.by_hand = true;
+  options.max_sequences = settings_.max_sequences;
+  options.log = [this](std::string_view line) {
+    say("  log: {}", line);
+    if (!doomed_ || !line.ends_with(fire))
+      blame(std::make_exception_ptr(std::logic_error("the engine says: " + std::string(line))));
+  };
+  return engine(std::move(parts), std::move(options));
+}
+
+// What is played
+
+void world::round(bool hold) {
+  ++rounds_;
+  device_->hold(hold);
+  if (engine_) engine_->run_step();
+}
+
+void world::run_handlers(bool all) {
+  context_.restart();
+  if (all)
+    context_.poll();
+  else
+    context_.poll_one();
+}
+
+void world::join(std::shared_ptr<client> added, random& chance) {
+  say("{} comes", added->name());
+  added->be_ranked_by(chance.next());
+  clients_.push_back(added);
+  added->begin();
+}
+
+bool world::is_death(error_code code) const {
+  if (engine_) return code == engine_->error().code();
+  return code == error::engine_stopped || code == error::device_failed;
+}
+
+void world::stop_engine() {
+  say("the engine is stopped");
+  doomed_ = true;
+  engine_->stop();
+}
+
+void world::befall(misfortune what) {
+  if (!engine_ || (doomed_ && what != misfortune::engine_destroyed)) return;
+  if (what == misfortune::step_fails && device_->held() == 0) what = misfortune::launch_fails;
+  for (const auto& each : clients_) each->meet(what);
+  switch (what) {
+    case misfortune::launch_fails:
+    case misfortune::step_fails:
+      return fail_step(what == misfortune::launch_fails);
+    case misfortune::engine_stopped:
+      return stop_engine();
+    default:
+      say("the engine is destroyed");
+      return engine_.reset();
+  }
+}
+
+/// The engine finds out in its own time: at its next launch, or when it looks at the step.
+void world::fail_step(bool at_launch) {
+  say("the device fails");
+  doomed_ = true;
+  if (at_launch)
+    device_->break_at_launch(breakdown());
+  else
+    device_->release(breakdown());
+}
+
+// What ought to be
+
+void world::blame(std::exception_ptr error) {
+  if (!blamed_) blamed_ = std::move(error);
+}
+
+void world::check() {
+  if (blamed_) std::rethrow_exception(blamed_);
+  std::erase_if(clients_, [&](const auto& each) { return has_gone(*each); });
+  for (const auto& each : clients_) each->check();
+  check_stats();
+}
+
+bool world::has_gone(const client& whom) {
+  if (!whom.gone()) return false;
+  say("{} goes{}", whom.name(), whom.finished() ? "" : " with its executor");
+  if (whom.finished()) return true;
+  require(!alive(), whom.name() + " was destroyed");
+  seen_.visit(feature::went_with_its_executor);
+  return true;
+}
+
+void world::check_stats() {
+  if (!alive()) return;
+  const auto stats = engine_->stats();
+  require(stats.free_slots >= 0 && stats.free_slots <= settings_.within.slots, "slots are lost, or given twice");
+  require(stats.cache_bytes >= 0 && stats.cache_bytes <= settings_.within.memory_bytes,
+          "more memory is set aside than there is");
+  require(stats.waiting >= 0 && stats.waiting <= stats.sequences, "more wait than there are");
+  for (; parked_ < stats.parked; ++parked_) seen_.visit(feature::parked);
+}
+
+void world::drain(random& chance) {
+  say("everything is brought to an end");
+  closing_ = true;
+  constexpr int rounds = 4000;
+  for (int i = 0; !clients_.empty(); ++i) {
+    if (i == rounds) throw std::logic_error("it does not come to an end: " + unfinished());
+    for (const auto& each : std::vector(clients_))
+      if (each->waits_for_turn()) each->take_turn(random(chance.next()));
+    round(chance.chance(20));
+    run_handlers(chance.chance(80));
+    release();
+    pass(std::chrono::microseconds(chance.between(0, 2000)));
+    check();
+  }
+  for (int idle = 0; idle < 3; ++idle) {
+    round(false);
+    if (release()) idle = -1;
+    run_handlers(true);
+    check();
+  }
+  check_empty();
+}
+
+std::string world::unfinished() const {
+  std::string all;
+  for (const auto& each : clients_) all += (all.empty() ? "" : ", ") + each->name() + " (" + each->status() + ")";
+  return all;
+}
+
+void world::check_empty() {
+  require(device_->held() == 0, "a step is in flight for nobody");
+  if (!alive()) return;
+  const auto stats = engine_->stats();
+  require(stats.sequences == 0 && stats.waiting == 0, fmt::format("{} sequences are left", stats.sequences));
+  require(stats.free_slots == settings_.within.slots, "not all slots are free in the end");
+  require(stats.cache_bytes == 0, "memory is set aside for nobody");
+  require(device_->cache().bytes() == 0, "the cache still holds something");
+}
+
+}  // namespace cogen::engine_simulation

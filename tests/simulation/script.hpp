@@ -1,0 +1,35 @@
+#pragma once
+
+#include "simulation/random.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace cogen::simulation {
+
+/// Told what happens, line by line; empty where nobody listens.
+using log = std::function<void(const std::string&)>;
+
+/// One history. All of it is drawn from the seed, and each action from numbers of its own: where one is left out, the
+/// others draw what they would have drawn.
+struct script {
+  std::uint64_t seed = 0;
+  std::vector<int> actions;  ///< those that are played, in order, of those that the seed has
+};
+
+inline script whole_script(std::uint64_t seed, int actions) {
+  script all{seed, std::vector<int>(static_cast<std::size_t>(actions))};
+  std::iota(all.actions.begin(), all.actions.end(), 0);
+  return all;
+}
+
+/// What the action of this number draws from; the end of a history is its action -1.
+inline random numbers_of(std::uint64_t seed, int action) {
+  random mixed(seed ^ 0xd6e8feb86659fd93 * static_cast<std::uint64_t>(action + 2));
+  return random(mixed.next());
+}
+
+}  // namespace cogen::simulation
