@@ -1,5 +1,5 @@
 // A TCP server: each line that a client sends is answered by a stream of text; a client that goes away stops its
-// generation.
+// generation. A signal lets every answer that has begun come to its end; a second one stops at once.
 #include "model_path.hpp"
 
 #include <cogen/engine.hpp>
@@ -58,6 +58,21 @@ asio::awaitable<void> accept(cogen::engine& engine, tcp::acceptor& acceptor) {
   }
 }
 
+asio::awaitable<void> drain_at_a_signal(cogen::engine& engine, asio::io_context& context, tcp::acceptor& acceptor,
+                                        bool& drained) {
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  co_await signals.async_wait(asio::use_awaitable);
+  fmt::print("draining\n");
+  std::fflush(stdout);
+  acceptor.close();
+  signals.async_wait([&context](auto cancelled, int) {
+    if (!cancelled) context.stop();
+  });
+  co_await engine.drain();
+  drained = true;
+  context.stop();
+}
+
 int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
@@ -65,10 +80,13 @@ int main(int argc, char** argv) try {
   tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), port});
   fmt::print("listening on 127.0.0.1:{}\n", acceptor.local_endpoint().port());
   std::fflush(stdout);
-  asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([&](auto, int) { context.stop(); });
+  bool drained = false;
+  asio::co_spawn(context, drain_at_a_signal(engine, context, acceptor, drained), asio::detached);
   asio::co_spawn(context, accept(engine, acceptor), asio::detached);
   context.run();
+  if (!drained) return 0;
+  context.restart();
+  context.poll();  // what the engine has said is still to be sent
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
   return 1;

@@ -16,7 +16,7 @@ class cogen_category final : public boost::system::error_category {
       case error::does_not_fit:
         return "the request does not fit";
       case error::queue_full:
-        return "the engine holds as many sequences as it may";
+        return "the engine has no room for one more sequence";
       case error::operation_in_progress:
         return "another operation of this handle is pending";
       case error::timed_out:
@@ -33,6 +33,10 @@ class cogen_category final : public boost::system::error_category {
         return "a step of the engine failed";
       case error::too_late:
         return "it would have ended after its deadline";
+      case error::deadline_passed:
+        return "no token came by the time the request names";
+      case error::draining:
+        return "the engine is draining";
     }
     return "unknown error of cogen";
   }

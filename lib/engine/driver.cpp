@@ -12,6 +12,9 @@
 namespace cogen::detail {
 namespace {
 
+/// Asio adds it to the time of day, which must not overflow.
+constexpr std::chrono::hours longest_sleep(1);
+
 failure failed_step(const std::exception_ptr& why) noexcept try {
   return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
 } catch (...) {
@@ -26,6 +29,7 @@ driver::driver(engine_parts parts, engine_options options)
       vocabulary_(parts_.runner->vocabulary()),
       scheduler_(parts_.limits, std::move(parts_.order)),
       arrivals_(parts_.limits.slots, [this] { wake(); }),
+      room_(options_.max_sequences, options_.max_waiting, [this] { say_idle(); }),
       seed_(std::random_device{}()) {
   publish();
 }
@@ -43,7 +47,7 @@ void driver::request_stop() noexcept {
   wake();
 }
 
-failure driver::error() const {
+failure driver::error() const noexcept {
   std::lock_guard lock(mutex_);
   return error_;
 }
@@ -54,8 +58,34 @@ net::any_io_executor driver::default_executor() const {
 }
 
 engine_stats driver::stats() const {
+  const auto taken_in = room_.now();
   std::lock_guard lock(mutex_);
-  return stats_;
+  auto told = stats_;
+  told.queued = taken_in.waiting;
+  told.draining = taken_in.draining;
+  return told;
+}
+
+void driver::wait_until_idle(std::shared_ptr<participant> who) {
+  std::lock_guard lock(mutex_);
+  until_idle_.push_back(std::move(who));
+}
+
+void driver::wait_no_more(const participant& who) noexcept {
+  std::shared_ptr<participant> gone;  // destroyed after the lock
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<participant>::get);
+  if (found == until_idle_.end()) return;
+  gone = std::move(*found);
+  until_idle_.erase(found);
+}
+
+void driver::say_idle() noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& each : until_idle_) mailbox_.put(each);
+  }
+  wake();
 }
 
 void driver::offload(std::function<void()> job) {
@@ -108,12 +138,11 @@ void driver::read_mail() noexcept try {
 }
 
 void driver::ring_alarms() {
-  if (alarms_.empty()) return;
-  const auto now = parts_.clock->now();
-  while (!alarms_.empty() && alarms_.begin()->first <= now) {
-    auto whom = alarms_.extract(alarms_.begin()).mapped().lock();
-    if (whom) whom->expire(now);
-  }
+  const auto first = alarms_.first();
+  const auto now = first ? parts_.clock->now() : clock::time_point();
+  if (!first || now < *first) return;
+  alarms_.ring(now);
+  publish();
 }
 
 void driver::gather() {
@@ -154,7 +183,7 @@ void driver::launch_next() {
   if (plan.empty()) return;
   std::vector<std::shared_ptr<participant>> owners;
   owners.reserve(plan.rows.size());
-  for (const auto& row : plan.rows) owners.push_back(members_.at(row.sequence));
+  for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
   count(plan);
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
@@ -226,6 +255,12 @@ void driver::end() noexcept {
   served_.clear();
   alarms_.clear();
   for (auto members = std::exchange(members_, {}); auto& [id, member] : members) member->fail(why);
+  std::vector<std::shared_ptr<participant>> until_idle;
+  {
+    std::lock_guard lock(mutex_);
+    until_idle.swap(until_idle_);
+  }
+  for (const auto& each : until_idle) each->fail(why);
   try {
     run_handlers();
   } catch (...) {
@@ -235,8 +270,8 @@ void driver::end() noexcept {
 }
 
 void driver::sleep(std::optional<clock::duration> limit) {
-  if (!alarms_.empty()) {
-    const auto until_alarm = alarms_.begin()->first - parts_.clock->now();
+  if (const auto alarm = alarms_.first()) {
+    const auto until_alarm = *alarm - parts_.clock->now();
     limit = std::min(limit.value_or(until_alarm), until_alarm);
   }
   if (const auto wake = scheduler_.wake()) {
@@ -248,7 +283,7 @@ void driver::sleep(std::optional<clock::duration> limit) {
   const bool work = !mailbox_.empty() || !arrivals_.empty() || stop_requested_.load() ||
                     (!in_flight_.empty() && in_flight_.front()->is_done());
   if (!work && limit)
-    queue_->run_one_for(*limit);
+    queue_->run_one_for(std::min<clock::duration>(*limit, longest_sleep));
   else if (!work)
     queue_->run_one();
   asleep_.store(false);
@@ -271,7 +306,7 @@ void driver::count(const scheduler::plan& plan) {
 
 void driver::publish() {
   std::lock_guard lock(mutex_);
-  stats_.sequences = scheduler_.live();
+  stats_.sequences = room_.now().sequences;
   stats_.waiting = scheduler_.waiting();
   stats_.parked = scheduler_.parked();
   stats_.spilled = scheduler_.spilled();

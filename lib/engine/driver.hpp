@@ -1,5 +1,7 @@
 #pragma once
 
+#include "engine/admission.hpp"
+#include "engine/alarms.hpp"
 #include "engine/arrivals.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/step_in_flight.hpp"
@@ -8,7 +10,6 @@
 
 #include <atomic>
 #include <deque>
-#include <map>
 #include <unordered_map>
 
 namespace cogen::detail {
@@ -31,11 +32,19 @@ class driver {
   const engine_parts& parts() const noexcept { return parts_; }
   const engine_options& options() const noexcept { return options_; }
   int vocabulary() const noexcept { return vocabulary_; }
-  failure error() const;
+  failure error() const noexcept;
   engine_stats stats() const;
 
   /// A seed for a request that names none: differs from engine to engine and request to request.
   std::uint64_t fresh_seed() noexcept { return seed_.fetch_add(0x9e3779b97f4a7c15); }
+
+  /// Who may come in.
+  admission& room() noexcept { return room_; }
+
+  /// Has `attend()` called once nobody is at work after room().drain(), or `fail()` where the engine ends before.
+  /// Throws std::bad_alloc.
+  void wait_until_idle(std::shared_ptr<participant> who);
+  void wait_no_more(const participant& who) noexcept;
 
   /// Runs `job` away from the caller and from the steps. By hand: at once.
   void offload(std::function<void()> job);
@@ -54,10 +63,10 @@ class driver {
   // For participants, within attend() and take().
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
-  bool full() const { return scheduler_.live() >= options_.max_sequences; }
   void join(scheduler::sequence_id id, std::shared_ptr<participant> member) { members_[id] = std::move(member); }
   void leave(scheduler::sequence_id id) { members_.erase(id); }
-  void wake_at(clock::time_point time, std::weak_ptr<participant> whom) { alarms_.emplace(time, std::move(whom)); }
+  void wake_at(clock::time_point time, const std::shared_ptr<participant>& whom) { alarms_.set(time, whom); }
+  void wake_no_more(participant& whom) noexcept { alarms_.forget(whom); }
 
  private:
   void run_handlers();
@@ -76,6 +85,7 @@ class driver {
   bool somebody_is_thinking();
   void count(const scheduler::plan& plan);
   void publish();
+  void say_idle() noexcept;
 
   engine_parts parts_;
   const engine_options options_;
@@ -84,17 +94,19 @@ class driver {
   scheduler::scheduler scheduler_;
   std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>> members_;
   std::deque<std::unique_ptr<step_in_flight>> in_flight_;
-  std::multimap<clock::time_point, std::weak_ptr<participant>> alarms_;
+  alarms alarms_;
   std::vector<std::shared_ptr<participant>> served_;  // by the last step
   mailbox mailbox_;
   arrivals arrivals_;
+  admission room_;
   std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: whoever adds work wakes it
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   bool ended_ = false;
-  mutable std::mutex mutex_;  // guards the two below
+  mutable std::mutex mutex_;  // guards those below
   failure error_;
   engine_stats stats_;
+  std::vector<std::shared_ptr<participant>> until_idle_;
 };
 
 }  // namespace cogen::detail

@@ -1,4 +1,5 @@
 #include "engine/checked_source.hpp"
+#include "engine/drain_state.hpp"
 #include "engine/driver.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/stream_state.hpp"
@@ -30,6 +31,7 @@ void check(const engine_options& options) {
   if (options.patience.count() < 0) refuse("patience", options.patience.count(), 0);
   if (options.spill_bytes && *options.spill_bytes < 0) refuse("spill_bytes", *options.spill_bytes, 0);
   if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
+  if (options.max_waiting < 1) refuse("max_waiting", options.max_waiting, 1);
 }
 
 }  // namespace
@@ -77,10 +79,13 @@ engine::~engine() {
 token_stream engine::generate(request what) {
   const bool is_long = bytes_of(what) > long_prompt;
   auto state = std::make_shared<detail::stream_state>(driver_, std::move(what));
-  if (is_long)
+  if (!state->enter()) return token_stream(std::move(state));
+  if (is_long) {
     driver_->offload([state] { state->begin(); });
-  else
+    state->watch();
+  } else {
     state->begin();
+  }
   return token_stream(std::move(state));
 }
 
@@ -95,6 +100,8 @@ sequence engine::open(std::vector<token> source, int max_length) {
   return sequence(
       std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length, std::move(read)));
 }
+
+std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(driver_); }
 
 engine::executor_type engine::get_executor() const { return driver_->executor(); }
 

@@ -14,6 +14,8 @@ std::string_view to_string(finish_reason reason) noexcept {
       return "stopped";
     case finish_reason::failed:
       return "failed";
+    case finish_reason::out_of_time:
+      return "out_of_time";
   }
   return "unknown";
 }

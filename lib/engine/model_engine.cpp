@@ -1,6 +1,8 @@
 #include "engine/model_runner.hpp"
+#include "models/model_outline.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/memory_estimate.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>
@@ -13,6 +15,10 @@ namespace {
 
 std::int64_t machine_memory() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+std::int64_t cache_budget(const engine_options& options) {
+  return options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
 }
 
 /// The model's own format for keys and values. Quantised weights say nothing of it; float16 keeps three more bits than
@@ -98,7 +104,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.slots = options.slots;
   parts.limits.max_length = length_limit(*model, cache, options);
   parts.limits.step_tokens = options.step_tokens;
-  parts.limits.memory_bytes = options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
+  parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();
   parts.limits.patience = options.patience;
@@ -120,5 +126,18 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
 
 engine::engine(std::shared_ptr<const model> model, engine_options options)
     : engine(parts_of(model, options), std::move(options)) {}
+
+memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
+  const auto outline = models::read_outline(path);
+  const auto cache = outline.shape->make_cache(cache_options(*outline.shape, options), options.own_layers);
+  memory_estimate result;
+  result.weight_bytes = outline.weight_bytes;
+  result.max_length = length_limit(*outline.shape, cache, options);
+  result.slot_bytes = cache.footprint(result.max_length);
+  const auto budget = cache_budget(options);
+  const bool all_fit = result.slot_bytes <= budget / options.slots;
+  result.cache_bytes = all_fit ? result.slot_bytes * options.slots : budget;
+  return result;
+}
 
 }  // namespace cogen

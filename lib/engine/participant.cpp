@@ -7,16 +7,35 @@
 
 namespace cogen::detail {
 
+participant::~participant() { leave_place(); }
+
+std::optional<failure> participant::begin_work() noexcept {
+  auto refused = engine_->room().begin(place_);
+  if (!refused) return std::nullopt;
+  if (auto ended = engine_->error()) return ended;
+  return refused;
+}
+
+void participant::end_work() noexcept { engine_->room().rest(place_); }
+
+void participant::leave_place() noexcept { engine_->room().leave(place_); }
+
+void participant::seat() noexcept {
+  if (!std::exchange(seated_, true)) engine_->room().seat(place_);
+}
+
 void participant::give_up(const failure& why) {
   fail(why);
   leave();
 }
 
 void participant::leave() {
-  if (!id_) return;
-  const auto left = *std::exchange(id_, std::nullopt);
-  engine_->plans().cancel(left);
-  engine_->leave(left);
+  engine_->wake_no_more(*this);
+  if (const auto left = std::exchange(id_, std::nullopt)) {
+    engine_->plans().cancel(*left);
+    engine_->leave(*left);
+  }
+  leave_place();
 }
 
 void participant::post_again() noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "engine/admission.hpp"
+
 #include <cogen/async/pending_operations.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/runner.hpp>
@@ -20,6 +22,7 @@ class driver;
 class participant : public drawer, public std::enable_shared_from_this<participant> {
  public:
   explicit participant(std::shared_ptr<driver> engine) : engine_(std::move(engine)) {}
+  ~participant() override;
 
   /// Carries out what the handle has asked for since the last time.
   virtual void attend() = 0;
@@ -27,14 +30,17 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// A row of this sequence has come to something.
   virtual void take(const scheduler::event& event, row_outcome& outcome) = 0;
 
-  /// The time asked for with `driver::wake_at()` has come.
-  virtual void expire(clock::time_point now) = 0;
+  /// The time asked for with `driver::wake_at()` has come. Returns when to come again; that is after `now`.
+  virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
 
   /// The sequence is over: the engine has ended, or this sequence could not be served.
   virtual void fail(const failure& why) noexcept = 0;
 
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
+
+  /// It has a slot: a row of it is in a plan.
+  void seat() noexcept;
 
   /// Takes it out of the batch, and tells its owner why.
   void give_up(const failure& why);
@@ -44,18 +50,27 @@ class participant : public drawer, public std::enable_shared_from_this<participa
 
  protected:
   /// Completes `operation`; where memory is short its handler is posted in a later round.
-  template <class Operation, class Result>
-  void complete(std::shared_ptr<Operation> operation, error_code code, Result result) noexcept {
-    if (!operation->complete(code, std::move(result))) post_later(std::move(operation));
+  template <class Operation, class... Results>
+  void complete(std::shared_ptr<Operation> operation, error_code code, Results... results) noexcept {
+    if (!operation->complete(code, std::move(results)...)) post_later(std::move(operation));
   }
 
-  /// Takes it out of the batch.
+  // Its place with the engine, from any thread.
+
+  /// A generation or an operation begins; says why where it may not.
+  std::optional<failure> begin_work() noexcept;
+  void end_work() noexcept;
+  void leave_place() noexcept;
+
+  /// Takes it out of the batch, and gives its place back.
   void leave();
 
   const std::shared_ptr<driver> engine_;
   std::optional<scheduler::sequence_id> id_;  // the driving thread alone
+  place place_;
 
  private:
+  friend class alarms;
   friend class mailbox;
 
   void post_later(std::shared_ptr<async::pending_operation> operation) noexcept;
@@ -65,6 +80,8 @@ class participant : public drawer, public std::enable_shared_from_this<participa
 
   std::shared_ptr<participant> next_;
   bool mailed_ = false;
+  std::optional<clock::time_point> alarm_;  // the driving thread alone, as the next one
+  bool seated_ = false;
   std::mutex unposted_mutex_;
   std::shared_ptr<async::pending_operation> unposted_;
 };

@@ -26,15 +26,15 @@ net::any_io_executor sequence_state::default_executor() const { return engine_->
 
 void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens,
                                    logits_of which) {
+  const auto wanted = which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits;
   locked lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), logits());
-  if (auto wrong = problem(tokens, 0)) {
+  auto wrong = problem(tokens, 0);
+  if (!wrong) wrong = add_run({std::move(tokens), wanted, {}});
+  if (wrong) {
     failure_ = std::move(*wrong);
     return complete(wait, failure_.code(), logits());
   }
-  fed_ = tokens;
-  orders_.push_back(run_order{
-      std::move(tokens), which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits, {}});
   forward_ = std::move(wait);
   lock.unlock();
   want_attention();
@@ -46,13 +46,13 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
   auto wrong = problem(tokens, 1);
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
     wrong = failure(error::invalid_request, *sentence);
+  if (!wrong)
+    wrong = add_run({std::move(tokens), scheduler::output::sample,
+                     sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
   if (wrong) {
     failure_ = std::move(*wrong);
     return complete(wait, failure_.code(), token_choice());
   }
-  fed_ = tokens;
-  orders_.push_back(run_order{std::move(tokens), scheduler::output::sample,
-                              sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
   decode_ = std::move(wait);
   lock.unlock();
   want_attention();
@@ -64,6 +64,7 @@ void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
     if (forward_.get() != &wait) return;
     withdraw();
     complete(std::exchange(forward_, nullptr), net::error::operation_aborted, logits());
+    end_work();
   }
   engine_->mail(shared_from_this());
 }
@@ -74,6 +75,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
     if (decode_.get() != &wait) return;
     withdraw();
     complete(std::exchange(decode_, nullptr), net::error::operation_aborted, token_choice());
+    end_work();
   }
   engine_->mail(shared_from_this());
 }
@@ -85,6 +87,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
     orders_.push_back(fork_order{child});
+    engine_->room().fork(place_, child->place_);
   }
   want_attention();
   return child;
@@ -132,6 +135,7 @@ bool sequence_state::busy() {
     forward_.reset();
     decode_.reset();
     withdraw();
+    end_work();
   }
   return forward_ || decode_;
 }
@@ -151,6 +155,15 @@ std::optional<failure> sequence_state::problem(const std::vector<token>& fed, in
   return std::nullopt;
 }
 
+std::optional<failure> sequence_state::add_run(run_order what) {
+  auto fed = what.fed;
+  orders_.reserve(orders_.size() + 1);
+  if (auto refused = begin_work()) return refused;
+  fed_ = std::move(fed);
+  orders_.push_back(std::move(what));
+  return std::nullopt;
+}
+
 void sequence_state::withdraw() noexcept {
   if (!orders_.empty() && is_run(orders_.back()))
     orders_.pop_back();
@@ -162,6 +175,7 @@ void sequence_state::withdraw() noexcept {
 void sequence_state::complete_waiter(error_code code) {
   if (forward_) complete(std::exchange(forward_, nullptr), code, logits());
   if (decode_) complete(std::exchange(decode_, nullptr), code, token_choice());
+  end_work();
 }
 
 // What the engine's thread does
@@ -194,9 +208,6 @@ void sequence_state::undo(std::size_t length) {
 
 void sequence_state::carry_out(run_order& what) try {
   if (!id_) {
-    if (engine_->full())
-      return end_run(failure(error::queue_full, fmt::format("the engine holds {} sequences, as many as it may",
-                                                            engine_->options().max_sequences)));
     scheduler::sequence_options options;
     options.max_length = max_length_;
     options.source = source_;
@@ -239,7 +250,8 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       thinking_ = true;
-      return complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
+      complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
+      return end_work();
     }
     case scheduler::event::kind::token: {
       const locked lock(*this);
@@ -248,7 +260,8 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       held_.push_back(outcome.chosen.id);
       thinking_ = true;
-      return complete(std::exchange(decode_, nullptr), error_code(), std::move(outcome.chosen));
+      complete(std::exchange(decode_, nullptr), error_code(), std::move(outcome.chosen));
+      return end_work();
     }
   }
 }
@@ -274,6 +287,7 @@ void sequence_state::fail(const failure& why) noexcept {
   thinking_ = false;
   failure_ = why;
   complete_waiter(why.code());
+  leave_place();
 }
 
 bool sequence_state::owner_is_thinking() const {

@@ -31,7 +31,7 @@ class sequence_state final : public participant, public sequence_face {
 
   void attend() override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
-  void expire(clock::time_point) override {}
+  std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
   row_outcome draw(std::span<float> scores) noexcept override;
@@ -70,6 +70,7 @@ class sequence_state final : public participant, public sequence_face {
 
   bool busy();
   std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
+  std::optional<failure> add_run(run_order what);  // where it throws, nothing has changed
   void withdraw() noexcept;
   void want_attention();
   void undo(std::size_t length);

@@ -1,6 +1,6 @@
 #include "engine/stream_state.hpp"
 
-#include "engine/checked_source.hpp"
+#include "engine/checked_request.hpp"
 #include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
@@ -13,15 +13,12 @@
 namespace cogen::detail {
 namespace {
 
-std::string no_chat(const std::string& why) {
-  if (why.empty()) return "the prompt is a chat, and the model brings no chat template: give plain text or tokens";
-  return fmt::format("the prompt is a chat, and the model's chat template is not understood: {}", why);
-}
+std::string said(clock::duration time) { return fmt::format("{:g} s", std::chrono::duration<double>(time).count()); }
 
 }  // namespace
 
 stream_state::stream_state(std::shared_ptr<driver> engine, request what)
-    : participant(std::move(engine)), request_(std::move(what)), opened_(engine_->now()) {}
+    : participant(std::move(engine)), request_(std::move(what)), opened_(engine_->now()), limits_(request_, opened_) {}
 
 // What the handle asks for
 
@@ -29,20 +26,39 @@ async::engine_executor stream_state::executor() const { return engine_->executor
 
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
+bool stream_state::enter() noexcept try {
+  check_parameters(request_, engine_->vocabulary());
+  const auto refused = begin_work();
+  if (refused) fail(*refused);
+  return !refused;
+} catch (...) {
+  fail(failure_of(std::current_exception()));
+  return false;
+}
+
 void stream_state::begin() noexcept {
   try {
     prepare();
   } catch (...) {
-    return fail(failure_of(std::current_exception()));
+    fail(failure_of(std::current_exception()));
+    return watch();
+  }
+  {
+    std::lock_guard lock(mutex_);
+    prepared_ = true;
   }
   want_attention();
+}
+
+void stream_state::watch() noexcept {
+  if (limits_.any()) engine_->mail(shared_from_this());
 }
 
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
   locked lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), std::optional<piece>());
   next_ = wait;
-  next_limit_ = limit ? std::optional(engine_->now() + *limit) : std::nullopt;
+  next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (ready_.empty()) ask();
   serve_waiters();
   const bool in_need = owed_ >= std::max(1, lookahead() / 2) || (next_ && next_limit_);
@@ -91,6 +107,7 @@ void stream_state::abort() noexcept {
   {
     const locked lock(*this);
     aborted_ = true;
+    if (!submitted_) leave_place();  // it never will be
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
     if (whole_) complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
   }
@@ -124,88 +141,29 @@ void stream_state::want_attention() {
 // From request to sequence
 
 void stream_state::prepare() {
-  check();
-  const auto& parts = engine_->parts();
-  source_ = checked_source(source_tokens(), parts, engine_->vocabulary());
-  auto prompt = parts.sources ? answer_tokens() : prompt_tokens();
-  if (prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
-  for (const token id : prompt)
-    if (id < 0 || id >= engine_->vocabulary())
-      throw std::invalid_argument(
-          fmt::format("the prompt holds token {}; the vocabulary ends at {}", id, engine_->vocabulary() - 1));
-  if (static_cast<int>(prompt.size()) >= parts.limits.max_length)
-    throw boost::system::system_error(
-        make_error_code(error::does_not_fit),
-        fmt::format("the prompt has {} tokens; a sequence holds {} at most, with at least one generated", prompt.size(),
-                    parts.limits.max_length));
-  if (!request_.ignores_end()) end_tokens_ = parts.end_tokens;
-  end_tokens_.insert(end_tokens_.end(), request_.stop_tokens().begin(), request_.stop_tokens().end());
+  auto what = read(request_, engine_->parts(), engine_->vocabulary());
+  const auto length = static_cast<int>(what.prompt.size());
+  new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
+  source_ = std::move(what.source);
+  end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampler_.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
-  cutter_.emplace(parts.tokenizer.get(), request_.stop_strings());
+  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
   random_ = random_stream(request_.sampling().seed().value_or(engine_->fresh_seed()));
-  history_.append_given(prompt);
+  history_.append_given(what.prompt);
   const locked lock(*this);
-  usage_.prompt_tokens = static_cast<int>(prompt.size());
-}
-
-void stream_state::check() const {
-  if (request_.max_tokens() < 1 && request_.max_tokens() != request::whole_context)
-    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", request_.max_tokens()));
-  if (lookahead() < 0) throw std::invalid_argument(fmt::format("lookahead is {}; it must be at least 0", lookahead()));
-  for (const token id : request_.stop_tokens())
-    if (id < 0 || id >= engine_->vocabulary())
-      throw std::invalid_argument(
-          fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, engine_->vocabulary() - 1));
-}
-
-std::vector<token> stream_state::source_tokens() const {
-  if (const auto* ids = std::get_if<request::ids>(&request_.source())) return *ids;
-  const auto* text = std::get_if<std::string>(&request_.source());
-  if (!text) return {};
-  const auto& tokenizer = engine_->parts().tokenizer;
-  if (!tokenizer) throw std::invalid_argument("the source is text, and this engine has no tokenizer");
-  return tokenizer->encode(*text, {.add_special = true});
-}
-
-/// How the answer beside a source begins: with the start token, once.
-std::vector<token> stream_state::answer_tokens() const {
-  const auto& parts = engine_->parts();
-  const auto* text = std::get_if<std::string>(&request_.prompt());
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens();
-  if (begun.empty() || begun.front() != parts.sources->start) begun.insert(begun.begin(), parts.sources->start);
-  return begun;
-}
-
-std::vector<token> stream_state::prompt_tokens() const {
-  if (const auto* ids = std::get_if<request::ids>(&request_.prompt())) return *ids;
-  const auto& parts = engine_->parts();
-  const auto* messages = std::get_if<request::messages>(&request_.prompt());
-  if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
-  if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
-  if (!messages) return parts.tokenizer->encode(std::get<std::string>(request_.prompt()), {.add_special = true});
-  text::template_options options;
-  if (const auto bos = parts.tokenizer->bos()) options.bos = parts.tokenizer->token_text(*bos);
-  if (const auto eos = parts.tokenizer->eos(); !eos.empty()) options.eos = parts.tokenizer->token_text(eos.front());
-  const auto segments = parts.chat->render_segments(*messages, options);
-  return parts.tokenizer->encode(segments, {.parse_special = true});
+  usage_.prompt_tokens = length;
 }
 
 void stream_state::submit() {
-  if (engine_->full())
-    throw boost::system::system_error(
-        make_error_code(error::queue_full),
-        fmt::format("the engine holds {} sequences, as many as it may", engine_->options().max_sequences));
   const auto prompt = history_.tokens();
-  const int held = static_cast<int>(prompt.size());
-  const int room = engine_->parts().limits.max_length - held;
   scheduler::sequence_options options;
   options.end_tokens = end_tokens_;
-  options.max_new_tokens =
-      request_.max_tokens() == request::whole_context ? room : std::min(request_.max_tokens(), room);
-  options.max_length = held + options.max_new_tokens;
+  options.max_new_tokens = new_tokens_;
+  options.max_length = static_cast<int>(prompt.size()) + new_tokens_;
   options.source = source_;
   options.priority = request_.priority();
   options.tenant = request_.tenant();
+  if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {{prompt.begin(), prompt.end()}, scheduler::output::sample, lookahead()});
   engine_->join(*id_, shared_from_this());
@@ -216,25 +174,33 @@ void stream_state::submit() {
 void stream_state::attend() {
   post_again();
   locked lock(*this);
-  if (aborted_) {
-    ended_ = true;
+  if (aborted_) ended_ = true;
+  if (ended_) {
     lock.unlock();
     return leave();
   }
-  if (ended_) return;
-  const bool first = !std::exchange(submitted_, true);
   const bool stop = stop_asked_;
-  const int credits = std::exchange(owed_, 0);
+  const int credits = prepared_ ? std::exchange(owed_, 0) : 0;
   if (credits > 0) thinking_ = false;
-  const auto limit = next_ ? next_limit_ : std::nullopt;
+  const auto alarm = next_alarm();
   lock.unlock();
   if (stop) return finish(finish_reason::stopped);
-  if (first) submit();
-  if (credits > 0) engine_->plans().grant(*id_, credits);
-  if (limit) engine_->wake_at(*limit, weak_from_this());
+  if (keep_limits(engine_->now())) return;
+  submit_once();
+  if (credits > 0 && id_) engine_->plans().grant(*id_, credits);
+  if (alarm) engine_->wake_at(*alarm, shared_from_this());
+}
+
+void stream_state::submit_once() {
+  {
+    std::lock_guard lock(mutex_);
+    if (aborted_ || !prepared_ || std::exchange(submitted_, true)) return;
+  }
+  submit();
 }
 
 void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
+  if (limits_.any() && keep_limits(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
       return take_token(std::move(outcome.chosen),
@@ -276,7 +242,7 @@ void stream_state::take_token(token_choice chosen, bool is_end) {
 }
 
 void stream_state::finish(finish_reason reason, failure why) {
-  auto last = cutter_ ? cutter_->flush() : text_cutter::cut{};
+  auto last = is_prepared() ? cutter_->flush() : text_cutter::cut{};
   leave();
   const locked lock(*this);
   if (ended_) return;
@@ -297,13 +263,55 @@ void stream_state::fail(const failure& why) noexcept {
   reason_ = finish_reason::failed;
   failure_ = why;
   usage_.total_time = engine_->now() - opened_;
+  leave_place();
   serve_waiters();
 }
 
-void stream_state::expire(clock::time_point now) {
+// Limits of time
+
+std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
+  if (keep_limits(now)) return std::nullopt;
   const locked lock(*this);
-  if (!next_ || !next_limit_ || *next_limit_ > now) return;
-  complete(std::exchange(next_, nullptr), make_error_code(error::timed_out), std::optional<piece>());
+  if (next_ && next_limit_ && *next_limit_ <= now)
+    complete(std::exchange(next_, nullptr), make_error_code(error::timed_out), std::optional<piece>());
+  return next_alarm();
+}
+
+std::optional<clock::time_point> stream_state::next_alarm() const {
+  if (ended_) return std::nullopt;
+  return earlier(limits_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
+}
+
+bool stream_state::keep_limits(clock::time_point now) {
+  deadlines::which passed;
+  {
+    std::lock_guard lock(mutex_);
+    passed = ended_ ? deadlines::which::none : limits_.passed(now, usage_.generated_tokens > 0);
+  }
+  if (passed == deadlines::which::start) give_up({error::deadline_passed, waited(now)});
+  if (passed == deadlines::which::finish) finish(finish_reason::out_of_time);
+  return passed != deadlines::which::none;
+}
+
+std::string stream_state::waited(clock::time_point now) const {
+  return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
+                     said(*request_.start_within()), said(now - opened_), waited_for());
+}
+
+std::string stream_state::waited_for() const {
+  if (!is_prepared()) return "for its prompt to be tokenized";
+  if (!id_) return "for the engine to take it up between two steps";
+  if (engine_->plans().phase_of(*id_) == scheduler::phase::waiting)
+    return fmt::format("for one of {} slots, beside {} others", engine_->parts().limits.slots,
+                       engine_->plans().waiting() - 1);
+  std::lock_guard lock(mutex_);
+  if (lookahead() == 0 && !asked_) return "for its reader to ask for a token, since its lookahead is 0";
+  return fmt::format("for its prompt of {} tokens to be read", usage_.prompt_tokens);
+}
+
+bool stream_state::is_prepared() const {
+  std::lock_guard lock(mutex_);
+  return prepared_;
 }
 
 bool stream_state::owner_is_thinking() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/deadlines.hpp"
 #include "engine/participant.hpp"
 #include "engine/text_cutter.hpp"
 #include "sampling/random_stream.hpp"
@@ -21,8 +22,14 @@ class stream_state final : public participant, public stream_face {
  public:
   stream_state(std::shared_ptr<driver> engine, request what);
 
-  /// Tokenizes and checks the request, and hands it to the engine. Any thread, once.
+  /// Takes a place with the engine. False: it was refused, and has failed.
+  bool enter() noexcept;
+
+  /// Then tokenizes and checks the request, and hands it to the engine. Any thread, once.
   void begin() noexcept;
+
+  /// Lets the engine see to the request's limits of time also before that is done.
+  void watch() noexcept;
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -39,18 +46,20 @@ class stream_state final : public participant, public stream_face {
 
   void attend() override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
-  void expire(clock::time_point now) override;
+  std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
   row_outcome draw(std::span<float> scores) noexcept override;
 
  private:
   void prepare();
-  std::vector<token> source_tokens() const;
-  std::vector<token> answer_tokens() const;
-  std::vector<token> prompt_tokens() const;
-  void check() const;
+  bool is_prepared() const;
+  void submit_once();
   void submit();
+  bool keep_limits(clock::time_point now);  // true: one has passed, and ended the generation
+  std::optional<clock::time_point> next_alarm() const;
+  std::string waited(clock::time_point now) const;
+  std::string waited_for() const;
   void take_token(token_choice chosen, bool is_end);
   void finish(finish_reason reason, failure why = {});
   void push_piece(std::string text);
@@ -65,9 +74,11 @@ class stream_state final : public participant, public stream_face {
 
   const request request_;
   const clock::time_point opened_;
+  const deadlines limits_;
 
   // Set by begin(), then the engine's thread alone, or whoever draws.
   scheduler::source_tokens source_;
+  int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;
   std::optional<sampler> sampler_;
   std::optional<text_cutter> cutter_;
@@ -98,6 +109,7 @@ class stream_state final : public participant, public stream_face {
   std::shared_ptr<next_operation> next_;
   std::optional<clock::time_point> next_limit_;
   std::shared_ptr<complete_operation> whole_;
+  bool prepared_ = false;
   bool submitted_ = false;
   bool stop_asked_ = false;
   bool aborted_ = false;

@@ -1,5 +1,7 @@
 #include "layers/weight_reader.hpp"
 
+#include "kernels/tile_layout.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -44,16 +46,30 @@ const std::byte* read_as_float(const load::weight& from, std::int64_t first, std
   return scratch;
 }
 
+/// What a matrix takes once it is packed: whole tiles, side by side.
+std::uint64_t packed_bytes(std::span<const kernels::weight_source> sources, std::int64_t inputs) {
+  std::uint64_t bytes = 0;
+  for (const auto& each : sources) {
+    const auto tiles = static_cast<std::uint64_t>((each.rows + kernels::tile_lanes - 1) / kernels::tile_lanes);
+    bytes += tiles * kernels::tile_bytes(kernels::storage_of(each.format), inputs);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report)
-    : files_(files), workers_(workers), report_(std::move(report)) {}
+    : files_(files), workers_(&workers), report_(std::move(report)) {}
+
+weight_reader::weight_reader(const load::checkpoint& files) : files_(files), workers_(nullptr) {}
 
 std::shared_ptr<const kernels::packed_matrix> weight_reader::matrix(std::span<const named_rows> parts,
                                                                     std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   for (const auto& part : parts) sources.push_back(source(part, inputs));
-  auto packed = std::make_shared<const kernels::packed_matrix>(sources, inputs, workers_, &memory_);
+  auto packed = workers_ ? std::make_shared<const kernels::packed_matrix>(sources, inputs, *workers_, &memory_)
+                         : std::make_shared<const kernels::packed_matrix>();
+  held_bytes_ += packed_bytes(sources, inputs);
   for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
   return packed;
 }
@@ -73,18 +89,20 @@ std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
   std::vector<float> values;
   for (const auto& part : parts) {
     const auto from = files_.at(part.name, {part.rows});
-    const auto begin = values.size();
-    values.resize(begin + static_cast<std::size_t>(part.rows));
-    from.read_rows_as_float(0, part.rows, std::span(values).subspan(begin));
-    count(from);
+    const auto read = read_numbers(from);
+    values.insert(values.end(), read.begin(), read.end());
   }
   return values;
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  const auto from = files_.at(name, shape);
+  return read_numbers(files_.at(name, shape));
+}
+
+std::vector<float> weight_reader::read_numbers(const load::weight& from) {
   std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
-  from.read_rows_as_float(0, from.rows(), values);
+  if (workers_) from.read_rows_as_float(0, from.rows(), values);
+  held_bytes_ += values.size() * sizeof(float);
   count(from);
   return values;
 }

@@ -37,6 +37,9 @@ class weight_reader {
   /// All of them outlive the reader.
   weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report);
 
+  /// Checks and counts only, and reads nothing: matrices are empty, and all numbers 0.
+  explicit weight_reader(const load::checkpoint& files);
+
   /// The named matrices, one below the other, packed in their stored types. [sum of rows, inputs]
   std::shared_ptr<const kernels::packed_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
 
@@ -55,19 +58,24 @@ class weight_reader {
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
   void finish() const;
 
+  /// Bytes that what was read takes in memory, in the forms in which layers keep it.
+  std::int64_t held_bytes() const { return static_cast<std::int64_t>(held_bytes_); }
+
   /// The type that most bytes read so far are stored in.
   load::element_type most_common_type() const;
 
  private:
+  std::vector<float> read_numbers(const load::weight& from);
   kernels::weight_source source(const named_rows& part, std::int64_t inputs);
   void count(const load::weight& read);
 
   const load::checkpoint& files_;
-  kernels::worker_pool& workers_;
-  kernels::weight_arena memory_;  // of all matrices; lives on in them
+  kernels::worker_pool* const workers_;  // null: nothing is read
+  kernels::weight_arena memory_;         // of all matrices; lives on in them
   progress report_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t held_bytes_ = 0;
   std::array<std::uint64_t, 32> bytes_of_type_{};
 };
 

@@ -218,6 +218,92 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_everybody_is_told) {
   }
 }
 
+/// A reader and one that gathers, both with limits of time, a sequence with an operation pending, and two that wait for
+/// the end of it all, of whom one gives up. Returns whether the n-th allocation was met.
+bool drained_with_memory_refused(long n) {
+  account reader, gatherer, worker, first, second;
+  net::io_context context;
+  net::cancellation_signal signal;
+  toy_engine toy;
+  failing_memory::refuse(n);
+  std::optional<token_stream> one, two;
+  std::optional<sequence> work;
+  const auto go = [&] {
+    try {
+      toy.running.run_step();
+    } catch (const std::bad_alloc&) {
+    }
+    context.restart();
+    context.poll();
+  };
+  start(reader, [&] {
+    one.emplace(toy.running.generate(token_ids({7}).finish_within(std::chrono::hours(1)).lookahead(2)));
+    one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.told; }));
+  });
+  start(gatherer, [&] {
+    two.emplace(toy.running.generate(token_ids({3, 1}).start_within(std::chrono::hours(1)).max_tokens(9)));
+    two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
+      ++gatherer.told;
+      for (const auto& each : all.tokens) gatherer.tokens[static_cast<std::size_t>(gatherer.count++)] = each.id;
+    }));
+  });
+  start(worker, [&] {
+    work.emplace(toy.running.open());
+    work->async_decode({4}, sampling(), net::bind_executor(context, [&](auto, auto) { ++worker.told; }));
+  });
+  go();
+  start(first, [&] {
+    toy.running.async_drain(
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [&](error_code) { ++first.told; })));
+  });
+  start(second, [&] { toy.running.async_drain(net::bind_executor(context, [&](error_code) { ++second.told; })); });
+  go();
+  signal.emit(net::cancellation_type::total);
+  for (int round = 0; round < 12; ++round) go();
+  const bool met = failing_memory::relent();
+  if (one) BOOST_TEST((second.told == 0 || one->ended()));
+  toy.time->advance(std::chrono::hours(1));
+  for (int round = 0; round < 4; ++round) go();
+  for (const auto* each : {&reader, &gatherer, &worker, &first, &second})
+    BOOST_TEST(each->told == each->begun, "allocation " << n);
+  check_prefix(gatherer, toy_continuation({3, 1}, 9));
+  one.reset(), two.reset(), work.reset();
+  for (int round = 0; round < 2; ++round) go();
+  if (!toy.running.error()) BOOST_TEST(toy.running.stats().sequences == 0);
+  BOOST_TEST(toy.running.stats().queued == 0);
+  return met;
+}
+
+BOOST_AUTO_TEST_CASE(any_allocation_may_fail_while_an_engine_drains) {
+  BOOST_TEST(!drained_with_memory_refused(1'000'000));
+  long n = 0;
+  for (bool met = true; met; ++n) {
+    const long before = failing_memory::blocks();
+    met = drained_with_memory_refused(n);
+    BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+  }
+  BOOST_TEST(n > 100);
+}
+
+BOOST_AUTO_TEST_CASE(limits_of_time_that_never_pass_leave_no_memory_behind) {
+  toy_engine toy;
+  const auto finish_some = [&toy] {
+    for (int i = 0; i < 20; ++i) {
+      net::io_context context;
+      auto stream = toy.running.generate(token_ids({i}).max_tokens(2).finish_within(std::chrono::hours(24)));
+      stream.async_next_for(std::chrono::hours(1), net::bind_executor(context, [](error_code, auto) {}));
+      toy.settle(context);
+    }
+    net::io_context context;
+    toy.settle(context);
+    toy.control->batches = {};
+  };
+  finish_some();
+  const long before = failing_memory::blocks();
+  finish_some();
+  BOOST_TEST(failing_memory::blocks() == before);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

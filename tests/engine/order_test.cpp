@@ -62,6 +62,16 @@ BOOST_AUTO_TEST_CASE(requests_come_first_by_their_priority) {
   check_order(line.settle(), {2, 1, 0, -1});
 }
 
+BOOST_AUTO_TEST_CASE(requests_come_first_by_the_time_they_have_to_end) {
+  toy_engine toy({.slots = 1, .order = [] { return scheduler::earliest_deadline_first(); }});
+  finishing_line line(toy.running);
+  line.enter(0, prompt(2));
+  line.enter(3, prompt(2).finish_within(3s));
+  line.enter(1, prompt(2).finish_within(1s));
+  line.enter(2, prompt(2).finish_within(2s));
+  check_order(line.settle(), {1, 2, 3, 0});
+}
+
 BOOST_AUTO_TEST_CASE(without_an_order_of_its_own_an_engine_serves_them_as_they_come) {
   toy_engine toy({.slots = 1});
   finishing_line line(toy.running);

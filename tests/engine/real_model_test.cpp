@@ -1,10 +1,13 @@
 // The default model through the whole engine: what a stream says does not depend on its company.
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
+#include <cogen/memory_estimate.hpp>
 #include <cogen/model.hpp>
 
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <fstream>
 
 namespace cogen::test {
 namespace {
@@ -112,6 +115,36 @@ BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {
   auto from_a = a.async_complete(net::use_future);
   auto from_b = b.async_complete(net::use_future);
   BOOST_TEST(from_a.get().text == from_b.get().text);
+}
+
+/// A number that Linux tells of this process: the one after `name` in /proc/self/FILE.
+std::int64_t told_by_the_system(const std::string& file, const std::string& name) {
+  std::ifstream in("/proc/self/" + file);
+  for (std::string word; in >> word;)
+    if (std::int64_t value = 0; word == name && in >> value) return value;
+  BOOST_FAIL("/proc/self/" << file << " does not tell " << name);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
+  const std::string path = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+  const engine_options options{.slots = 2, .max_length = 256, .cache_type = cache::scalar::f32};
+  const auto read_before = told_by_the_system("io", "rchar:");
+  const auto said = estimate_memory(path, options);
+  const auto read = told_by_the_system("io", "rchar:") - read_before;
+  BOOST_TEST(read * 4 < static_cast<std::int64_t>(std::filesystem::file_size(path)));  // no weights
+  const auto before = told_by_the_system("smaps_rollup", "Anonymous:") * 1024;
+  const auto loaded = load_model(path);
+  const auto taken = told_by_the_system("smaps_rollup", "Anonymous:") * 1024 - before;
+  BOOST_TEST(said.weight_bytes == loaded->weight_bytes());  // its head is its embedding
+  BOOST_TEST(taken > said.weight_bytes * 9 / 10);
+  BOOST_TEST(taken < said.weight_bytes * 14 / 10);  // the tokenizer is in it too
+
+  auto cache = loaded->make_cache({.type = cache::scalar::f32, .slots = 2, .max_length = 256});
+  loaded->forward(std::vector<token>(256, 7), cache);
+  BOOST_TEST(cache.committed_bytes() <= said.slot_bytes);
+  BOOST_TEST(cache.committed_bytes() > said.slot_bytes * 9 / 10);
+  BOOST_TEST(said.cache_bytes == 2 * said.slot_bytes);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

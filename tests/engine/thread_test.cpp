@@ -3,10 +3,13 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <future>
 #include <random>
 #include <thread>
 
@@ -114,6 +117,75 @@ BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
     BOOST_TEST(results[static_cast<std::size_t>(first)].get() == toy_continuation({first}, 15),
                boost::test_tools::per_element());
   pool.join();
+}
+
+/// Keeps the threads that tokenize long prompts busy until it is destroyed.
+class busy_workers {
+ public:
+  busy_workers() {
+    const unsigned threads = 2 * std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < threads; ++i) net::post(net::system_executor(), [gate = gate_] { gate->wait(); });
+  }
+  ~busy_workers() { open_.set_value(); }
+
+ private:
+  std::promise<void> open_;
+  std::shared_ptr<std::shared_future<void>> gate_ = std::make_shared<std::shared_future<void>>(open_.get_future());
+};
+
+/// Lets the engine's thread look at its clock.
+void nudge(engine& running) {
+  std::promise<void> ran;
+  net::post(running.get_executor(), [&ran] { ran.set_value(); });
+  ran.get_future().get();
+}
+
+/// Waits on this thread until the stream has ended and been read.
+completion read_to_end(token_stream& from) {
+  net::io_context context;
+  completion read;
+  from.async_complete(net::bind_executor(context, [&](error_code, completion all) { read = std::move(all); }));
+  context.run();
+  return read;
+}
+
+BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
+  toy_engine toy({}, {.max_waiting = 4});
+  const std::string long_prompt(20'000, 'a');
+  std::vector<token_stream> left;
+  {
+    const busy_workers busy;
+    net::io_context context;
+    auto late = toy.running.generate(continuation(long_prompt).start_within(std::chrono::seconds(1)));
+    auto over = toy.running.generate(continuation(long_prompt).finish_within(std::chrono::seconds(2)));
+    auto stopped = toy.running.generate(continuation(long_prompt));
+    auto waited = toy.running.generate(continuation(long_prompt));
+    stopped.stop();
+    BOOST_CHECK(read_to_end(stopped).reason == finish_reason::stopped);
+    error_code soon;
+    waited.async_next_for(std::chrono::seconds(1),
+                          net::bind_executor(context, [&](error_code code, auto) { soon = code; }));
+    nudge(toy.running);
+    toy.time->advance(std::chrono::seconds(1));
+    nudge(toy.running);
+    read_to_end(late);
+    BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_passed));
+    BOOST_TEST(late.error().message().find("its prompt to be tokenized") != std::string::npos);
+    context.run();
+    BOOST_CHECK_EQUAL(soon, make_error_code(error::timed_out));
+    BOOST_TEST(!waited.ended());
+    BOOST_TEST(!over.ended());
+    toy.time->advance(std::chrono::seconds(1));
+    nudge(toy.running);
+    BOOST_CHECK(read_to_end(over).reason == finish_reason::out_of_time);
+    BOOST_TEST(toy.running.stats().queued == 1);
+    for (auto* each : {&late, &over, &stopped, &waited}) left.push_back(std::move(*each));
+  }
+  // Now it is, and refused, since the engine has no tokenizer.
+  read_to_end(left.back());
+  BOOST_CHECK_EQUAL(left.back().error().code(), make_error_code(error::invalid_request));
+  BOOST_TEST(toy.running.stats().queued == 0);
+  BOOST_TEST(toy.running.stats().steps == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

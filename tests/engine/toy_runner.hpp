@@ -132,6 +132,9 @@ struct toy_setup {
   int step_tokens = 8;
   std::vector<token> end_tokens;
   std::string chat_error = {};
+  scheduler::footprint usage = {};
+  std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
+  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
   int longest_source = 0;  // 0: no encoder; the toy model says the same whatever it has read
   std::function<std::unique_ptr<scheduler::order>()> order = scheduler::first_come;
   int depth = 1;      // plans in flight
@@ -150,6 +153,9 @@ struct toy_engine {
     made.limits.slots = setup.slots;
     made.limits.max_length = setup.max_length;
     made.limits.step_tokens = setup.step_tokens;
+    made.limits.usage = setup.usage;
+    made.limits.memory_bytes = setup.memory_bytes;
+    made.limits.patience = setup.patience;
     made.end_tokens = setup.end_tokens;
     made.chat_error = setup.chat_error;
     if (setup.longest_source > 0) made.sources = {.start = 1, .longest = setup.longest_source};

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cogen/async/engine_executor.hpp>
+#include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
 #include <cogen/request.hpp>
+#include <cogen/request_estimate.hpp>
 #include <cogen/runner.hpp>
 #include <cogen/scheduler/scheduler.hpp>
 #include <cogen/sequence.hpp>
@@ -22,7 +24,18 @@ class model;
 
 namespace detail {
 class driver;
-}
+
+/// What a wait for the end of all work and the engine share.
+class drain_face {
+ public:
+  using drain_operation = async::operation<>;
+
+  virtual ~drain_face() = default;
+  virtual net::any_io_executor default_executor() const = 0;
+  virtual void start(std::shared_ptr<drain_operation> wait) = 0;
+  virtual void cancel() noexcept = 0;
+};
+}  // namespace detail
 
 /// What an engine has to know of a model with an encoder.
 struct reads_sources {
@@ -62,8 +75,15 @@ class engine {
   ~engine();
 
   /// Begins a generation and returns at once. What is wrong with the request is told by the stream: its first `next()`
-  /// fails with error::invalid_request, does_not_fit, too_late or queue_full, and `error()` says why.
+  /// fails with error::invalid_request, does_not_fit, too_late or queue_full, and `error()` says why. A full queue,
+  /// parameters that make no sense and an engine that drains or has ended are known when this returns; the rest too,
+  /// but for texts over 16 KiB, which are tokenized by another thread.
   token_stream generate(request what);
+
+  /// What a request may come to, and whether this engine can ever run it, told without asking the engine to do
+  /// anything: it takes the time of tokenizing the prompt, on the calling thread. Does not throw:
+  /// what would be told to the request's stream is in `why_not`. Says nothing of who else is running or draining.
+  request_estimate estimate(const request& what) const;
 
   /// A sequence that holds nothing yet. `max_length`: the tokens it may come to hold, for which memory is set aside
   /// when it first runs; 0 for the engine's limit.
@@ -83,6 +103,33 @@ class engine {
   /// there was. Exceptions out of those handlers pass through. One thread at a time.
   bool run_step();
 
+  /// Begins nothing more, and waits until all that has begun is over. From here on, for good, requests and new
+  /// operations of sequences fail with error::draining; generations go on to their end, and pending operations of
+  /// sequences to their result. It completes when none of them runs or waits any more: a generation whose reader has
+  /// stopped reading holds it up until it is read, ends or loses its handle; a hand-driven sequence that nobody has
+  /// asked anything does not. Pieces that are still unread then can be read. The engine itself goes on: `stop()` or the
+  /// destructor ends it.
+  ///
+  /// Every cancellation type ends the wait at once with operation_aborted, and not the draining. Several may wait.
+  /// Fails with the code of `error()` where the engine ends before all is over. By hand it takes a `run_step()` to
+  /// complete.
+  net::awaitable<void> drain();
+
+  /// Signature: void(error_code). Nothing happens before initiation.
+  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
+  auto async_drain(Token&& completion = {}) {
+    return net::async_initiate<Token, void(error_code)>(
+        [](auto handler, std::shared_ptr<detail::drain_face> shared) {
+          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto&) {
+            if (auto face = weak.lock()) face->cancel();
+          };
+          using operation = detail::drain_face::drain_operation;
+          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
+          shared->start(std::move(wait));
+        },
+        completion, new_drain());
+  }
+
   /// Ends everything as the destructor does, without waiting for it.
   void stop() noexcept;
 
@@ -93,9 +140,13 @@ class engine {
   engine_stats stats() const;
 
  private:
+  std::shared_ptr<detail::drain_face> new_drain() const;
+
   std::shared_ptr<detail::driver> driver_;
   class engine_thread;
   std::unique_ptr<engine_thread> thread_;
 };
+
+inline net::awaitable<void> engine::drain() { return async_drain(net::use_awaitable); }
 
 }  // namespace cogen

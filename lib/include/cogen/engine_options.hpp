@@ -75,8 +75,15 @@ struct engine_options {
   /// made. Empty: first come, first served. Engines of own parts have the order of their parts instead.
   std::function<std::unique_ptr<scheduler::order>()> order;
 
-  /// Sequences the engine takes in before it answers error::queue_full.
+  /// Sequences that the engine takes in, running, resting and waiting ones together: the next one is answered
+  /// error::queue_full, on the spot. A hand-driven sequence counts from its first operation until its handle goes;
+  /// forks are always taken in, and count.
   int max_sequences = 4096;
+
+  /// Of those, how many may wait for their first slot, from `generate()`, or from a sequence's first operation, until
+  /// the step that gives them one: also with free slots, so it should be no less than what may come between two steps.
+  /// More than max_sequences never comes to pass. One that was parked, and waits for a slot again, does not count.
+  int max_waiting = 1024;
 
   /// How long a step waits for owners who were given a result in the last step and are about to ask for more, so that
   /// loops under strict control share one batch. 0: never.
@@ -99,8 +106,10 @@ struct engine_stats {
   std::uint64_t rows = 0;     ///< sequences served, over all steps: rows / steps is the mean batch
   std::uint64_t tokens = 0;   ///< tokens run, those of prompts included
   std::uint64_t sampled = 0;  ///< tokens drawn
-  int sequences = 0;          ///< taken in and not gone
+  int sequences = 0;          ///< taken in and not gone, when the engine last looked
   int waiting = 0;            ///< of those, how many want a slot and have none
+  int queued = 0;             ///< at this moment: how many wait for their first slot, which max_waiting bounds
+  bool draining = false;      ///< at this moment: nothing begins any more
   int free_slots = 0;
   std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
   std::uint64_t spilled = 0;     ///< of those, how often what it had cached was kept

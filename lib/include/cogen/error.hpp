@@ -16,7 +16,7 @@ using boost::system::error_code;
 enum class error {
   invalid_request = 1,    ///< a parameter makes no sense, or names something the model does not have
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
-  queue_full,             ///< the engine holds as many sequences as it may
+  queue_full,             ///< as many sequences as may wait do so, or the engine holds as many as it may
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
   timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
   bad_logits,             ///< the model produced nothing a token could be drawn from
@@ -25,6 +25,8 @@ enum class error {
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
   too_late,               ///< refused: at the pace so far it would have ended after its deadline
+  deadline_passed,        ///< no token came within the request's `start_within()`
+  draining,               ///< the engine begins nothing any more
 };
 
 /// The category of `error`: "cogen".

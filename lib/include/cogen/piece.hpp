@@ -23,6 +23,7 @@ enum class finish_reason : std::uint8_t {
   length,       ///< max_tokens were generated, or the context is full
   stopped,      ///< `stop()` was called
   failed,       ///< see `error()`
+  out_of_time,  ///< the request's `finish_within()` is over
 };
 
 std::string_view to_string(finish_reason reason) noexcept;

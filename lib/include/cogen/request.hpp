@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cogen/clock.hpp>
 #include <cogen/sampling.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -38,6 +40,23 @@ class request {
   request max_tokens(int count) && { return std::move(max_tokens(count)); }
   request& max_tokens(int count) & { return max_tokens_ = count, *this; }
 
+  /// Fails the generation with error::deadline_passed when it has no token so long after `generate()`: it waited for a
+  /// slot, or its prompt took too long. More than 0, by the engine's clock.
+  request start_within(clock::duration limit) && { return std::move(start_within(limit)); }
+  request& start_within(clock::duration limit) & { return start_within_ = limit, *this; }
+
+  /// Ends the generation so long after `generate()` with what it has by then, be it nothing, and without an error:
+  /// finish_reason::out_of_time. Where both limits pass before the first token, the shorter one decides, and of equals
+  /// start_within. More than 0, by the engine's clock.
+  request finish_within(clock::duration limit) && { return std::move(finish_within(limit)); }
+  request& finish_within(clock::duration limit) & { return finish_within_ = limit, *this; }
+
+  /// Cache bytes that the generation may take at most, as the engine sets them aside: it ends with
+  /// finish_reason::length where one more token would take more, and fails with error::does_not_fit where its prompt
+  /// and one token do. At least 1; by default the engine's own limits are the only ones.
+  request max_bytes(std::int64_t bytes) && { return std::move(max_bytes(bytes)); }
+  request& max_bytes(std::int64_t bytes) & { return max_bytes_ = bytes, *this; }
+
   /// How each token is drawn; by default the most likely one is taken.
   request sampling(cogen::sampling how) && { return std::move(sampling(std::move(how))); }
   request& sampling(cogen::sampling how) & { return sampling_ = std::move(how), *this; }
@@ -70,6 +89,9 @@ class request {
   const prompt_type& prompt() const noexcept { return prompt_; }
   const source_type& source() const noexcept { return source_; }
   int max_tokens() const noexcept { return max_tokens_; }
+  const std::optional<clock::duration>& start_within() const noexcept { return start_within_; }
+  const std::optional<clock::duration>& finish_within() const noexcept { return finish_within_; }
+  const std::optional<std::int64_t>& max_bytes() const noexcept { return max_bytes_; }
   const cogen::sampling& sampling() const noexcept { return sampling_; }
   const std::vector<std::string>& stop_strings() const noexcept { return stop_strings_; }
   const std::vector<token>& stop_tokens() const noexcept { return stop_tokens_; }
@@ -84,6 +106,9 @@ class request {
   prompt_type prompt_;
   source_type source_;
   int max_tokens_ = whole_context;
+  std::optional<clock::duration> start_within_;
+  std::optional<clock::duration> finish_within_;
+  std::optional<std::int64_t> max_bytes_;
   cogen::sampling sampling_;
   std::vector<std::string> stop_strings_;
   std::vector<token> stop_tokens_;

@@ -14,21 +14,22 @@
 
 #include <atomic>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace cogen::async {
 
-/// One wait of one handler for `void(error_code, T)`, completed at most once, from any thread.
+/// One wait of one handler for `void(error_code, Results...)`, completed at most once, from any thread.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. Work is held on
 /// that executor while the wait lasts. When the executor's context is destroyed first, the handler is destroyed
 /// uncalled.
 ///
 /// States: waiting -> posted (complete() took the result) -> called; waiting or posted -> dropped (the context went).
-template <class T>
-class operation final : public pending_operation, public std::enable_shared_from_this<operation<T>> {
+template <class... Results>
+class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
-  using signature = void(error_code, T);
+  using signature = void(error_code, Results...);
 
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal.
   template <class Handler, class Cancel>
@@ -58,8 +59,8 @@ class operation final : public pending_operation, public std::enable_shared_from
 
   /// Takes the result and posts the handler. Returns false where that could not be done for want of memory: then
   /// `post_again()` later.
-  bool complete(error_code code, T value) noexcept {
-    result_.emplace(code, std::move(value));
+  bool complete(error_code code, Results... results) noexcept {
+    result_.emplace(code, std::move(results)...);
     return post_again();
   }
 
@@ -95,15 +96,15 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (slot_) slot_->clear();
     auto wait = std::move(*wait_);
     wait_.reset();
-    auto [code, value] = std::move(*result_);
-    std::move(wait.handler)(code, std::move(value));
+    auto result = std::move(*result_);
+    std::apply(std::move(wait.handler), std::move(result));
   }
 
   std::shared_ptr<pending_operations> registry_;
   std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
-  std::optional<std::pair<error_code, T>> result_;
+  std::optional<std::tuple<error_code, Results...>> result_;
   std::atomic<bool> dropped_ = false;
 };
 

@@ -1,0 +1,121 @@
+#include "engine/checked_request.hpp"
+
+#include "engine/checked_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::detail {
+namespace {
+
+void check_limit(std::string_view name, const std::optional<clock::duration>& limit) {
+  if (limit && *limit <= clock::duration::zero())
+    throw std::invalid_argument(fmt::format("{} is {} ns; it must be more than 0", name, limit->count()));
+}
+
+std::string no_chat(const std::string& why) {
+  if (why.empty()) return "the prompt is a chat, and the model brings no chat template: give plain text or tokens";
+  return fmt::format("the prompt is a chat, and the model's chat template is not understood: {}", why);
+}
+
+std::vector<token> source_tokens(const request& what, const engine_parts& parts) {
+  if (const auto* ids = std::get_if<request::ids>(&what.source())) return *ids;
+  const auto* text = std::get_if<std::string>(&what.source());
+  if (!text) return {};
+  if (!parts.tokenizer) throw std::invalid_argument("the source is text, and this engine has no tokenizer");
+  return parts.tokenizer->encode(*text, {.add_special = true});
+}
+
+std::vector<token> prompt_tokens(const request& what, const engine_parts& parts) {
+  if (const auto* ids = std::get_if<request::ids>(&what.prompt())) return *ids;
+  const auto* messages = std::get_if<request::messages>(&what.prompt());
+  if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
+  if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
+  if (!messages) return parts.tokenizer->encode(std::get<std::string>(what.prompt()), {.add_special = true});
+  text::template_options options;
+  if (const auto bos = parts.tokenizer->bos()) options.bos = parts.tokenizer->token_text(*bos);
+  if (const auto eos = parts.tokenizer->eos(); !eos.empty()) options.eos = parts.tokenizer->token_text(eos.front());
+  const auto segments = parts.chat->render_segments(*messages, options);
+  return parts.tokenizer->encode(segments, {.parse_special = true});
+}
+
+/// How the answer beside a source begins: with the start token, once.
+std::vector<token> answer_tokens(const request& what, const engine_parts& parts) {
+  const auto* text = std::get_if<std::string>(&what.prompt());
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens(what, parts);
+  if (begun.empty() || begun.front() != parts.sources->start) begun.insert(begun.begin(), parts.sources->start);
+  return begun;
+}
+
+template <class... Values>
+[[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
+  throw boost::system::system_error(make_error_code(error::does_not_fit),
+                                    fmt::format(sentence, std::forward<Values>(values)...));
+}
+
+/// The most tokens, up to `limit`, whose cache takes no more than `bytes`. A footprint never falls with the length.
+int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int limit) {
+  int fits = 0, beyond = limit + 1;
+  while (beyond - fits > 1) {
+    const int middle = fits + (beyond - fits) / 2;
+    (usage(middle) <= bytes ? fits : beyond) = middle;
+  }
+  return fits;
+}
+
+}  // namespace
+
+void check_parameters(const request& what, int vocabulary) {
+  if (what.max_tokens() < 1 && what.max_tokens() != request::whole_context)
+    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", what.max_tokens()));
+  if (what.lookahead() < 0)
+    throw std::invalid_argument(fmt::format("lookahead is {}; it must be at least 0", what.lookahead()));
+  if (what.max_bytes() && *what.max_bytes() < 1)
+    throw std::invalid_argument(fmt::format("max_bytes is {}; it must be at least 1", *what.max_bytes()));
+  check_limit("start_within", what.start_within());
+  check_limit("finish_within", what.finish_within());
+  for (const token id : what.stop_tokens())
+    if (id < 0 || id >= vocabulary)
+      throw std::invalid_argument(
+          fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, vocabulary - 1));
+}
+
+read_request read(const request& what, const engine_parts& parts, int vocabulary) {
+  read_request all;
+  all.source = checked_source(source_tokens(what, parts), parts, vocabulary);
+  all.prompt = parts.sources ? answer_tokens(what, parts) : prompt_tokens(what, parts);
+  if (all.prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
+  for (const token id : all.prompt)
+    if (id < 0 || id >= vocabulary)
+      throw std::invalid_argument(
+          fmt::format("the prompt holds token {}; the vocabulary ends at {}", id, vocabulary - 1));
+  return all;
+}
+
+int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits) {
+  if (prompt >= limits.max_length)
+    does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least one generated", prompt,
+                 limits.max_length);
+  int longest = limits.max_length;
+  if (what.max_bytes()) longest = longest_within(*what.max_bytes(), limits.usage, longest);
+  if (prompt >= longest)
+    does_not_fit("the prompt has {} tokens; with one more their cache takes {} bytes, and max_bytes is {}", prompt,
+                 limits.usage(prompt + 1), *what.max_bytes());
+  const int room = longest - prompt;
+  const int wanted = what.max_tokens() == request::whole_context ? room : std::min(what.max_tokens(), room);
+  if (const auto bytes = limits.usage(prompt + wanted); bytes > limits.memory_bytes)
+    does_not_fit("the request may come to hold {} tokens, whose cache takes {} bytes; the engine's budget is {}",
+                 prompt + wanted, bytes, limits.memory_bytes);
+  return wanted;
+}
+
+std::vector<token> end_tokens_of(const request& what, const engine_parts& parts) {
+  auto ends = what.ignores_end() ? std::vector<token>() : parts.end_tokens;
+  ends.insert(ends.end(), what.stop_tokens().begin(), what.stop_tokens().end());
+  return ends;
+}
+
+}  // namespace cogen::detail

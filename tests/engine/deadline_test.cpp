@@ -1,0 +1,272 @@
+// Limits of time: no token yet, or not yet over, at every stage of a generation's life.
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(time_limits)
+
+/// What a generation has come to, read by a `complete()` begun with it.
+struct reading {
+  reading(toy_engine& toy, request what) : stream(toy.running.generate(std::move(what))) {
+    stream.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
+      told = code;
+      all = std::move(result);
+    }));
+  }
+
+  bool over() {
+    context.restart();
+    context.poll();
+    return told.has_value();
+  }
+
+  net::io_context context;
+  token_stream stream;
+  std::optional<error_code> told;
+  completion all;
+};
+
+bool says(const failure& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
+
+void check_late(reading& late, std::initializer_list<std::string_view> words) {
+  BOOST_REQUIRE(late.over());
+  BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_passed));
+  BOOST_CHECK(late.stream.reason() == finish_reason::failed);
+  for (const auto word : words) BOOST_TEST(says(late.stream.error(), word), late.stream.error().message());
+}
+
+void check_out_of_time(reading& over, const std::vector<token>& tokens) {
+  BOOST_REQUIRE(over.over());
+  BOOST_TEST(!over.told->failed());
+  BOOST_CHECK(over.all.reason == finish_reason::out_of_time);
+  BOOST_TEST(!over.stream.error());
+  BOOST_TEST(ids_of(over.all.tokens) == tokens, boost::test_tools::per_element());
+}
+
+void rounds(toy_engine& toy, int count) {
+  for (int i = 0; i < count; ++i) toy.running.run_step();
+}
+
+/// Fills every slot with generations that nobody reads.
+std::vector<token_stream> fill(toy_engine& toy, int slots) {
+  std::vector<token_stream> busy;
+  for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate(token_ids({i}).lookahead(1)));
+  rounds(toy, 3);
+  return busy;
+}
+
+BOOST_AUTO_TEST_CASE(one_that_waits_for_a_slot_fails_exactly_then) {
+  toy_engine toy({.slots = 2});
+  const auto busy = fill(toy, 2);
+  reading late(toy, token_ids({7}).start_within(2s));
+  rounds(toy, 2);
+  toy.time->advance(2s - 1ns);
+  rounds(toy, 2);
+  BOOST_TEST(!late.over());
+  toy.time->advance(1ns);
+  rounds(toy, 1);
+  check_late(late, {"start_within", "2 s", "one of 2 slots", "beside 0 others"});
+  BOOST_TEST(toy.running.stats().sequences == 2);
+  BOOST_TEST(toy.running.stats().waiting == 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_has_begun_in_time_goes_on) {
+  toy_engine toy;
+  reading whole(toy, token_ids({7}).start_within(2s).max_tokens(6));
+  rounds(toy, 1);
+  toy.time->advance(1h);
+  toy.settle(whole.context);
+  BOOST_REQUIRE(whole.over());
+  BOOST_TEST(ids_of(whole.all.tokens) == toy_continuation({7}, 6), boost::test_tools::per_element());
+  BOOST_CHECK(whole.all.reason == finish_reason::length);
+}
+
+BOOST_AUTO_TEST_CASE(one_whose_prompt_takes_too_long_fails) {
+  toy_engine toy({.step_tokens = 4});
+  reading late(toy, token_ids(std::vector<token>(40, 3)).start_within(10ms));
+  rounds(toy, 3);
+  toy.time->advance(25ms);
+  rounds(toy, 1);
+  check_late(late, {"0.01 s", "0.025 s", "its prompt of 40 tokens to be read"});
+  BOOST_TEST(toy.control->tokens == 12);
+  BOOST_TEST(toy.running.stats().free_slots == 4);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_never_taken_up_fails) {
+  toy_engine toy;
+  reading late(toy, token_ids({7}).start_within(1s));
+  toy.time->advance(3s);
+  rounds(toy, 1);
+  check_late(late, {"3 s", "for the engine to take it up"});
+  BOOST_TEST(toy.control->tokens == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
+  toy_engine toy;
+  auto stream = toy.running.generate(token_ids({7}).start_within(1s).lookahead(0));
+  rounds(toy, 2);
+  toy.time->advance(1s);
+  rounds(toy, 1);
+  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::deadline_passed));
+  BOOST_TEST(says(stream.error(), "its reader to ask"));
+}
+
+BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
+  toy_engine toy;
+  toy.control->before = [&](const scheduler::plan&) { toy.time->advance(1s); };
+  reading late(toy, token_ids({7}).start_within(1s));
+  reading over(toy, token_ids({8}).finish_within(1s));
+  reading whole(toy, token_ids({9}).start_within(1s + 1ns).max_tokens(1));
+  rounds(toy, 1);
+  check_late(late, {"its prompt of 1 tokens"});
+  check_out_of_time(over, {});
+  BOOST_REQUIRE(whole.over());
+  BOOST_TEST(whole.all.tokens.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
+  toy_engine toy;
+  reading over(toy, token_ids({7}).finish_within(5s));
+  rounds(toy, 4);
+  toy.time->advance(5s - 1ns);
+  rounds(toy, 1);
+  BOOST_TEST(!over.over());
+  toy.time->advance(1ns);
+  rounds(toy, 1);
+  check_out_of_time(over, toy_continuation({7}, 5));
+  BOOST_TEST(over.all.usage.generated_tokens == 5);
+  BOOST_CHECK(over.all.usage.total_time == 5s);
+  BOOST_TEST(toy.running.stats().free_slots == 4);
+}
+
+BOOST_AUTO_TEST_CASE(pieces_that_nobody_has_read_yet_stay_readable) {
+  net::io_context context;
+  toy_engine toy;
+  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).lookahead(3));
+  toy.settle(context);
+  toy.time->advance(5s);
+  rounds(toy, 1);
+  BOOST_TEST(slow.ended());
+  BOOST_CHECK(slow.reason() == finish_reason::out_of_time);
+  std::vector<token> read;
+  bool at_end = false;
+  std::function<void()> next = [&] {
+    slow.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> piece) {
+      BOOST_TEST(!code.failed());
+      if (!piece) return void(at_end = true);
+      read.push_back(piece->tokens.front().id);
+      next();
+    }));
+  };
+  next();
+  context.restart();
+  context.poll();
+  BOOST_TEST(at_end);
+  BOOST_TEST(read == toy_continuation({7}, 3), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_was_parked_runs_out_of_time_too) {
+  net::io_context context;
+  toy_engine toy({.slots = 1, .patience = 10ms});
+  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).lookahead(2));
+  toy.settle(context);
+  reading next(toy, token_ids({8}).max_tokens(3));
+  toy.settle(context);
+  toy.time->advance(10ms);
+  toy.settle(context);
+  BOOST_TEST(next.over());
+  BOOST_TEST(toy.running.stats().parked == 1u);
+  toy.time->advance(5s);
+  rounds(toy, 1);
+  BOOST_CHECK(slow.reason() == finish_reason::out_of_time);
+  BOOST_TEST(slow.usage().generated_tokens == 2);
+  BOOST_TEST(toy.running.stats().sequences == 0);
+}
+
+BOOST_AUTO_TEST_CASE(with_nothing_generated_it_ends_without_an_error) {
+  toy_engine toy({.slots = 2});
+  const auto busy = fill(toy, 2);
+  reading over(toy, token_ids({7}).finish_within(1s));
+  rounds(toy, 1);
+  toy.time->advance(1s);
+  rounds(toy, 1);
+  check_out_of_time(over, {});
+  BOOST_TEST(over.all.usage.generated_tokens == 0);
+}
+
+BOOST_AUTO_TEST_CASE(of_two_limits_the_shorter_one_decides_however_far_the_clock_jumps) {
+  toy_engine toy({.slots = 2});
+  const auto busy = fill(toy, 2);
+  reading late(toy, token_ids({7}).start_within(1s).finish_within(2s));
+  reading over(toy, token_ids({7}).start_within(2s).finish_within(1s));
+  reading both(toy, token_ids({7}).start_within(1s).finish_within(1s));
+  rounds(toy, 1);
+  toy.time->advance(24h);
+  rounds(toy, 1);
+  check_late(late, {"86400 s"});
+  check_out_of_time(over, {});
+  check_late(both, {});
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_with_a_limit_of_its_own_is_told_apart) {
+  net::io_context context;
+  toy_engine toy({.slots = 2});
+  const auto busy = fill(toy, 2);
+  auto stream = toy.running.generate(token_ids({7}).start_within(3s));
+  std::vector<error_code> told;
+  const auto wait = [&](clock::duration limit) {
+    stream.async_next_for(limit, net::bind_executor(context, [&](error_code code, auto) { told.push_back(code); }));
+    toy.settle(context);
+  };
+  wait(1s);
+  toy.time->advance(1s);
+  toy.settle(context);
+  wait(5s);
+  toy.time->advance(2s);
+  toy.settle(context);
+  BOOST_REQUIRE(told.size() == 2u);
+  BOOST_CHECK_EQUAL(told[0], make_error_code(error::timed_out));
+  BOOST_CHECK_EQUAL(told[1], make_error_code(error::deadline_passed));
+}
+
+BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
+  net::io_context context;
+  toy_engine toy;
+  toy.time->advance(1h);
+  reading whole(
+      toy, token_ids({7}).start_within(clock::duration::max()).finish_within(clock::duration::max()).max_tokens(3));
+  auto waiting = toy.running.generate(token_ids({8}).lookahead(0));
+  std::optional<error_code> told;
+  waiting.async_next_for(clock::duration::max(),
+                         net::bind_executor(context, [&](error_code code, auto) { told = code; }));
+  toy.settle(context);
+  BOOST_REQUIRE(told);
+  BOOST_TEST(!told->failed());
+  BOOST_REQUIRE(whole.over());
+  BOOST_TEST(whole.all.tokens.size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(bad_limits_are_refused_at_once_in_words) {
+  toy_engine toy;
+  for (const auto bad : {clock::duration(0), clock::duration(-5), clock::duration::min()}) {
+    const auto start = toy.running.generate(token_ids({1}).start_within(bad));
+    const auto finish = toy.running.generate(token_ids({1}).finish_within(bad));
+    for (const auto* each : {&start, &finish}) {
+      BOOST_CHECK_EQUAL(each->error().code(), make_error_code(error::invalid_request));
+      BOOST_TEST(says(each->error(), std::to_string(bad.count()) + " ns; it must be more than 0"));
+    }
+    BOOST_TEST(says(start.error(), "start_within"));
+    BOOST_TEST(says(finish.error(), "finish_within"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test

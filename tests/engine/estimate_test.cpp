@@ -1,0 +1,102 @@
+// What an engine says of a request before it is asked to run it.
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(request_estimates)
+
+toy_setup with_memory(std::int64_t budget) {
+  toy_setup setup;
+  setup.usage = {.fixed = 100, .per_block = 10, .block = 8};
+  setup.memory_bytes = budget;
+  return setup;
+}
+
+/// That it says what comes true: the tokens that the request comes to hold, and the bytes set aside for them.
+void check_comes_true(toy_engine& toy, const request& what) {
+  const auto told = toy.running.estimate(what);
+  BOOST_TEST(told.fits());
+  net::io_context context;
+  std::optional<completion> whole;
+  auto stream = toy.running.generate(what);
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  toy.running.run_step();
+  toy.running.run_step();
+  BOOST_TEST(toy.running.stats().cache_bytes == told.cache_bytes);
+  toy.settle(context);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(whole->usage.prompt_tokens == told.prompt_tokens);
+  BOOST_TEST(whole->usage.prompt_tokens + whole->usage.generated_tokens == told.most_tokens);
+}
+
+BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
+  toy_engine toy(with_memory(1 << 20));
+  check_comes_true(toy, token_ids({1, 2, 3}));
+  check_comes_true(toy, token_ids({1, 2, 3}).max_tokens(9));
+  check_comes_true(toy, token_ids({1, 2, 3}).max_bytes(140));
+  check_comes_true(toy, token_ids(std::vector<token>(60, 3)).max_tokens(9));
+}
+
+BOOST_AUTO_TEST_CASE(it_counts_a_source) {
+  toy_setup reads = with_memory(1 << 20);
+  reads.longest_source = 9;
+  toy_engine toy(reads);
+  const auto told = toy.running.estimate(answer_to(request::ids{4, 5, 6}));
+  BOOST_TEST(told.fits());
+  BOOST_TEST(told.source_tokens == 3);
+  BOOST_TEST(told.prompt_tokens == 1);
+}
+
+BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
+  toy_engine toy(with_memory(125));
+  const std::vector<request> refused{
+      token_ids({}),
+      token_ids({97}),
+      token_ids({1}).max_tokens(0),
+      token_ids({1}).finish_within(std::chrono::seconds(-1)),
+      token_ids({1}).sampling(sampling().temperature(-1)),
+      token_ids({1}).stop_token(1000),
+      token_ids({1}).stop(""),
+      token_ids({1, 2}).max_tokens(40),
+      token_ids({1, 2}).max_bytes(105),
+      token_ids(std::vector<token>(64, 1)),
+      token_ids({1}).source(request::ids{1}),
+      continuation("text"),
+      chat("Hello."),
+  };
+  for (const auto& each : refused) {
+    const auto told = toy.running.estimate(each);
+    const auto stream = toy.running.generate(each);
+    BOOST_TEST(!told.fits());
+    BOOST_CHECK_EQUAL(told.why_not.code(), stream.error().code());
+    BOOST_TEST(told.why_not.message() == stream.error().message());
+  }
+  const auto too_long = toy.running.estimate(token_ids(std::vector<token>(64, 1)));
+  BOOST_TEST(too_long.prompt_tokens == 64);
+  BOOST_TEST(too_long.most_tokens == 65);
+  BOOST_TEST(too_long.cache_bytes == 190);
+}
+
+BOOST_AUTO_TEST_CASE(it_disturbs_nobody_and_needs_no_place) {
+  engine_options options;
+  options.max_waiting = 1;
+  options.by_hand = true;
+  toy_engine toy({}, std::move(options));
+  const auto queued = toy.running.generate(token_ids({1}));
+  const auto before = toy.running.stats();
+  BOOST_TEST(toy.running.estimate(token_ids({1, 2})).fits());
+  const auto after = toy.running.stats();
+  BOOST_TEST(after.queued == before.queued);
+  BOOST_TEST(after.steps == 0u);
+  toy.running.stop();
+  BOOST_TEST(toy.running.estimate(token_ids({1, 2})).fits());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
