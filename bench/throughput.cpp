@@ -1,4 +1,5 @@
 // Tokens per second by number of concurrent requests.
+#include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -28,6 +29,7 @@ struct settings {
   int repeat;
   int threads;
   std::string cache_type;
+  std::string trace;
   bool json;
 };
 
@@ -71,7 +73,8 @@ std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, int
   return seen;
 }
 
-measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted) {
+measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted,
+                    const std::string& trace) {
   cogen::engine_options options;
   options.slots = requests;
   options.max_length = wanted.prompt_tokens + wanted.new_tokens;
@@ -79,6 +82,7 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   if (wanted.cache_type == "f32") options.cache_type = cogen::cache::scalar::f32;
   if (wanted.cache_type == "f16") options.cache_type = cogen::cache::scalar::f16;
   if (wanted.cache_type == "bf16") options.cache_type = cogen::cache::scalar::bf16;
+  if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
   cogen::engine engine(model, options);
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = run(engine, model->config().vocabulary, requests, wanted);
@@ -156,6 +160,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
   add("cache-type", po::value(&wanted.cache_type)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("trace", po::value(&wanted.trace)->default_value(""),
+      "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
@@ -176,12 +182,13 @@ int run(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.threads;
   const auto model = cogen::load_model(wanted.model, loading);
-  measure(model, 1, wanted);  // warms the file cache, the pages and the threads
+  measure(model, 1, wanted, "");  // warms the file cache, the pages and the threads
   if (!wanted.json)
     fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
   for (const int requests : wanted.requests) {
     std::vector<measurement> all;
-    for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted));
+    for (int i = 1; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted, ""));
+    all.push_back(measure(model, requests, wanted, wanted.trace));
     print(median(std::move(all)), *model, wanted.json);
   }
   return 0;

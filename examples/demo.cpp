@@ -3,6 +3,7 @@
 #include "panes.hpp"
 #include "terminal.hpp"
 
+#include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
@@ -44,6 +45,7 @@ struct settings {
   int max_tokens;
   int slots;
   int threads;
+  std::string trace;
   bool plain;
 };
 
@@ -110,6 +112,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-tokens", po::value(&wanted.max_tokens)->default_value(96), "tokens for each answer at most");
   add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
+  add("trace", po::value(&wanted.trace)->default_value(""),
+      "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
@@ -133,7 +137,9 @@ int run(const settings& wanted) {
     show_loading(progress, terminal);
     return true;
   };
-  cogen::engine engine(cogen::load_model(wanted.model, loading), {.slots = wanted.slots, .threads = wanted.threads});
+  cogen::engine_options options{.slots = wanted.slots, .threads = wanted.threads};
+  if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
+  cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));
 
   std::vector<std::string> titles;
   for (std::size_t i = 0; i < static_cast<std::size_t>(wanted.requests); ++i)

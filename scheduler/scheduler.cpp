@@ -257,6 +257,10 @@ bool scheduler::leaving(sequence_id id) const {
   const auto& away = known(machine_->sequences, id).away;
   return away && away->at == cogen::scheduler::away::stage::leaving;
 }
+int scheduler::slot_of(sequence_id id) const {
+  const auto* const whose = find(machine_->sequences, id);
+  return whose ? whose->slot : -1;
+}
 int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
 int scheduler::waiting() const { return machine_->queued.waiting.size(); }
 std::uint64_t scheduler::parked() const { return machine_->parked; }

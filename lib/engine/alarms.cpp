@@ -27,13 +27,14 @@ void alarms::forget(participant& whom) noexcept {
   whom.alarm_.reset();
 }
 
-void alarms::ring(clock::time_point now) noexcept {
+void alarms::ring(clock::time_point now, const std::function<void(participant&)>& told) noexcept {
   while (!due_.empty() && due_.begin()->first.first <= now) {
     auto alarm = due_.extract(due_.begin());
     const auto whom = alarm.mapped().lock();
     if (!whom) continue;
     whom->alarm_.reset();
     const auto next = woken(*whom, now);
+    told(*whom);
     if (!next) continue;
     whom->alarm_ = next;
     alarm.key().first = *next;

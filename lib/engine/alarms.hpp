@@ -2,6 +2,7 @@
 
 #include <cogen/clock.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,8 +21,8 @@ class alarms {
 
   void forget(participant& whom) noexcept;
 
-  /// Wakes all whose time has come.
-  void ring(clock::time_point now) noexcept;
+  /// Wakes all whose time has come, and calls `told` with each of them, which does not throw.
+  void ring(clock::time_point now, const std::function<void(participant&)>& told) noexcept;
 
   std::optional<clock::time_point> first() const;
 

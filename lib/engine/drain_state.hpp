@@ -20,6 +20,7 @@ class drain_state final : public participant, public drain_face {
   void take(const scheduler::event&, row_outcome&) override {}
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const failure& why) noexcept override;
+  failure error() const override { return {}; }
   bool owner_is_thinking() const override { return false; }
   row_outcome draw(std::span<float>) noexcept override { return {}; }
 

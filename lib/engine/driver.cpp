@@ -28,6 +28,8 @@ driver::driver(engine_parts parts, engine_options options)
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
       scheduler_(parts_.limits, std::move(parts_.order)),
+      observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
+                [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       arrivals_(parts_.limits.slots, [this] { wake(); }),
       room_(options_.max_sequences, options_.max_waiting, [this] { say_idle(); }),
       seed_(std::random_device{}()) {
@@ -95,6 +97,11 @@ void driver::offload(std::function<void()> job) {
     net::post(net::system_executor(), std::move(job));
 }
 
+void driver::join(scheduler::sequence_id id, std::shared_ptr<participant> member) {
+  auto& joined = members_[id] = std::move(member);
+  observer_.joined(*joined, id, now());
+}
+
 bool driver::turn() {
   if (ended_) return false;
   read_mail();
@@ -131,6 +138,7 @@ void driver::read_mail() noexcept try {
     } catch (...) {
       sender->give_up(failure_of(std::current_exception()));
     }
+    observer_.look_at(*sender);
   }
   if (!ended_) publish();
 } catch (...) {
@@ -141,7 +149,7 @@ void driver::ring_alarms() {
   const auto first = alarms_.first();
   const auto now = first ? parts_.clock->now() : clock::time_point();
   if (!first || now < *first) return;
-  alarms_.ring(now);
+  alarms_.ring(now, [this](participant& woken) { observer_.look_at(woken); });
   publish();
 }
 
@@ -179,14 +187,17 @@ void driver::take_arrivals() {
 
 void driver::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
-  auto plan = scheduler_.next(parts_.clock->now().time_since_epoch());
+  const auto begin = now();
+  const int waited = scheduler_.waiting();
+  auto plan = scheduler_.next(begin.time_since_epoch());
   if (plan.empty()) return;
   std::vector<std::shared_ptr<participant>> owners;
   owners.reserve(plan.rows.size());
   for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
-  count(plan);
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
+  observer_.launched(step, waited, begin);
+  publish();
   try {
     parts_.runner->launch(step);
   } catch (...) {
@@ -207,6 +218,7 @@ bool driver::deliver_done() {
 }
 
 void driver::absorb(step_in_flight& step) {
+  observer_.ended(step, now());
   for (const auto& event : scheduler_.absorb(step.plan(), step.results())) {
     const auto found = members_.find(event.sequence);
     if (found == members_.end()) continue;
@@ -218,6 +230,7 @@ void driver::absorb(step_in_flight& step) {
     } catch (...) {
       member->give_up(failure_of(std::current_exception()));
     }
+    observer_.look_at(*member);
     served_.push_back(member);
   }
 }
@@ -249,18 +262,24 @@ void driver::end() noexcept {
   while (auto sender = mailbox_.take()) {
     sender->post_again();
     sender->fail(why);
+    observer_.look_at(*sender);
   }
   parts_.runner.reset();
   in_flight_.clear();
   served_.clear();
   alarms_.clear();
-  for (auto members = std::exchange(members_, {}); auto& [id, member] : members) member->fail(why);
+  for (auto members = std::exchange(members_, {}); auto& [id, member] : members) {
+    member->fail(why);
+    observer_.look_at(*member);
+  }
   std::vector<std::shared_ptr<participant>> until_idle;
   {
     std::lock_guard lock(mutex_);
     until_idle.swap(until_idle_);
   }
   for (const auto& each : until_idle) each->fail(why);
+  publish();
+  observer_.ended(why, now());
   try {
     run_handlers();
   } catch (...) {
@@ -293,26 +312,10 @@ void driver::wake() noexcept {
   if (asleep_.load()) queue_->stop();
 }
 
-void driver::count(const scheduler::plan& plan) {
-  std::lock_guard lock(mutex_);
-  if (plan.rows.empty()) return;
-  ++stats_.steps;
-  stats_.rows += plan.rows.size();
-  for (const auto& row : plan.rows) {
-    stats_.tokens += static_cast<std::uint64_t>(row.count);
-    stats_.sampled += row.wanted == scheduler::output::sample;
-  }
-}
-
 void driver::publish() {
   std::lock_guard lock(mutex_);
+  stats_ = observer_.stats();
   stats_.sequences = room_.now().sequences;
-  stats_.waiting = scheduler_.waiting();
-  stats_.parked = scheduler_.parked();
-  stats_.spilled = scheduler_.spilled();
-  stats_.spill_bytes = scheduler_.spill_in_use();
-  stats_.free_slots = scheduler_.free_slots();
-  stats_.cache_bytes = scheduler_.memory_in_use();
 }
 
 }  // namespace cogen::detail

@@ -4,6 +4,7 @@
 #include "engine/alarms.hpp"
 #include "engine/arrivals.hpp"
 #include "engine/mailbox.hpp"
+#include "engine/observer.hpp"
 #include "engine/step_in_flight.hpp"
 
 #include <cogen/engine.hpp>
@@ -45,6 +46,7 @@ class driver {
   /// Throws std::bad_alloc.
   void wait_until_idle(std::shared_ptr<participant> who);
   void wait_no_more(const participant& who) noexcept;
+  std::uint64_t fresh_id() noexcept { return ++ids_; }
 
   /// Runs `job` away from the caller and from the steps. By hand: at once.
   void offload(std::function<void()> job);
@@ -63,7 +65,7 @@ class driver {
   // For participants, within attend() and take().
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
-  void join(scheduler::sequence_id id, std::shared_ptr<participant> member) { members_[id] = std::move(member); }
+  void join(scheduler::sequence_id id, std::shared_ptr<participant> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
   void wake_at(clock::time_point time, const std::shared_ptr<participant>& whom) { alarms_.set(time, whom); }
   void wake_no_more(participant& whom) noexcept { alarms_.forget(whom); }
@@ -83,16 +85,16 @@ class driver {
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
   bool somebody_is_thinking();
-  void count(const scheduler::plan& plan);
   void publish();
   void say_idle() noexcept;
 
   engine_parts parts_;
-  const engine_options options_;
+  engine_options options_;
   const int vocabulary_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
-  std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>> members_;
+  member_map members_;
+  observer observer_;
   std::deque<std::unique_ptr<step_in_flight>> in_flight_;
   alarms alarms_;
   std::vector<std::shared_ptr<participant>> served_;  // by the last step
@@ -102,10 +104,11 @@ class driver {
   std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: whoever adds work wakes it
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
+  std::atomic<std::uint64_t> ids_ = 0;
   bool ended_ = false;
   mutable std::mutex mutex_;  // guards those below
   failure error_;
-  engine_stats stats_;
+  engine_stats stats_;  // as they were last published
   std::vector<std::shared_ptr<participant>> until_idle_;
 };
 

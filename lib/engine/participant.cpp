@@ -7,6 +7,9 @@
 
 namespace cogen::detail {
 
+participant::participant(std::shared_ptr<driver> engine)
+    : engine_(std::move(engine)), past_(engine_->fresh_id(), engine_->now()) {}
+
 participant::~participant() { leave_place(); }
 
 std::optional<failure> participant::begin_work() noexcept {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "engine/admission.hpp"
+#include "engine/chronicle.hpp"
 
 #include <cogen/async/pending_operations.hpp>
 #include <cogen/clock.hpp>
+#include <cogen/piece.hpp>
 #include <cogen/runner.hpp>
 #include <cogen/scheduler/plan.hpp>
 
@@ -21,7 +23,7 @@ class driver;
 /// `attend()`. All virtual members here are called by the thread that drives the engine, one at a time.
 class participant : public drawer, public std::enable_shared_from_this<participant> {
  public:
-  explicit participant(std::shared_ptr<driver> engine) : engine_(std::move(engine)) {}
+  explicit participant(std::shared_ptr<driver> engine);
   ~participant() override;
 
   /// Carries out what the handle has asked for since the last time.
@@ -41,6 +43,14 @@ class participant : public drawer, public std::enable_shared_from_this<participa
 
   /// It has a slot: a row of it is in a plan.
   void seat() noexcept;
+
+  /// What the end of it is told with. Any thread.
+  virtual finish_reason reason() const { return finish_reason::failed; }
+  virtual cogen::usage usage() const { return {}; }
+  virtual failure error() const = 0;
+
+  chronicle& past() noexcept { return past_; }
+  const chronicle& past() const noexcept { return past_; }
 
   /// Takes it out of the batch, and tells its owner why.
   void give_up(const failure& why);
@@ -78,6 +88,7 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   bool post_unposted() noexcept;  // false: memory is still short
   void insist() noexcept;         // the engine has ended: there is no later round
 
+  chronicle past_;
   std::shared_ptr<participant> next_;
   bool mailed_ = false;
   std::optional<clock::time_point> alarm_;  // the driving thread alone, as the next one

@@ -115,6 +115,8 @@ failure sequence_state::error() const {
   return failure_;
 }
 
+timeline sequence_state::timeline() const { return past().times(engine_->now()); }
+
 void sequence_state::abort() noexcept {
   {
     const locked lock(*this);
@@ -158,7 +160,10 @@ std::optional<failure> sequence_state::problem(const std::vector<token>& fed, in
 std::optional<failure> sequence_state::add_run(run_order what) {
   auto fed = what.fed;
   orders_.reserve(orders_.size() + 1);
-  if (auto refused = begin_work()) return refused;
+  if (auto refused = begin_work()) {
+    refused_ = engine_->mail(shared_from_this());
+    return refused;
+  }
   fed_ = std::move(fed);
   orders_.push_back(std::move(what));
   return std::nullopt;
@@ -183,6 +188,7 @@ void sequence_state::complete_waiter(error_code code) {
 void sequence_state::attend() {
   post_again();
   locked lock(*this);
+  if (std::exchange(refused_, false) && !id_) past().refuse(engine_->now());
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
@@ -195,7 +201,10 @@ void sequence_state::attend() {
   lock.unlock();
   if (undone) undo(*undone);
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
-  if (leaves) leave();
+  if (leaves) {
+    past().end(engine_->now(), chronicle::ending::cancelled);
+    leave();
+  }
 }
 
 void sequence_state::undo(std::size_t length) {
@@ -245,6 +254,7 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       gathered_.append(outcome.scores);
       if (!event.last) return;
       auto result = std::exchange(gathered_, logits());
+      past().bring();
       const locked lock(*this);
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
@@ -254,6 +264,7 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       return end_work();
     }
     case scheduler::event::kind::token: {
+      past().bring();
       const locked lock(*this);
       if (!decode_ || undo_to_) return;
       history_.append_generated(outcome.chosen.id);
@@ -273,6 +284,7 @@ void sequence_state::end_run(failure why) {
     length = undo_to_.value_or(held_.size());
   }
   undo(length);
+  if (!id_) past().refuse(engine_->now());
   const locked lock(*this);
   if (undo_to_) return;
   failure_ = std::move(why);
@@ -286,6 +298,7 @@ void sequence_state::fail(const failure& why) noexcept {
   ended_ = true;
   thinking_ = false;
   failure_ = why;
+  past().end(engine_->now(), aborted_ ? chronicle::ending::cancelled : chronicle::ending::finished);
   complete_waiter(why.code());
   leave_place();
 }

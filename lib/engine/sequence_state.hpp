@@ -27,6 +27,8 @@ class sequence_state final : public participant, public sequence_face {
   void truncate(int length) override;
   std::vector<token> tokens() const override;
   failure error() const override;
+  std::uint64_t id() const override { return past().id(); }
+  cogen::timeline timeline() const override;
   void abort() noexcept override;
 
   void attend() override;
@@ -97,6 +99,7 @@ class sequence_state final : public participant, public sequence_face {
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
   std::optional<std::size_t> undo_to_;  // a cancelled operation had begun: the tokens held before it
+  bool refused_ = false;                // an operation, for want of a place: still to be counted
   bool aborted_ = false;
   bool ended_ = false;
   bool thinking_ = false;  // holds a result, and a wish for more has not been taken up

@@ -2,6 +2,7 @@
 
 #include "engine/participant.hpp"
 
+#include <cogen/event_sink.hpp>
 #include <cogen/runner.hpp>
 
 #include <atomic>
@@ -24,6 +25,7 @@ class step_in_flight final : public step_run {
   const scheduler::plan& plan() const override { return plan_; }
   std::span<row_outcome> outcomes() override { return outcomes_; }
   drawer& drawer_of(int row) override { return *owners_[static_cast<std::size_t>(row)]; }
+  participant& owner_of(std::size_t row) { return *owners_[row]; }
 
   transfer_listener& transfers() override { return transfers_; }
 
@@ -43,6 +45,8 @@ class step_in_flight final : public step_run {
     for (const auto& each : outcomes_) results.push_back({static_cast<bool>(each.error), each.chosen.id});
     return results;
   }
+
+  step_event event{};  ///< as far as it is known
 
  private:
   scheduler::plan plan_;

@@ -18,7 +18,9 @@ std::string said(clock::duration time) { return fmt::format("{:g} s", std::chron
 }  // namespace
 
 stream_state::stream_state(std::shared_ptr<driver> engine, request what)
-    : participant(std::move(engine)), request_(std::move(what)), opened_(engine_->now()), limits_(request_, opened_) {}
+    : participant(std::move(engine)),
+      request_(std::move(what)),
+      limits_(request_, past().times(engine_->now()).opened) {}
 
 // What the handle asks for
 
@@ -29,8 +31,10 @@ net::any_io_executor stream_state::default_executor() const { return engine_->de
 bool stream_state::enter() noexcept try {
   check_parameters(request_, engine_->vocabulary());
   const auto refused = begin_work();
-  if (refused) fail(*refused);
-  return !refused;
+  if (!refused) return true;
+  fail(*refused);
+  engine_->mail(shared_from_this());  // which counts it
+  return false;
 } catch (...) {
   fail(failure_of(std::current_exception()));
   return false;
@@ -41,7 +45,7 @@ void stream_state::begin() noexcept {
     prepare();
   } catch (...) {
     fail(failure_of(std::current_exception()));
-    return watch();
+    return want_attention();
   }
   {
     std::lock_guard lock(mutex_);
@@ -134,6 +138,8 @@ failure stream_state::error() const {
   return failure_;
 }
 
+timeline stream_state::timeline() const { return past().times(engine_->now()); }
+
 void stream_state::want_attention() {
   if (!engine_->mail(shared_from_this())) fail(engine_->error());
 }
@@ -177,6 +183,7 @@ void stream_state::attend() {
   if (aborted_) ended_ = true;
   if (ended_) {
     lock.unlock();
+    past().end(engine_->now(), chronicle::ending::cancelled);
     return leave();
   }
   const bool stop = stop_asked_;
@@ -220,7 +227,8 @@ void stream_state::take_token(token_choice chosen, bool is_end) {
   const bool makes_piece = !cut.text.empty() || !engine_->parts().tokenizer;
   {
     const locked lock(*this);
-    if (usage_.generated_tokens++ == 0) usage_.time_to_first_token = engine_->now() - opened_;
+    ++usage_.generated_tokens;
+    usage_.time_to_first_token = past().bring();
     if (makes_piece && !cut.stopped) push_piece(std::move(cut.text));
   }
   if (cut.stopped) {
@@ -251,7 +259,7 @@ void stream_state::finish(finish_reason reason, failure why) {
   thinking_ = false;
   reason_ = reason;
   failure_ = std::move(why);
-  usage_.total_time = engine_->now() - opened_;
+  usage_.total_time = past().end(engine_->now(), chronicle::ending::finished);
   serve_waiters();
 }
 
@@ -262,7 +270,7 @@ void stream_state::fail(const failure& why) noexcept {
   thinking_ = false;
   reason_ = finish_reason::failed;
   failure_ = why;
-  usage_.total_time = engine_->now() - opened_;
+  usage_.total_time = past().end(engine_->now(), aborted_ ? chronicle::ending::cancelled : chronicle::ending::finished);
   leave_place();
   serve_waiters();
 }
@@ -295,7 +303,7 @@ bool stream_state::keep_limits(clock::time_point now) {
 
 std::string stream_state::waited(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within()), said(now - opened_), waited_for());
+                     said(*request_.start_within()), said(now - past().times(now).opened), waited_for());
 }
 
 std::string stream_state::waited_for() const {

@@ -43,6 +43,8 @@ class stream_state final : public participant, public stream_face {
   finish_reason reason() const override;
   cogen::usage usage() const override;
   failure error() const override;
+  std::uint64_t id() const override { return past().id(); }
+  cogen::timeline timeline() const override;
 
   void attend() override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
@@ -73,7 +75,6 @@ class stream_state final : public participant, public stream_face {
   int lookahead() const { return request_.lookahead(); }
 
   const request request_;
-  const clock::time_point opened_;
   const deadlines limits_;
 
   // Set by begin(), then the engine's thread alone, or whoever draws.

@@ -2,9 +2,14 @@
 #include "failing_memory.hpp"
 #include "toy_runner.hpp"
 
+#include <cogen/chrome_trace.hpp>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <sstream>
 
 namespace cogen::test {
 namespace {
@@ -166,9 +171,9 @@ struct trial {
   bool lived = false;
 };
 
-trial with_memory_refused(long n) {
+trial with_memory_refused(long n, std::shared_ptr<event_sink> events = nullptr) {
   trial result;
-  toy_engine toy;
+  toy_engine toy({}, {.by_hand = true, .events = std::move(events)});
   {
     history past;
     failing_memory::refuse(n);
@@ -192,6 +197,21 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies) {
   }
   BOOST_TEST(n > 300);
   BOOST_TEST_MESSAGE(n - 1 << " allocations failed in turn; the engine lived on after " << survived - 1);
+}
+
+BOOST_AUTO_TEST_CASE(any_allocation_of_one_who_listens_may_fail_too) {
+  std::ostringstream whole;
+  with_memory_refused(1'000'000, std::make_shared<chrome_trace>(whole));
+  long given_up = 0;
+  trial last{true, true};
+  for (long n = 0; last.met; ++n) {
+    std::ostringstream out;
+    last = with_memory_refused(n, std::make_shared<chrome_trace>(out));
+    if (!out) continue;
+    BOOST_TEST(boost::json::parse(out.str()).as_array().size() >= 2u, "allocation " << n);
+    given_up += last.lived && out.str().size() < whole.str().size() / 2;
+  }
+  BOOST_TEST(given_up > 0);
 }
 
 BOOST_AUTO_TEST_CASE(any_step_may_fail_and_everybody_is_told) {

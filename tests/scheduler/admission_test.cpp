@@ -98,4 +98,21 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_a_run_or_without_credits_takes_no_slot) 
   BOOST_CHECK_EQUAL(s.machine.free_slots(), 7);
 }
 
+BOOST_AUTO_TEST_CASE(a_sequence_has_the_slot_that_its_rows_name) {
+  auto within = roomy();
+  within.slots = 2;
+  within.step_tokens = 4;
+  served s(within);
+  std::vector<sequence_id> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(s.machine.submit({}, {counting(4), output::sample, 1}));
+  for (const auto each : ids) BOOST_CHECK_EQUAL(s.machine.slot_of(each), -1);
+  BOOST_CHECK_EQUAL(row_of(s.step(), ids[0])->slot, s.machine.slot_of(ids[0]));
+  const int second = s.machine.slot_of(ids[1]);  // it has one, and no row yet
+  BOOST_CHECK(second >= 0 && second != s.machine.slot_of(ids[0]));
+  BOOST_CHECK_EQUAL(s.machine.slot_of(ids[2]), -1);
+  BOOST_CHECK_EQUAL(row_of(s.step(), ids[1])->slot, second);
+  s.machine.cancel(ids[1]);
+  BOOST_CHECK_EQUAL(s.machine.slot_of(ids[1]), -1);
+}
+
 }  // namespace cogen::scheduler

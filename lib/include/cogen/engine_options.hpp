@@ -5,6 +5,7 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/event_sink.hpp>
 #include <cogen/scheduler/order.hpp>
 
 #include <chrono>
@@ -98,6 +99,9 @@ struct engine_options {
   /// Told, on the engine's thread, what nobody else can be told: an exception out of a handler run on its executor, the
   /// death of the device. Silent by default. Must not throw.
   std::function<void(std::string_view)> log;
+
+  /// Told of every request and every step: metrics, a log, a chrome_trace. Empty: nobody is, and that costs nothing.
+  std::shared_ptr<event_sink> events;
 };
 
 /// What an engine has done since it began, and holds now.
@@ -106,15 +110,27 @@ struct engine_stats {
   std::uint64_t rows = 0;     ///< sequences served, over all steps: rows / steps is the mean batch
   std::uint64_t tokens = 0;   ///< tokens run, those of prompts included
   std::uint64_t sampled = 0;  ///< tokens drawn
-  int sequences = 0;          ///< taken in and not gone, when the engine last looked
-  int waiting = 0;            ///< of those, how many want a slot and have none
-  int queued = 0;             ///< at this moment: how many wait for their first slot, which max_waiting bounds
-  bool draining = false;      ///< at this moment: nothing begins any more
+
+  std::uint64_t finished = 0;   ///< streams that ended well: at an end token, their length, a stop string, or stopped
+  std::uint64_t failed = 0;     ///< that ended badly after they had been taken in
+  std::uint64_t cancelled = 0;  ///< whose handle was destroyed before they had ended
+  std::uint64_t refused = 0;    ///< not taken in: bad parameters, no room, a full engine
+
+  int sequences = 0;                ///< taken in and not gone, when the engine last looked
+  int seated = 0;                   ///< of those, how many have a slot
+  int waiting = 0;                  ///< of those, how many want a slot and have none
+  std::int64_t waiting_tokens = 0;  ///< in the prompts of those that have never had a slot
+  int queued = 0;                   ///< at this moment: how many wait for their first slot, which max_waiting bounds
+  bool draining = false;            ///< at this moment: nothing begins any more
   int free_slots = 0;
   std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
   std::uint64_t spilled = 0;     ///< of those, how often what it had cached was kept
   std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
   std::int64_t spill_bytes = 0;  ///< set aside for what is spilled
+
+  int peak_rows = 0;     ///< the largest batch
+  int peak_waiting = 0;  ///< the most that waited at the same time
+  std::int64_t peak_cache_bytes = 0;
 };
 
 }  // namespace cogen

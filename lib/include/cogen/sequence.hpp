@@ -4,6 +4,7 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/logits.hpp>
 #include <cogen/sampling.hpp>
+#include <cogen/timeline.hpp>
 #include <cogen/token.hpp>
 #include <cogen/token_choice.hpp>
 
@@ -38,6 +39,8 @@ class sequence_face {
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
   virtual failure error() const = 0;
+  virtual std::uint64_t id() const = 0;
+  virtual cogen::timeline timeline() const = 0;
   virtual void abort() noexcept = 0;
 };
 
@@ -122,6 +125,12 @@ class sequence {
 
   /// The tokens it holds, those of a pending operation not yet among them.
   std::vector<token> tokens() const { return shared_->tokens(); }
+
+  /// When what happened to it, up to now.
+  cogen::timeline timeline() const { return shared_->timeline(); }
+
+  /// Names it among all that one engine is asked for, as events and traces do.
+  std::uint64_t id() const { return shared_->id(); }
 
   /// Why the last operation that failed did, in words.
   failure error() const { return shared_->error(); }

@@ -150,6 +150,7 @@ class scheduler {
   bool seated(sequence_id id) const;   ///< it has a slot
   bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
 
+  int slot_of(sequence_id id) const;   ///< -1: it has none, or is unknown
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
   std::uint64_t parked() const;        ///< how often a sequence was parked

@@ -1,0 +1,100 @@
+#include "engine/chronicle.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::detail {
+
+timeline chronicle::times(clock::time_point now) const noexcept {
+  std::lock_guard lock(mutex_);
+  auto told = times_;
+  if (auto* spent = spent_in(where_, told)) *spent += now - since_;
+  return told;
+}
+
+clock::duration chronicle::end(clock::time_point now, ending how) noexcept {
+  std::lock_guard lock(mutex_);
+  if (where_ != place::over) {
+    before_ = where_;
+    how_ = how;
+    times_.ended = now;
+    enter(place::over, now);
+  }
+  return *times_.ended - times_.opened;
+}
+
+void chronicle::take_in(clock::time_point now, int tokens) noexcept {
+  std::lock_guard lock(mutex_);
+  tokens_ = tokens;
+  times_.taken_in = now;
+  enter(place::waiting, now);
+}
+
+std::optional<chronicle::place> chronicle::sit(int slot, clock::time_point now) noexcept {
+  std::lock_guard lock(mutex_);
+  if (where_ == place::over || (where_ == place::running && slot == slot_)) return std::nullopt;
+  slot_ = slot;
+  const auto before = where_;
+  if (before == place::running) return before;
+  if (!times_.seated) times_.seated = now;
+  enter(place::running, now);
+  return before;
+}
+
+bool chronicle::park(clock::time_point now) noexcept {
+  std::lock_guard lock(mutex_);
+  if (where_ != place::running) return false;
+  ++times_.parks;
+  enter(place::parked, now);
+  return true;
+}
+
+bool chronicle::serve(const served& by) noexcept {
+  std::lock_guard lock(mutex_);
+  if (where_ == place::over) return false;
+  ++times_.steps;
+  times_.prefill_steps += by.prefilled;
+  times_.computing += by.end - std::max(by.begin, served_until_);
+  served_until_ = by.end;
+  prefilling_ = !by.fed_all;
+  step_ = by.step;
+  return true;
+}
+
+clock::duration chronicle::bring() noexcept {
+  std::lock_guard lock(mutex_);
+  times_.last_token = served_until_;
+  if (!times_.first_token) times_.first_token = served_until_;
+  return *times_.first_token - times_.opened;
+}
+
+chronicle::news chronicle::untold() noexcept {
+  std::lock_guard lock(mutex_);
+  news told{.refused = std::exchange(refused_, std::nullopt), .how = how_, .before = before_};
+  if (!std::exchange(told_first_, times_.first_token.has_value())) told.brought = times_.first_token;
+  if (!std::exchange(told_end_, times_.ended.has_value())) told.ended = times_.ended;
+  return told;
+}
+
+clock::duration* chronicle::spent_in(place where, timeline& times) noexcept {
+  switch (where) {
+    case place::waiting:
+      return &times.waiting;
+    case place::running:
+      return &times.running;
+    case place::parked:
+      return &times.parked;
+    case place::outside:
+    case place::over:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+void chronicle::enter(place where, clock::time_point now) noexcept {
+  if (auto* spent = spent_in(where_, times_)) *spent += now - since_;
+  where_ = where;
+  since_ = now;
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "engine/step_in_flight.hpp"
+
+#include <cogen/engine_options.hpp>
+#include <cogen/scheduler/scheduler.hpp>
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+namespace cogen::detail {
+
+using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>>;
+
+/// Follows what the driver does: keeps the members' chronicles and the engine's counts, and tells the sink where there
+/// is one. The driving thread alone. Needs no memory of its own.
+class observer {
+ public:
+  using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
+
+  /// `plans` and `members` are the driver's. `log` is told what the sink throws.
+  observer(const scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink,
+           log log)
+      : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {}
+
+  /// It is known to the scheduler from now on.
+  void joined(participant& whose, scheduler::sequence_id id, clock::time_point now) noexcept;
+
+  /// It may have been refused, been brought a token, or ended.
+  void look_at(participant& whose) noexcept;
+
+  /// `waited` sequences wanted a slot before `step` was planned.
+  void launched(step_in_flight& step, int waited, clock::time_point now) noexcept;
+
+  /// `step` went well; its owners have not taken yet what it brought.
+  void ended(step_in_flight& step, clock::time_point now) noexcept;
+
+  /// The engine has ended, and so has everybody in it.
+  void ended(const failure& why, clock::time_point now) noexcept;
+
+  engine_stats stats() noexcept;
+
+ private:
+  using kind = sequence_event::kind;
+
+  void look_at_all(clock::time_point now) noexcept;
+  bool seat(participant& whose, int slot, clock::time_point now) noexcept;  // true: it had none
+  void park(participant& whose, clock::time_point now) noexcept;
+  void serve(participant& whose, const scheduler::row& row, const step_event& step) noexcept;
+  void end(participant& whose, const chronicle::news& how) noexcept;
+  void count(const scheduler::plan& plan) noexcept;
+  void tell(kind what, const participant& whose, clock::time_point at, int tokens = 0) noexcept;
+  template <class Call>
+  void tell_sink(Call call) noexcept;
+
+  const scheduler::scheduler& plans_;
+  const member_map& members_;
+  const int slots_;
+  std::shared_ptr<event_sink> sink_;
+  const log log_;
+  engine_stats stats_;
+  int parked_ = 0;              // now
+  std::uint64_t parkings_ = 0;  // by plans_, when everybody was looked at last
+};
+
+}  // namespace cogen::detail

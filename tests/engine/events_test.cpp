@@ -1,0 +1,369 @@
+// What an event sink is told of a request's life, and in which order.
+#include "recorder.hpp"
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+using namespace std::chrono_literals;
+using sentences = std::vector<std::string>;
+
+void check(const sentences& told, const sentences& expected) {
+  BOOST_TEST(told == expected, boost::test_tools::per_element());
+}
+
+/// An engine driven by hand that is listened to.
+struct observed {
+  explicit observed(toy_setup setup = {}, int max_sequences = 4096)
+      : toy(setup, {.max_sequences = max_sequences,
+                    .by_hand = true,
+                    .log = [this](std::string_view line) { logged.emplace_back(line); },
+                    .events = sink}) {}
+
+  void settle() {
+    net::io_context context;
+    toy.settle(context);
+  }
+
+  std::optional<piece> read(token_stream& stream) {
+    net::io_context context;
+    std::optional<piece> result;
+    stream.async_next(net::bind_executor(context, [&](error_code, std::optional<piece> next) { result = next; }));
+    toy.settle(context);
+    return result;
+  }
+
+  engine_stats stats() const { return toy.running.stats(); }
+
+  std::shared_ptr<recorder> sink = std::make_shared<recorder>();
+  sentences logged;
+  toy_engine toy;
+};
+
+request counting(int tokens, int wanted) {
+  return token_ids(std::vector<token>(static_cast<std::size_t>(tokens), 5)).max_tokens(wanted);
+}
+
+BOOST_AUTO_TEST_SUITE(events)
+
+BOOST_AUTO_TEST_CASE(a_request_is_taken_in_seated_prefilled_and_finished) {
+  observed all;
+  auto stream = all.toy.running.generate(counting(11, 3));
+  all.settle();
+  check(all.sink->told, {"1 taken_in 11", "1 seated in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
+                         "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token", "step 3: 1 rows, 1 tokens",
+                         "step 4: 1 rows, 1 tokens", "1 finished length"});
+  BOOST_TEST(stream.id() == 1u);
+  const auto& end = all.sink->events.back();
+  BOOST_TEST(end.usage.prompt_tokens == 11);
+  BOOST_TEST(end.usage.generated_tokens == 3);
+  BOOST_TEST(end.step == 4u);
+  BOOST_TEST(!end.error);
+  BOOST_TEST(all.stats().finished == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_that_fits_into_one_step_is_one_chunk) {
+  observed all;
+  auto stream = all.toy.running.generate(counting(1, 1));
+  all.settle();
+  check(all.sink->told, {"1 taken_in 1", "1 seated in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1", "1 first_token",
+                         "1 finished length"});
+}
+
+BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
+  observed all({.slots = 2, .step_tokens = 64});
+  std::vector<token_stream> streams;
+  for (int i = 0; i < 3; ++i) streams.push_back(all.toy.running.generate(counting(4 + i, 2)));
+  all.settle();
+  const auto& steps = all.sink->steps;
+  BOOST_REQUIRE(steps.size() == 4u);
+  for (std::size_t i = 0; i < 4; ++i) BOOST_TEST(steps[i].number == i + 1);
+  BOOST_TEST(steps[0].rows == 2);
+  BOOST_TEST(steps[0].tokens == 9);
+  BOOST_TEST(steps[0].prefilled == 9);
+  BOOST_TEST(steps[0].slots_in_use == 2);
+  BOOST_TEST(steps[0].waiting == 1);
+  BOOST_TEST(steps[1].prefilled == 0);
+  BOOST_TEST(steps[2].rows == 1);
+  BOOST_TEST(steps[2].prefilled == 6);
+  BOOST_TEST(steps[2].waiting == 0);
+  BOOST_TEST(steps[3].slots_in_use == 1);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_a_slot_but_no_row_yet_is_told_of_all_the_same) {
+  observed all({.slots = 2, .step_tokens = 8});
+  auto first = all.toy.running.generate(counting(16, 1));
+  auto second = all.toy.running.generate(counting(3, 1));
+  all.toy.running.run_step();
+  check(all.sink->told, {"1 taken_in 16", "2 taken_in 3", "1 seated in 0", "2 seated in 1", "step 1: 1 rows, 8 tokens",
+                         "1 prefilled 8"});
+  BOOST_TEST(all.stats().seated == 2);
+  BOOST_TEST(all.stats().waiting_tokens == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_request_has_one_event) {
+  observed all({}, 1);
+  auto wrong = all.toy.running.generate(token_ids({1, 97}));
+  auto running = all.toy.running.generate(counting(2, 1));
+  auto too_many = all.toy.running.generate(counting(2, 1));
+  all.settle();
+  check(all.sink->life_of(wrong.id()), {"1 refused"});
+  check(all.sink->life_of(too_many.id()), {"3 refused"});
+  for (const auto& each : all.sink->events) {
+    if (each.id == wrong.id()) BOOST_CHECK_EQUAL(each.error.code(), make_error_code(error::invalid_request));
+    if (each.id == too_many.id()) BOOST_CHECK_EQUAL(each.error.code(), make_error_code(error::queue_full));
+  }
+  BOOST_TEST(all.stats().refused == 2u);
+  BOOST_TEST(all.stats().finished == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_handle_that_is_let_go_of_at_once_is_still_refused) {
+  observed all;
+  all.toy.running.generate(token_ids({}));
+  all.settle();
+  check(all.sink->told, {"1 refused"});
+  BOOST_TEST(all.stats().cancelled == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_waits_never_had_a_slot) {
+  observed all({.slots = 1});
+  auto first = all.toy.running.generate(counting(2, 30));
+  auto second = std::make_optional(all.toy.running.generate(counting(7, 1)));
+  all.toy.running.run_step();
+  BOOST_TEST(all.stats().waiting_tokens == 7);
+  second.reset();
+  all.toy.running.run_step();
+  check(all.sink->life_of(2), {"2 taken_in 7", "2 cancelled"});
+  BOOST_TEST(all.stats().cancelled == 1u);
+  BOOST_TEST(all.stats().waiting_tokens == 0);
+  BOOST_TEST(all.stats().seated == 1);
+}
+
+BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_runs_leaves_its_slot) {
+  observed all;
+  auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
+  for (int i = 0; i < 3; ++i) all.toy.running.run_step();
+  stream.reset();
+  all.settle();
+  check(all.sink->life_of(1), {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 cancelled"});
+  BOOST_TEST(all.sink->events.back().slot == 0);
+  BOOST_TEST(all.sink->events.back().usage.generated_tokens == 3);
+  BOOST_TEST(all.stats().seated == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_step_in_flight_brings_to_one_who_has_gone_is_not_told) {
+  observed all;
+  all.toy.control->hold = true;
+  auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
+  all.toy.running.run_step();
+  stream.reset();
+  all.toy.running.run_step();
+  all.toy.control->release();
+  all.settle();
+  check(all.sink->told, {"1 taken_in 3", "1 seated in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_finishes) {
+  observed all;
+  auto stream = all.toy.running.generate(counting(3, 30));
+  all.toy.running.run_step();
+  stream.stop();
+  all.settle();
+  check(all.sink->life_of(1),
+        {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 finished stopped"});
+  BOOST_TEST(all.stats().finished == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_parked_and_resumed) {
+  observed all({.slots = 1, .patience = 10ms});
+  auto slow = all.toy.running.generate(counting(3, 4).lookahead(2));
+  all.settle();
+  auto other = all.toy.running.generate(counting(2, 1));
+  all.settle();
+  all.toy.time->advance(10ms);
+  all.settle();
+  BOOST_TEST(all.sink->steps.back().parked == 1);
+  BOOST_TEST(all.stats().parked == 1u);
+  while (all.read(slow)) continue;
+  check(all.sink->told,
+        {"1 taken_in 3", "1 seated in 0", "step 1: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
+         "step 2: 1 rows, 1 tokens", "2 taken_in 2", "1 parked in 0", "2 seated in 0", "step 3: 1 rows, 2 tokens",
+         "2 prefilled 2", "2 first_token", "2 finished length", "1 resumed in 0", "step 4: 1 rows, 5 tokens",
+         "1 prefilled 5", "step 5: 1 rows, 1 tokens", "1 finished length"});
+  BOOST_TEST(all.sink->steps.back().parked == 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_who_is_parked_may_be_cancelled) {
+  observed all({.slots = 1, .patience = 10ms});
+  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4).lookahead(1)));
+  all.settle();
+  auto other = all.toy.running.generate(counting(2, 9));
+  all.settle();
+  all.toy.time->advance(10ms);
+  all.toy.running.run_step();
+  slow.reset();
+  all.settle();
+  check(all.sink->life_of(1),
+        {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 parked in 0", "1 cancelled"});
+  BOOST_TEST(all.sink->steps.back().parked == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
+  observed all;
+  all.toy.control->poisoned[50] = true;
+  auto stream = all.toy.running.generate(token_ids({50, 1}).max_tokens(5));
+  all.settle();
+  check(all.sink->life_of(1), {"1 taken_in 2", "1 seated in 0", "1 prefilled 2", "1 finished failed"});
+  BOOST_CHECK_EQUAL(all.sink->events.back().error.code(), make_error_code(error::bad_logits));
+  BOOST_TEST(all.stats().failed == 1u);
+  BOOST_TEST(all.stats().finished == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
+  observed all({.slots = 1});
+  auto running = all.toy.running.generate(counting(2, 30));
+  auto waiting = all.toy.running.generate(counting(2, 30));
+  all.toy.running.run_step();
+  all.toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+  all.toy.running.run_step();
+  check(all.sink->life_of(1), {"1 taken_in 2", "1 seated in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});
+  check(all.sink->life_of(2), {"2 taken_in 2", "2 finished failed"});
+  BOOST_TEST(all.sink->told.back() == "end");
+  BOOST_CHECK_EQUAL(all.sink->end.value().code(), make_error_code(error::device_failed));
+  BOOST_TEST(all.sink->steps.size() == 1u);
+  BOOST_TEST(all.stats().failed == 2u);
+  all.toy.running.generate(counting(2, 1));
+  BOOST_TEST(all.sink->told.back() == "end");
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_sink) {
+  auto sink = std::make_shared<recorder>();
+  toy_engine toy({}, {.by_hand = true, .events = sink});
+  auto taken_in = toy.running.generate(counting(2, 30).lookahead(1));
+  for (int i = 0; i < 3; ++i) toy.running.run_step();
+  auto unseen = toy.running.generate(counting(2, 30));
+  toy.running.stop();
+  BOOST_TEST(sink->life_of(1).back() == "1 finished failed");
+  check(sink->life_of(2), {"2 refused"});
+  BOOST_CHECK_EQUAL(sink->end.value().code(), make_error_code(error::engine_stopped));
+  BOOST_TEST(sink.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_is_taken_in_with_its_first_operation_and_goes_with_its_handle) {
+  observed all;
+  {
+    auto unused = all.toy.running.open();
+    auto sequence = all.toy.running.open();
+    drive(all.toy.running, [&]() -> net::awaitable<void> {
+      co_await sequence.forward({1, 2, 3}, logits_of::all);
+      co_await sequence.decode();
+      auto fork = sequence.fork();
+      co_await fork.decode();
+    });
+    BOOST_TEST(sequence.id() == 2u);
+  }
+  all.settle();
+  check(all.sink->life_of(1), {"1 cancelled"});
+  check(all.sink->life_of(2), {"2 taken_in 0", "2 seated in 0", "2 prefilled 3", "2 first_token", "2 cancelled"});
+  check(all.sink->life_of(3), {"3 taken_in 4", "3 seated in 1", "3 first_token", "3 cancelled"});
+  BOOST_TEST(all.stats().seated == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
+  observed all({}, 1);
+  auto running = std::make_optional(all.toy.running.generate(counting(2, 30)));
+  auto sequence = all.toy.running.open();
+  all.toy.running.run_step();
+  drive(all.toy.running, [&]() -> net::awaitable<void> {
+    BOOST_CHECK_THROW(co_await sequence.forward({1}), boost::system::system_error);
+  });
+  running.reset();
+  all.toy.running.run_step();
+  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.forward({1}); });
+  check(all.sink->life_of(2), {"2 refused", "2 taken_in 0", "2 seated in 0", "2 prefilled 1", "2 first_token"});
+  BOOST_TEST(all.stats().refused == 1u);
+}
+
+/// Throws when it is told something for the n-th time.
+class fragile final : public event_sink {
+ public:
+  explicit fragile(int n) : n_(n) {}
+  void on_step(const step_event&) override { hear(); }
+  void on_sequence(const sequence_event&) override { hear(); }
+  void on_end(const failure&, clock::time_point) override { hear(); }
+  static inline int heard = 0;
+
+ private:
+  void hear() {
+    if (++heard == n_) throw std::runtime_error("the disk is full");
+  }
+  int n_;
+};
+
+BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_dropped_and_harms_nobody) {
+  int failing = 1;
+  for (bool threw = true; threw; ++failing) {
+    fragile::heard = 0;
+    sentences logged;
+    auto sink = std::make_shared<fragile>(failing);
+    const std::weak_ptr<fragile> kept = sink;
+    toy_engine toy({},
+                   {.by_hand = true, .log = [&](auto line) { logged.emplace_back(line); }, .events = std::move(sink)});
+    net::io_context context;
+    std::optional<completion> whole;
+    auto stream = toy.running.generate(counting(11, 3));
+    auto wrong = toy.running.generate(token_ids({}));
+    stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+    toy.settle(context);
+    BOOST_REQUIRE(whole);
+    BOOST_TEST(ids_of(whole->tokens) == toy_continuation(std::vector<token>(11, 5), 3),
+               boost::test_tools::per_element());
+    BOOST_TEST(toy.running.stats().finished == 1u);
+    toy.running.stop();
+    BOOST_TEST(kept.expired());
+    threw = !logged.empty();
+    BOOST_TEST(fragile::heard == (threw ? failing : 12));
+    if (threw) BOOST_TEST(logged == sentences{"the event sink threw and is told no more: the disk is full"});
+  }
+  BOOST_TEST(failing == 14);
+}
+
+BOOST_AUTO_TEST_CASE(a_sink_may_use_the_engine) {
+  struct curious final : event_sink {
+    void on_sequence(const sequence_event& event) override {
+      if (event.what == sequence_event::kind::finished && !second) second.emplace(asked->generate(counting(2, 1)));
+      finished = asked->stats().finished;
+    }
+    engine* asked = nullptr;
+    std::optional<token_stream> second;
+    std::uint64_t finished = 0;
+  };
+  const auto sink = std::make_shared<curious>();
+  toy_engine toy({}, {.by_hand = true, .events = sink});
+  sink->asked = &toy.running;
+  auto stream = toy.running.generate(counting(2, 1));
+  net::io_context context;
+  toy.settle(context);
+  BOOST_TEST(sink->second.value().ended());
+  BOOST_TEST(sink->finished == 1u);
+  BOOST_TEST(toy.running.stats().finished == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(the_most_that_ever_was_is_kept) {
+  observed all({.slots = 3, .step_tokens = 64});
+  std::vector<token_stream> streams;
+  for (int i = 0; i < 5; ++i) streams.push_back(all.toy.running.generate(counting(4, 2)));
+  all.settle();
+  BOOST_TEST(all.stats().peak_rows == 3);
+  BOOST_TEST(all.stats().peak_waiting == 5);
+  BOOST_TEST(all.stats().waiting == 0);
+  BOOST_TEST(all.stats().finished == 5u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test

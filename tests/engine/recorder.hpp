@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cogen/event_sink.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+
+/// Keeps what it is told, also as sentences: one life reads as a list.
+class recorder final : public event_sink {
+ public:
+  void on_step(const step_event& step) override {
+    steps.push_back(step);
+    told.push_back(fmt::format("step {}: {} rows, {} tokens", step.number, step.rows, step.tokens));
+  }
+
+  void on_sequence(const sequence_event& event) override {
+    events.push_back(event);
+    told.push_back(sentence_of(event));
+  }
+
+  void on_end(const failure& why, clock::time_point) override {
+    end = why;
+    told.push_back("end");
+  }
+
+  /// What was told of one sequence, without the steps.
+  std::vector<std::string> life_of(std::uint64_t id) const {
+    std::vector<std::string> all;
+    for (const auto& each : events)
+      if (each.id == id) all.push_back(sentence_of(each));
+    return all;
+  }
+
+  std::vector<std::string> told;
+  std::vector<sequence_event> events;
+  std::vector<step_event> steps;
+  std::optional<failure> end;
+
+ private:
+  static std::string sentence_of(const sequence_event& event) {
+    const auto begin = fmt::format("{} {}", event.id, to_string(event.what));
+    switch (event.what) {
+      case sequence_event::kind::taken_in:
+      case sequence_event::kind::prefilled:
+        return fmt::format("{} {}", begin, event.tokens);
+      case sequence_event::kind::seated:
+      case sequence_event::kind::parked:
+      case sequence_event::kind::resumed:
+        return fmt::format("{} in {}", begin, event.slot);
+      case sequence_event::kind::finished:
+        return fmt::format("{} {}", begin, to_string(event.reason));
+      default:
+        return begin;
+    }
+  }
+};
+
+}  // namespace cogen::test
