@@ -1,10 +1,14 @@
 // The default model through the whole engine: what a stream says does not depend on its company.
+#include "by_hand.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/memory_estimate.hpp>
 #include <cogen/model.hpp>
 
 #include <boost/asio/use_future.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
@@ -45,15 +49,20 @@ std::vector<completion> run(std::vector<request> requests, engine_options option
   return results;
 }
 
+void check_same(const std::vector<token_choice>& alone, const std::vector<token_choice>& in_company) {
+  BOOST_REQUIRE(alone.size() == in_company.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    BOOST_TEST(alone[i].id == in_company[i].id);
+    BOOST_TEST(alone[i].logprob == in_company[i].logprob);  // to the last bit
+    BOOST_REQUIRE(alone[i].top.size() == in_company[i].top.size());
+    for (std::size_t k = 0; k < alone[i].top.size(); ++k)
+      BOOST_TEST(alone[i].top[k].logprob == in_company[i].top[k].logprob);
+  }
+}
+
 void check_same(const completion& alone, const completion& in_company) {
   BOOST_TEST(alone.text == in_company.text);
-  BOOST_REQUIRE(alone.tokens.size() == in_company.tokens.size());
-  for (std::size_t i = 0; i < alone.tokens.size(); ++i) {
-    BOOST_TEST(alone.tokens[i].id == in_company.tokens[i].id);
-    BOOST_TEST(alone.tokens[i].logprob == in_company.tokens[i].logprob);  // to the last bit
-    for (std::size_t k = 0; k < alone.tokens[i].top.size(); ++k)
-      BOOST_TEST(alone.tokens[i].top[k].logprob == in_company.tokens[i].top[k].logprob);
-  }
+  check_same(alone.tokens, in_company.tokens);
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_company_chunking_and_number_of_threads) {
@@ -105,6 +114,93 @@ BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
   const auto honest = run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
   const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
   BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
+}
+
+// Memory for few
+
+constexpr int talks = 32;
+constexpr int words_said = 8;
+constexpr int words_answered = 4;
+
+/// Something is said, and the sequence answers.
+net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std::vector<token_choice>& answers) {
+  std::vector<token> said;
+  for (unsigned i = 0; i < words_said; ++i)
+    said.push_back(static_cast<token>(100 + 977 * number + 131 * round + 7 * i));
+  for (int i = 0; i < words_answered; ++i) {
+    auto answer = co_await place.decode(said, sampling().logprobs(1));
+    answers.push_back(std::move(answer));
+    said.clear();
+  }
+}
+
+/// What conversations `first` to `last` answer in two rounds, all of them at once within each round.
+std::vector<std::vector<token_choice>> answers_of(engine& running, unsigned first, unsigned last, bool by_hand) {
+  std::vector<std::vector<token_choice>> answers(last - first);
+  std::vector<sequence> places;
+  for (unsigned i = first; i < last; ++i) places.push_back(running.open());
+  for (unsigned round = 0; round < 2; ++round) {
+    net::io_context context;
+    for (unsigned i = first; i < last; ++i)
+      net::co_spawn(context, talk(places[i - first], i, round, answers[i - first]), [](std::exception_ptr error) {
+        if (error) std::rethrow_exception(error);
+      });
+    if (by_hand)
+      settle(running, context);
+    else
+      context.run();
+  }
+  return answers;
+}
+
+engine_options for_talks() { return {.max_length = 2 * (words_said + words_answered), .by_hand = true}; }
+
+struct talks_alone {
+  std::vector<std::vector<token_choice>> answers;
+  std::int64_t bytes = 0;  // that the cache of each takes
+};
+
+const talks_alone& alone() {
+  static const auto found = [] {
+    talks_alone result;
+    for (unsigned i = 0; i < talks; ++i) {
+      engine running(the_model(), for_talks());
+      auto place = running.open();
+      const auto sole = answers_of(running, i, i + 1, true);
+      result.answers.push_back(sole.front());
+    }
+    engine running(the_model(), for_talks());
+    auto place = running.open();
+    auto scores = place.async_forward({1}, logits_of::last, net::use_future);
+    while (running.run_step()) continue;
+    scores.get();
+    result.bytes = running.stats().cache_bytes;
+    return result;
+  }();
+  return found;
+}
+
+enum class parked { spilled, spilled_by_a_thread, dropped };
+
+std::ostream& operator<<(std::ostream& out, parked how) { return out << static_cast<int>(how); }
+
+BOOST_DATA_TEST_CASE(thirty_two_conversations_share_memory_for_four_and_say_what_each_says_alone,
+                     boost::unit_test::data::make({parked::spilled, parked::spilled_by_a_thread, parked::dropped}),
+                     how) {
+  auto options = for_talks();
+  options.slots = talks;
+  options.cache_bytes = 4 * alone().bytes;
+  options.patience = std::chrono::milliseconds(0);
+  options.by_hand = how != parked::spilled_by_a_thread;
+  if (how == parked::dropped) options.spill_bytes = 0;
+  engine running(the_model(), options);
+  const auto answers = answers_of(running, 0, talks, options.by_hand);
+  for (unsigned i = 0; i < talks; ++i) check_same(alone().answers[i], answers[i]);
+  const auto stats = running.stats();
+  BOOST_TEST(stats.parked >= static_cast<unsigned>(talks));  // each at least once: none could stay
+  BOOST_TEST(stats.spilled == (how == parked::dropped ? 0u : stats.parked));
+  constexpr unsigned once = talks * (2 * (words_said + words_answered) - 1);
+  BOOST_TEST((how == parked::dropped ? stats.tokens > once : stats.tokens == once));
 }
 
 BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {

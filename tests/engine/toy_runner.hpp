@@ -99,7 +99,8 @@ class toy_runner final : public runner {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
-    for (const token each : row.chained ? std::vector{drawn_.at(row.sequence)} : row.tokens) {
+    const auto drawn = drawn_.extract(row.sequence);
+    for (const token each : row.chained ? std::vector{drawn.mapped()} : row.tokens) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
@@ -123,7 +124,7 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-  std::map<scheduler::sequence_id, token> drawn_;  // last by each sequence
+  std::map<scheduler::sequence_id, token> drawn_;  // last by each sequence, if that may be chained
 };
 
 struct toy_setup {

@@ -1,0 +1,65 @@
+#include "subject.hpp"
+
+#include "engine/model_engines.hpp"
+#include "engine/toy_runner.hpp"
+
+#include <stdexcept>
+
+namespace cogen::soak {
+namespace {
+
+constexpr int stories = 48;
+constexpr int said = 24;
+
+int most_sequences(const options& wanted) { return wanted.slots * wanted.overload; }
+
+subject toy(const options& wanted) {
+  const auto control = std::make_shared<test::toy_control>();
+  control->before = [list = control.get()](const scheduler::plan&) { list->batches.clear(); };
+  engine_parts parts;
+  parts.limits.slots = wanted.slots;
+  parts.limits.max_length = 64;
+  parts.limits.step_tokens = 16;
+  parts.limits.patience = std::chrono::nanoseconds(0);
+  parts.limits.usage.per_block = 1;  // what takes nothing would be spilled, and the toy runner has no transfers
+  parts.runner = std::make_unique<test::toy_runner>(control, wanted.slots);
+  engine_options options;
+  options.max_sequences = most_sequences(wanted);
+  subject made;
+  made.max_length = parts.limits.max_length;
+  made.vocabulary = test::toy_vocabulary;
+  made.running = std::make_unique<engine>(std::move(parts), options);
+  for (token i = 0; i < stories; ++i) {
+    const std::vector<token> prompt(1 + static_cast<std::size_t>(i % 20), i);
+    made.stories.push_back({prompt, test::toy_continuation(prompt, said)});
+  }
+  return made;
+}
+
+subject golden(const options& wanted) {
+  const auto model = test::golden_model("llama_default");
+  auto options = test::tiny_engine(*model);
+  subject made;
+  made.max_length = options.max_length;
+  made.vocabulary = static_cast<int>(model->config().vocabulary);
+  for (int i = 0; i < stories; ++i) {
+    const auto prompt = test::some_tokens(*model, 1 + (i * 5) % 100, static_cast<unsigned>(i));
+    made.stories.push_back({prompt, test::loop_by_hand(*model, options, prompt, said)});
+  }
+  options.slots = wanted.slots;
+  options.patience = std::chrono::milliseconds(0);
+  options.max_sequences = most_sequences(wanted);
+  options.by_hand = false;
+  made.running = std::make_unique<engine>(model, options);
+  return made;
+}
+
+}  // namespace
+
+subject make_subject(const options& wanted) {
+  if (wanted.subject == "toy") return toy(wanted);
+  if (wanted.subject == "golden") return golden(wanted);
+  throw std::invalid_argument("--subject is " + wanted.subject + "; it must be toy or golden");
+}
+
+}  // namespace cogen::soak
