@@ -89,18 +89,20 @@ class toy_runner final : public runner {
       slot(each.to).insert(slot(each.to).end(), slot(each.from).begin() + each.begin,
                            slot(each.from).begin() + each.end);
     }
-    for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i));
+    const auto before = std::exchange(drawn_, {});
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i), before);
     if (!plan.rows.empty()) control_->batches.push_back(static_cast<int>(plan.rows.size()));
   }
 
   std::vector<token>& slot(int index) { return control_->slots.at(static_cast<std::size_t>(index)); }
 
-  void run(step_run& step, int index) {
+  using draws = std::map<scheduler::sequence_id, token>;
+
+  void run(step_run& step, int index, const draws& before) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
-    const auto drawn = drawn_.extract(row.sequence);
-    for (const token each : row.chained ? std::vector{drawn.mapped()} : row.tokens) {
+    for (const token each : row.chained ? std::vector{before.at(row.sequence)} : row.tokens) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
@@ -124,7 +126,7 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-  std::map<scheduler::sequence_id, token> drawn_;  // last by each sequence, if that may be chained
+  draws drawn_;  // by the last plan
 };
 
 struct toy_setup {
