@@ -17,3 +17,8 @@ function(cogen_require_compiler)
       "cogen needs clang >= 16 or GCC >= 13: clang ${CMAKE_CXX_COMPILER_VERSION} fails on Asio coroutines under sanitizers.")
   endif()
 endfunction()
+
+# Clang may keep the address of a __thread variable over a suspension point. A coroutine that goes on in another thread
+# then works on what Asio keeps for the first one (free lists, private queues), while that thread does, too. Asked for by
+# a call, it is always the right one. Everything that includes Asio beside cogen has to agree on this.
+set(COGEN_ASIO_DEFINITIONS BOOST_ASIO_DISABLE_THREAD_KEYWORD_EXTENSION)

@@ -41,8 +41,9 @@ void refuse_late(const machine& all, const sequence& whose) {
   if (deadline == time::max() || !all.policy->refuses_late()) return;
   const auto pace = all.measured.per_token();
   if (!pace) return;
-  const too_late refusal(whose.current.asked, deadline, tokens_until_end(all, whose), *pace);
-  if (refusal.estimate() > deadline) throw refusal;
+  const auto tokens = tokens_until_end(all, whose);
+  const auto refusal = [&] { return too_late(whose.current.asked, deadline, tokens, *pace); };
+  if (refusal().estimate() > deadline) throw refusal();
 }
 
 }  // namespace cogen::scheduler
