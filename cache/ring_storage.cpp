@@ -205,9 +205,13 @@ void ring_storage::each_saved(int length, Visit visit) const {
   for (int number = blocks.begin; number < blocks.end; ++number) next(number);
 }
 
-void ring_storage::save(int slot, int length, std::byte* into) const {
+void ring_storage::save_oldest(int slot, std::byte* into) const {
   const std::int64_t oldest = state(slot).oldest;
   std::memcpy(into, &oldest, sizeof(oldest));
+}
+
+void ring_storage::save(int slot, int length, std::byte* into) const {
+  save_oldest(slot, into);
   each_saved(length,
              [&](int number, std::int64_t place) { std::copy_n(block(slot, number), layout_.stride, into + place); });
 }
@@ -233,8 +237,7 @@ std::int64_t ring_storage::exported_bytes(int length) const { return length == 0
 
 void ring_storage::export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const {
   if (table_.length(slot) == 0) return;
-  const std::int64_t oldest = state(slot).oldest;
-  std::memcpy(into, &oldest, sizeof(oldest));
+  save_oldest(slot, into);
   const auto bytes = static_cast<std::size_t>(layout_.stride);
   each_saved(table_.length(slot), [&](int number, std::int64_t place) {
     later.push_back({{block(slot, number), bytes}, {into + place, bytes}});

@@ -84,6 +84,7 @@ class ring_storage final : public token_storage {
   std::int64_t saved_bytes(int length) const;
   template <class Visit>
   void each_saved(int length, Visit visit) const;
+  void save_oldest(int slot, std::byte* into) const;
   void save(int slot, int length, std::byte* into) const;
   void restore(int slot, int length, const std::byte* from);
   void make_ready(int slot, int length, const std::byte* from);

@@ -50,24 +50,18 @@ void admission::seat(place& whose) noexcept {
 }
 
 void admission::rest(place& whose) noexcept {
-  bool worked;
-  {
-    const std::lock_guard lock(mutex_);
-    worked = whose.at_work;
-    end_work(whose);
-  }
-  tell_if_idle(worked);
+  std::unique_lock lock(mutex_);
+  const bool was_last = end_work(whose);
+  lock.unlock();
+  if (was_last) idle_();
 }
 
 void admission::leave(place& whose) noexcept {
-  bool worked;
-  {
-    const std::lock_guard lock(mutex_);
-    worked = whose.at_work;
-    end_work(whose);
-    if (std::exchange(whose.taken, false)) --counts_.sequences;
-  }
-  tell_if_idle(worked);
+  std::unique_lock lock(mutex_);
+  if (std::exchange(whose.taken, false)) --counts_.sequences;
+  const bool was_last = end_work(whose);
+  lock.unlock();
+  if (was_last) idle_();
 }
 
 void admission::fork(const place& parent, place& child) noexcept {
@@ -91,15 +85,10 @@ void admission::stop_waiting(place& whose) noexcept {
   if (std::exchange(whose.waiting, false)) --counts_.waiting;
 }
 
-void admission::end_work(place& whose) noexcept {
+bool admission::end_work(place& whose) noexcept {
   stop_waiting(whose);
-  if (std::exchange(whose.at_work, false)) --counts_.at_work;
-}
-
-void admission::tell_if_idle(bool worked) noexcept {
-  if (!worked) return;
-  const auto all = now();
-  if (all.draining && all.at_work == 0) idle_();
+  if (!std::exchange(whose.at_work, false)) return false;
+  return --counts_.at_work == 0 && counts_.draining;
 }
 
 }  // namespace cogen::detail

@@ -53,8 +53,7 @@ class admission {
  private:
   std::optional<failure> refusal(const place& whose) const;
   void stop_waiting(place& whose) noexcept;
-  void end_work(place& whose) noexcept;
-  void tell_if_idle(bool worked) noexcept;
+  bool end_work(place& whose) noexcept;  // true: nobody is at work any more, and the engine drains
 
   const int max_sequences_;
   const int max_waiting_;

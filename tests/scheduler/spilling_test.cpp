@@ -61,7 +61,6 @@ BOOST_AUTO_TEST_CASE(a_parked_sequence_is_spilled_and_its_slot_free_when_that_ha
 
 BOOST_AUTO_TEST_CASE(it_comes_back_with_all_that_it_had_cached) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.start(p.idle, {{}, output::sample, 3, 3});
   const auto back = p.s.step();
@@ -122,7 +121,6 @@ BOOST_AUTO_TEST_CASE(what_is_lost_on_the_way_out_is_run_again) {
 
 BOOST_AUTO_TEST_CASE(what_is_lost_on_the_way_back_is_run_again_in_the_same_slot) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.start(p.idle, {{}, output::sample, 3, 3});
   p.s.step();
@@ -135,7 +133,6 @@ BOOST_AUTO_TEST_CASE(what_is_lost_on_the_way_back_is_run_again_in_the_same_slot)
 
 BOOST_AUTO_TEST_CASE(an_idle_one_that_is_lost_on_the_way_back_gives_its_slot_up) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.start(p.idle, {{}, output::sample, 3, 3});
   p.s.step();
@@ -161,7 +158,6 @@ BOOST_AUTO_TEST_CASE(room_for_the_spilled_comes_back) {
   auto within = spilling_limits(1);
   within.spill_bytes = roomy().usage(9);
   parked_one p(within);
-  p.s.end_transfers();
   p.s.finish();
   const auto second = prefilled(p.s, 9);
   submit_stream(p.s, 20, 1);
@@ -198,7 +194,6 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_one_that_goes_while_it_leaves) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_left_of_one_that_goes_while_it_is_away) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.cancel(p.idle);
   const auto step = p.s.step();
@@ -210,7 +205,6 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_one_that_goes_while_it_is_away) {
 BOOST_AUTO_TEST_CASE(nothing_is_left_of_one_that_goes_while_it_comes_back) {
   for (const bool ok : {true, false}) {
     parked_one p;
-    p.s.end_transfers();
     p.s.finish();
     p.s.machine.start(p.idle, {{}, output::sample, 3, 3});
     p.s.step();
@@ -224,7 +218,6 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_one_that_goes_while_it_comes_back) {
 
 BOOST_AUTO_TEST_CASE(what_was_cut_while_away_comes_back_short) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.truncate(p.idle, 4);
   check_continues(p.s, p.idle, counting(4));
@@ -232,7 +225,6 @@ BOOST_AUTO_TEST_CASE(what_was_cut_while_away_comes_back_short) {
 
 BOOST_AUTO_TEST_CASE(what_was_cut_to_nothing_while_away_is_dropped) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   p.s.machine.truncate(p.idle, 0);
   BOOST_CHECK_EQUAL(p.s.step().drops.size(), 1u);
@@ -242,7 +234,6 @@ BOOST_AUTO_TEST_CASE(what_was_cut_to_nothing_while_away_is_dropped) {
 
 BOOST_AUTO_TEST_CASE(a_fork_of_one_that_is_away_computes_its_own_tokens) {
   parked_one p;
-  p.s.end_transfers();
   p.s.finish();
   const auto child = p.s.machine.fork(p.idle);
   BOOST_CHECK(!p.s.machine.seated(child));
@@ -262,7 +253,6 @@ BOOST_AUTO_TEST_CASE(a_fork_that_is_spilled_takes_what_it_shares_along) {
   BOOST_REQUIRE_EQUAL(begun.spills.size(), 1u);
   BOOST_CHECK(begun.spills[0].sequence == child);
   BOOST_CHECK_EQUAL(begun.spills[0].length, 10);
-  s.end_transfers();
   s.finish();
   BOOST_CHECK_EQUAL(s.count(other, event::kind::token), 1);
   s.machine.cancel(parent);
@@ -276,7 +266,6 @@ BOOST_AUTO_TEST_CASE(a_source_comes_back_with_its_sequence) {
   s.finish();
   submit_stream(s, 20, 1);
   s.step();
-  s.end_transfers();
   s.finish();
   check_continues(s, idle, counting(9), *source);
 }
