@@ -1,5 +1,6 @@
 #include "limits.hpp"
 
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -27,13 +28,14 @@ void check_usage(const limits& within) {
   at_least("usage.fixed", usage.fixed, 0);
   at_least("usage.per_block", usage.per_block, 0);
   const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_length);
-  at_most("usage.fixed", usage.fixed, most_bytes / within.slots / 2);
-  at_most("usage.per_block", usage.per_block, most_bytes / within.slots / blocks / 2);
+  const auto slots = std::int64_t{within.slots} + within.spare_slots;
+  at_most("usage.fixed", usage.fixed, most_bytes / slots / 2);
+  at_most("usage.per_block", usage.per_block, most_bytes / slots / blocks / 2);
   for (const capped_term& term : usage.capped) {
     at_least("usage.capped.per_block", term.per_block, 0);
     at_least("usage.capped.blocks", term.blocks, 0);
     const auto terms = static_cast<std::int64_t>(usage.capped.size());
-    at_most("usage.capped.per_block", term.per_block, most_bytes / within.slots / blocks / 2 / terms);
+    at_most("usage.capped.per_block", term.per_block, most_bytes / slots / blocks / 2 / terms);
   }
 }
 
@@ -41,6 +43,8 @@ void check_usage(const limits& within) {
 
 const limits& checked(const limits& within) {
   at_least("slots", within.slots, 1);
+  at_least("spare_slots", within.spare_slots, 0);
+  at_most("spare_slots", within.spare_slots, std::numeric_limits<int>::max() - std::int64_t{within.slots});
   at_least("max_length", within.max_length, 1);
   at_least("step_tokens", within.step_tokens, 1);
   at_least("memory_bytes", within.memory_bytes, 0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "pace.hpp"
+#include "prefix_tree.hpp"
 #include "queues.hpp"
 #include "slot_table.hpp"
 #include "spill_pool.hpp"
@@ -33,6 +34,7 @@ struct machine {
   const std::unique_ptr<order> policy;
   slot_table slots;
   spill_pool spilled;
+  prefix_tree known;  ///< what slots hold, for others to begin with
   queues queued;
   std::unordered_map<sequence_id, sequence> sequences;
   std::deque<plan_in_flight> in_flight;

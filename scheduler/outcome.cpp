@@ -83,7 +83,7 @@ std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<c
 
 void forget(machine& all, sequence& whose) {
   all.queued.remove(whose);
-  unseat(all, whose);
+  depart(all, whose);
   all.queued.leave(whose.options.tenant);
   all.sequences.erase(whose.id);
 }

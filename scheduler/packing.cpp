@@ -1,6 +1,7 @@
 #include "packing.hpp"
 
 #include "seating.hpp"
+#include "sharing.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -20,6 +21,7 @@ class packing {
     left_ += share;
     prefill();
     decode();
+    for (const auto* each : served_) learn(all_, *each);
     return lost_;
   }
 
@@ -46,13 +48,15 @@ class packing {
 
   /// False where it has to wait for another plan.
   bool serve(sequence& whose) {
+    if (whose.fresh && !begin(all_, whose, plan_)) return false;
     const auto seated = prepare(all_, whose, plan_);
     lost_ |= seated == seat::lost;
     if (seated != seat::ready) return false;
+    keep_branch(all_, whose);
     auto source = whose.unread();
     const auto read = source ? std::ssize(*source) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
-    const int count = std::min(left_, whose.remaining());
+    const int count = std::min({left_, whose.remaining(), until_branch(all_, whose)});
     add_row(whose, count, std::move(source));
     all_.queued.count(whose, count + read);
     record_.tokens += count + read;
@@ -80,6 +84,8 @@ class packing {
     left_ -= count;
     whose.cached += count;
     whose.served = plan_.number;
+    whose.fresh = false;
+    if (all_.within.reuse) served_.push_back(&whose);
     if (!last || whose.current.wanted != output::sample) return;
     --whose.current.credits;
     --whose.current.samples;
@@ -89,6 +95,7 @@ class packing {
   machine& all_;
   plan& plan_;
   plan_in_flight& record_;
+  std::vector<const sequence*> served_;
   int left_;
   bool lost_ = false;
 };

@@ -79,9 +79,9 @@ void queues::tell_run(sequence& whose, std::int64_t tokens) noexcept {
   take_marks(whose.options.tenant);
 }
 
-void queues::drop(sequence& whose) noexcept {
-  if (whose.to_be_fed == 0) return;
-  ledger_->dropped(whose.options.tenant, std::exchange(whose.to_be_fed, 0));
+void queues::drop(sequence& whose, std::int64_t still) noexcept {
+  if (whose.to_be_fed <= still) return;
+  ledger_->dropped(whose.options.tenant, std::exchange(whose.to_be_fed, still) - still);
   take_marks(whose.options.tenant);
 }
 

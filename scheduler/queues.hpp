@@ -49,8 +49,8 @@ class queues {
     if (ledger_) tell_run(whose, tokens);
   }
 
-  /// What it had to be fed when it was given its slot is not awaited any more.
-  void drop(sequence& whose) noexcept;
+  /// Of what it had to be fed when it was given its slot no more than `still` tokens are awaited any more.
+  void drop(sequence& whose, std::int64_t still = 0) noexcept;
 
  private:
   void wait(sequence& whose) noexcept;

@@ -4,6 +4,7 @@
 #include "outcome.hpp"
 #include "packing.hpp"
 #include "seating.hpp"
+#include "sharing.hpp"
 #include "verify.hpp"
 
 #include <cogen/scheduler/scheduler.hpp>
@@ -109,6 +110,7 @@ machine::machine(const limits& limits, std::unique_ptr<order> order)
       policy(order ? std::move(order) : first_come()),
       slots(within),
       spilled(within),
+      known(within.slots + within.spare_slots),
       queued(*policy) {}
 
 scheduler::scheduler(const limits& limits, std::unique_ptr<order> order)
@@ -208,8 +210,9 @@ plan scheduler::next(time now) {
   plan_in_flight record{result.number, {}};
   bool lost = true;
   while (lost && result.rows.empty()) {
-    all.slots.trim(result);
+    all.slots.trim();
     admit(all);
+    join_leaders(all);
     lost = pack(all, result, record);
   }
   all.measured.planned(all.now, record.tokens, all.queued.left_behind(result.number));
@@ -247,6 +250,11 @@ std::optional<sequence_id> scheduler::transferred(ticket name, bool ok) {
   return whose->id;
 }
 
+void scheduler::forget_kept() {
+  while (machine_->slots.evict()) {
+  }
+}
+
 // Questions
 
 std::span<const token> scheduler::tokens(sequence_id id) const { return known(machine_->sequences, id).tokens; }
@@ -257,6 +265,8 @@ bool scheduler::leaving(sequence_id id) const {
   const auto& away = known(machine_->sequences, id).away;
   return away && away->at == cogen::scheduler::away::stage::leaving;
 }
+bool scheduler::follows(sequence_id id) const { return known(machine_->sequences, id).follows.has_value(); }
+int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
 int scheduler::slot_of(sequence_id id) const {
   const auto* const whose = find(machine_->sequences, id);
   return whose ? whose->slot : -1;
@@ -266,6 +276,8 @@ int scheduler::waiting() const { return machine_->queued.waiting.size(); }
 std::uint64_t scheduler::parked() const { return machine_->parked; }
 std::uint64_t scheduler::spilled() const { return machine_->spilled.spilled(); }
 int scheduler::free_slots() const { return machine_->slots.free(); }
+int scheduler::kept_slots() const { return machine_->slots.kept(); }
+std::int64_t scheduler::kept_bytes() const { return machine_->slots.kept_bytes(); }
 std::int64_t scheduler::memory_in_use() const { return machine_->slots.memory_in_use(); }
 std::int64_t scheduler::spill_in_use() const { return machine_->spilled.in_use(); }
 void scheduler::verify() const { cogen::scheduler::verify(*machine_); }

@@ -1,13 +1,15 @@
 #include "seating.hpp"
 
+#include "sharing.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace cogen::scheduler {
 namespace {
 
-bool free_for(const machine& all, const sequence& whose, const origin& first) {
-  return all.slots.returns(first) && all.queued.waiting.empty() && all.slots.fits(whose.capacity, first);
+bool free_for(machine& all, const sequence& whose, const origin& first) {
+  return all.slots.returns(first) && all.queued.waiting.empty() && reclaim(all, whose.capacity, first);
 }
 
 seat lose(machine& all, sequence& whose) {
@@ -29,14 +31,15 @@ seat move(machine& all, sequence& whose) {
     run_again(all, whose);
   }
   if (!free_for(all, whose, first)) return lose(all, whose);
-  const int left = std::exchange(whose.slot, all.slots.take(whose.capacity, first));
+  const int left = std::exchange(whose.slot, take_slot(all, whose.capacity, first));
   all.slots.leave(left);
   return seat::ready;
 }
 
-/// Its rows in flight may sample tokens that it would have to be run again from.
+/// Rows in flight may sample tokens that it would have to be run again from, or end its run.
 bool can_be_parked(const machine& all, const sequence& whose) {
-  return whose.current.unknown == 0 && all.slots.has_one_user(whose.slot);
+  const bool awaits_rows = whose.running && (whose.current.unknown > 0 || whose.remaining() == 0);
+  return !awaits_rows && all.slots.only_its_owners(whose.slot);
 }
 
 bool can_be_spilled(const machine& all, const sequence& whose) {
@@ -79,19 +82,30 @@ void make_room(machine& all, int capacity) {
   }
 }
 
+bool seat_alone(machine& all, sequence& whose) {
+  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) make_room(all, whose.capacity);
+  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) return false;
+  whose.slot = take_slot(all, whose.capacity);
+  whose.cached > 0 ? restore(all, whose) : forget_spilled(all, whose);
+  return true;
+}
+
+bool seat_known(machine& all, sequence& whose) {
+  if (!all.slots.has_seat()) return false;
+  const auto found = find_known(all, whose);
+  if (found.slot < 0 || !seat_with(all, whose, found)) return false;
+  forget_spilled(all, whose);
+  return true;
+}
+
 }  // namespace
 
 void admit(machine& all) {
   auto& waiting = all.queued.waiting;
   while (!waiting.empty()) {
     sequence& head = *waiting.first();
-    if (!all.slots.fits(head.capacity)) make_room(all, head.capacity);
-    if (!all.slots.fits(head.capacity)) return;
-    head.slot = all.slots.take(head.capacity);
-    if (head.cached > 0)
-      restore(all, head);
-    else
-      forget_spilled(all, head);
+    if (!seat_known(all, head) && !seat_alone(all, head)) return;
+    head.fresh = true;
     all.queued.give_slot(head);
     all.queued.place(head);
   }
@@ -111,8 +125,8 @@ void seat_beside(machine& all, sequence& child, const sequence& parent) {
   if (parent.slot < 0 || parent.in_transfer()) return;
   // The last token is not shared, so that it can be run again.
   const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
-  if (!free_for(all, child, first)) return;
-  child.slot = all.slots.take(child.capacity, first);
+  if (!all.slots.has_seat() || !free_for(all, child, first)) return;
+  child.slot = take_slot(all, child.capacity, first);
   child.cached = parent.cached;
   all.queued.place(child);
 }
@@ -120,9 +134,18 @@ void seat_beside(machine& all, sequence& child, const sequence& parent) {
 void unseat(machine& all, sequence& whose) {
   forget_spilled(all, whose);
   whose.cached = 0;
+  whose.follows.reset();
   if (whose.slot < 0) return;
   all.queued.drop(whose);
   all.slots.leave(std::exchange(whose.slot, -1));
+}
+
+void depart(machine& all, sequence& whose) {
+  if (whose.slot >= 0 && !whose.in_transfer()) {
+    all.queued.drop(whose);
+    leave_slot(all, whose);
+  }
+  unseat(all, whose);
 }
 
 void arrive(machine& all, sequence& whose, bool ok) {
@@ -142,7 +165,7 @@ void rest(machine& all, sequence& whose) {
 
 std::optional<time> next_to_be_parked(const machine& all) {
   const auto& waiting = all.queued.waiting;
-  if (waiting.empty() || all.slots.fits(waiting.first()->capacity)) return std::nullopt;
+  if (waiting.empty() || (all.slots.has_seat() && all.slots.fits(waiting.first()->capacity))) return std::nullopt;
   for (const auto* each : all.queued.resting)
     if (each->since && !has_rested(all, *each) && can_be_parked(all, *each))
       return all.within.patience < time::max() - *each->since ? std::optional(*each->since + all.within.patience)
@@ -156,7 +179,10 @@ seat prepare(machine& all, sequence& whose, plan& into) {
   if (seated.pinned() > whose.cached) return move(all, whose);
   if (seated.length == whose.cached) return seat::ready;
   if (all.slots.read_beyond(whose.slot, whose.cached)) return seat::later;
-  return all.slots.cut(whose.slot, whose.cached, into) ? seat::ready : lose(all, whose);
+  while (!all.slots.cut(whose.slot, whose.cached, into))
+    if (!all.slots.evict()) return lose(all, whose);
+  all.known.cut(whose.slot, whose.cached);
+  return seat::ready;
 }
 
 }  // namespace cogen::scheduler

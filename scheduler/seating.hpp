@@ -18,6 +18,9 @@ void seat_beside(machine& all, sequence& child, const sequence& parent);
 /// The sequence loses its slot, and what was cached in it or spilled.
 void unseat(machine& all, sequence& whose);
 
+/// The sequence goes for ever. What others may begin with is kept.
+void depart(machine& all, sequence& whose);
+
 /// What was spilled from the sequence has gone, or come back.
 void arrive(machine& all, sequence& whose, bool ok);
 

@@ -23,6 +23,12 @@ struct progress {
   int length_fed = 0;  ///< of the sequence with the run's own tokens
 };
 
+/// A sequence waits until another one has run the first `length` tokens, which are its own, too.
+struct following {
+  sequence_id leader{};
+  int length = 0;
+};
+
 /// What a sequence has cached outside of the slots, or on its way.
 struct away {
   enum class stage : std::uint8_t { leaving, stored, returning };
@@ -57,6 +63,11 @@ struct sequence {
   int slot = -1;
   int cached = 0;  ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
   std::optional<cogen::scheduler::away> away;
+
+  bool fresh = false;                ///< it has had no row in its slot
+  std::optional<following> follows;  ///< only while it is fresh
+  int branch = 0;                    ///< where others part from it, and something has to be kept; 0: nowhere
+  int reused = 0;                    ///< tokens that it began with before its first row of all
 
   bool running = false;
   progress current;

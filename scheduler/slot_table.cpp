@@ -26,10 +26,13 @@ int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begi
 slot_table::slot_table(const limits& within)
     : usage_(within.usage),
       slack_(within.slack),
+      seats_(within.slots),
       memory_(within.memory_bytes),
-      slots_(static_cast<std::size_t>(within.slots)) {
-  for (auto* each : {&free_, &draining_, &orphans_, &filling_, &moving_, &clears_}) each->reserve(slots_.size());
-  for (int index = within.slots; index-- > 0;) free_.push_back(index);
+      slots_(static_cast<std::size_t>(within.slots) + static_cast<std::size_t>(within.spare_slots)) {
+  for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
+    each->reserve(slots_.size());
+  trims_.reserve(slots_.size());
+  for (int index = static_cast<int>(slots_.size()); index-- > 0;) free_.push_back(index);
 }
 
 // Questions
@@ -45,13 +48,48 @@ bool slot_table::fits(int capacity, const origin& first) const {
 bool slot_table::will_fit(int capacity) const {
   std::int64_t returning = 0;
   auto slots = free_.size() + draining_.size();
-  for (const int index : draining_) returning += (*this)[index].bytes;
-  for (const int index : orphans_) {
-    if (!(*this)[index].moving || !has_one_user(index)) continue;
+  const auto returns = [&](int index) {
     returning += (*this)[index].bytes;
     ++slots;
+  };
+  for (const int index : draining_) returning += (*this)[index].bytes;
+  for (const int index : orphans_)
+    if (const int readers = kept_readers(index); (*this)[index].users == readers + (*this)[index].moving)
+      returns(index);
+  for (const int index : kept_)
+    if ((*this)[index].users == 1 + kept_readers(index)) returns(index);
+  return has_seat() && slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
+}
+
+int slot_table::kept_readers(int index) const {
+  int count = 0;
+  for (const int each : kept_) {
+    count += (*this)[each].base == index;
+    count += (*this)[each].pending && (*this)[each].pending->from == index;
   }
-  return slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
+  return count;
+}
+
+bool slot_table::only_its_owners(int index) const { return (*this)[index].users == 1 + kept_readers(index); }
+
+int slot_table::free() const {
+  const auto evicted =
+      std::ranges::count_if(kept_, [&](int each) { return has_one_user(each) && can_be_evicted(each); });
+  return static_cast<int>(std::min<std::ptrdiff_t>(seats_ - owned_, std::ssize(free_) + evicted));
+}
+
+std::int64_t slot_table::kept_bytes() const {
+  std::int64_t bytes = 0;
+  for (const int each : kept_)
+    if (has_one_user(each) && can_be_evicted(each)) bytes += (*this)[each].bytes;
+  return bytes;
+}
+
+int slot_table::can_share(int index, int length) const {
+  const slot& of = (*this)[index];
+  if (of.users == 0 || of.pending || of.moving) return 0;
+  const int held = std::min(length, of.length);
+  return returns(share(index, held, held)) ? held : 0;
 }
 
 origin slot_table::share(int index, int length, int most) const {
@@ -78,7 +116,8 @@ int slot_table::copy_source(const slot& of, int index, int length) const {
 
 bool slot_table::goes_back(int index, int length) const {
   const slot& whose = (*this)[index];
-  if (whose.pending) return returns(shortened(*whose.pending, length));
+  // Whatever is planned for the slot it comes from is run after it was filled.
+  if (whose.pending) return length == whose.length || returns(shortened(*whose.pending, length));
   return length == 0 || length >= std::int64_t{whose.reach} - slack_;
 }
 
@@ -121,6 +160,7 @@ int slot_table::take(int capacity, const origin& first) {
   const int index = free_.back();
   free_.pop_back();
   slot& taken = at(index);
+  ++owned_;
   taken.owned = true;
   taken.users = 1;
   taken.length = first.end;
@@ -154,9 +194,79 @@ void slot_table::end_transfer(int index, bool left_empty) {
 
 void slot_table::leave(int index) {
   slot& left = at(index);
+  --owned_;
   left.owned = false;
   if (left.users > 1) orphans_.push_back(index);
   drop_user(index);
+}
+
+void slot_table::keep(int index, bool branch) {
+  slot& left = at(index);
+  left.branch = branch;
+  --owned_;
+  left.owned = false;
+  left.kept = true;
+  set_aside(left, std::min(left.bytes, bytes(left.length, left.shared)));
+  kept_.push_back(index);
+}
+
+bool slot_table::can_take_over(int index, int capacity) const {
+  const slot& wanted = (*this)[index];
+  const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
+  return wanted.kept && wanted.length <= capacity && has_one_user(index) && settled && has_seat() &&
+         memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
+}
+
+void slot_table::take_over(int index, int capacity) {
+  slot& taken = at(index);
+  ++owned_;
+  taken.owned = true;
+  taken.kept = false;
+  set_aside(taken, bytes(capacity, taken.shared));
+  std::erase(kept_, index);
+}
+
+void slot_table::used(int index) {
+  const auto found = std::ranges::find(kept_, index);
+  if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
+}
+
+bool slot_table::can_be_shortened(int index) const {
+  const slot& whose = (*this)[index];
+  return !whose.moving && !whose.pending && !read_beyond(index, whose.pinned()) && !begins_another(index);
+}
+
+bool slot_table::can_be_evicted(int index) const {
+  const slot& whose = (*this)[index];
+  if (whose.touched > absorbed_) return false;
+  return has_one_user(index) || (whose.length > whose.pinned() && can_be_shortened(index));
+}
+
+bool slot_table::evict(int but) {
+  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].base != but); };
+  const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
+  if (found == kept_.end()) return false;
+  const int index = *found;
+  if (!has_one_user(index)) {
+    shorten(index);
+    return true;
+  }
+  kept_.erase(found);
+  at(index).kept = false;
+  drop_user(index);
+  return true;
+}
+
+void slot_table::shorten(int index) {
+  slot& whose = at(index);
+  const int keep = whose.pinned();
+  if (whose.length > keep) {
+    const auto planned = std::ranges::find(trims_, index, &trimming::slot);
+    planned == trims_.end() ? trims_.push_back({index, keep}) : void(planned->length = keep);
+    whose.length = keep;
+    whose.reach = std::numeric_limits<int>::max();
+  }
+  set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));
 }
 
 void slot_table::pin(int index, int base, int shared) {
@@ -203,6 +313,7 @@ void slot_table::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
   left.reach = 0;
+  std::erase_if(trims_, [&](const trimming& each) { return each.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
   unpin(index);
@@ -260,19 +371,9 @@ void slot_table::append(int index, int count, const plan& by) {
   if (whose.base >= 0) at(whose.base).touched = by.number;
 }
 
-void slot_table::trim(plan& into) {
-  for (const int index : orphans_) {
-    slot& whose = at(index);
-    const int keep = whose.pinned();
-    if (whose.moving || read_beyond(index, keep) || begins_another(index)) continue;
-    if (whose.length > keep) {
-      into.trims.push_back({index, keep});
-      whose.length = keep;
-      whose.reach = std::numeric_limits<int>::max();
-      whose.touched = into.number;
-    }
-    set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));
-  }
+void slot_table::trim() {
+  for (const int index : orphans_)
+    if (can_be_shortened(index)) shorten(index);
 }
 
 // Plans
@@ -280,6 +381,9 @@ void slot_table::trim(plan& into) {
 void slot_table::settle(plan& into) {
   into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
+  into.trims.insert(into.trims.end(), trims_.begin(), trims_.end());
+  for (const auto& trimmed : trims_) at(trimmed.slot).touched = into.number;
+  trims_.clear();
   for (const int index : filling_) {
     const auto pending = *std::exchange(at(index).pending, std::nullopt);
     at(index).touched = into.number;

@@ -25,8 +25,10 @@ struct slot {
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
   std::vector<int> pins;          ///< how many of its first tokens each slot reads that has it as its base
-  int users = 0;                  ///< its owner, its pins, the pending copies out of it, and a transfer
+  int users = 0;                  ///< its owner or keeper, its pins, the pending copies out of it, and a transfer
   bool owned = false;             ///< by a sequence
+  bool kept = false;              ///< its sequence has gone, and what it holds is kept
+  bool branch = false;            ///< it is kept at a length that many part from
   bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared meanwhile
   std::int64_t bytes = 0;         ///< set aside for it
   std::uint64_t touched = 0;      ///< number of the last plan that names it
@@ -44,17 +46,30 @@ class slot_table {
   explicit slot_table(const limits& within);
 
   const slot& operator[](int index) const { return slots_[static_cast<std::size_t>(index)]; }
-  int free() const { return static_cast<int>(free_.size()); }
   std::int64_t memory_in_use() const { return memory_.used(); }
+
+  /// Slots that sequences could be given now, those that would have to be evicted included.
+  int free() const;
+
+  /// Slots that hold what is kept; and of those that can go now, what is set aside for them.
+  int kept() const { return static_cast<int>(kept_.size()); }
+  std::int64_t kept_bytes() const;
+
+  /// Whether one more sequence may have a slot.
+  bool has_seat() const { return owned_ < seats_; }
 
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
 
-  /// The same once every plan in flight has been absorbed, and all that is on its way out of slots has gone.
+  /// Whether one more sequence may have a slot, and it fits once every plan in flight has been absorbed, all that is on
+  /// its way out of slots has gone, and nothing is kept.
   bool will_fit(int capacity) const;
 
-  /// Whether the slot is free again once its owner leaves and the plans in flight are absorbed.
-  bool has_one_user(int index) const { return (*this)[index].users == 1; }
+  /// Whether nobody else reads the slot, and no plan in flight names it.
+  bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
+
+  /// Whether nothing but what is kept needs the slot once its owner leaves and the plans in flight are absorbed.
+  bool only_its_owners(int index) const;
 
   /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
   origin share(int index, int length, int most) const;
@@ -67,6 +82,9 @@ class slot_table {
 
   /// Whether a pending copy reads tokens of `index` from `length` on.
   bool read_beyond(int index, int length) const;
+
+  /// How many of the slot's first `length` tokens another slot can begin with.
+  int can_share(int index, int length) const;
 
   /// Takes a free slot; call only if it fits.
   int take(int capacity, const origin& first = {});
@@ -84,6 +102,22 @@ class slot_table {
   /// The owner goes. What others read of the slot stays until they are gone.
   void leave(int index);
 
+  /// The owner goes, and what the slot holds is kept: it is now the one used last.
+  void keep(int index, bool branch = false);
+
+  /// Whether nothing reads the kept slot, it holds no more than so many tokens, and memory for them fits.
+  bool can_take_over(int index, int capacity) const;
+
+  /// The kept slot has an owner again. Call only if it can.
+  void take_over(int index, int capacity);
+
+  /// Somebody has begun with what the slot holds.
+  void used(int index);
+
+  /// Of what is kept and in no plan in flight, the part that was used longest ago goes: a slot, or where others read
+  /// the first of its tokens, the rest of them. Slot `but` and what reads it stay. False where there is nothing.
+  bool evict(int but = -1);
+
   /// Cuts the slot, which goes back that far, to `length` tokens, of which nothing may be pinned or about to be read
   /// beyond. Where that ends within its base, memory for the blocks that are no longer shared must fit: false, and
   /// nothing has changed, where not.
@@ -92,8 +126,8 @@ class slot_table {
   /// `count` tokens are appended by a row of the plan.
   void append(int index, int count, const plan& by);
 
-  /// Cuts slots without an owner to what others read of them.
-  void trim(plan& into);
+  /// Cuts slots that nobody owns or keeps to what others read of them.
+  void trim();
 
   /// Moves what is pending into the plan: last of all before it is given out.
   void settle(plan& into);
@@ -112,7 +146,12 @@ class slot_table {
   bool cut_pending(int index, int length);
   origin shortened(const origin& pending, int length) const;
   bool begins_another(int index) const;
+  bool has_one_user(int index) const { return (*this)[index].users == 1; }
+  bool can_be_shortened(int index) const;
+  bool can_be_evicted(int index) const;
+  int kept_readers(int index) const;
   bool shrink_base(int index, int shared, std::uint64_t by);
+  void shorten(int index);
   void pin(int index, int base, int shared);
   void unpin(int index);
   void drop_pending(int index);
@@ -123,14 +162,18 @@ class slot_table {
 
   footprint usage_;
   int slack_;
+  int seats_;
+  int owned_ = 0;
   memory_account memory_;
   std::vector<slot> slots_;
   std::vector<int> free_;
   std::vector<int> draining_;  // nobody uses them, a plan in flight names them
-  std::vector<int> orphans_;   // used, but not owned
+  std::vector<int> orphans_;   // used, but neither owned nor kept
+  std::vector<int> kept_;      // the first was used longest ago
   std::vector<int> filling_;   // those with something pending
   std::vector<int> moving_;    // those whose transfer begins with the next plan
-  std::vector<int> clears_;    // for the next plan
+  std::vector<int> clears_;    // for the next plan, as the one below
+  std::vector<trimming> trims_;
   std::uint64_t absorbed_ = 0;
 };
 

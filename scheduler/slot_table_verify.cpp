@@ -25,6 +25,8 @@ void slot_table::verify() const {
     bytes += each.bytes;
   }
   if (bytes != memory_.used()) throw std::logic_error("the memory account differs from the sum over the slots");
+  if (owned_ != std::ranges::count(slots_, true, &slot::owned)) throw std::logic_error("owned slots are miscounted");
+  if (owned_ > seats_) throw std::logic_error("more slots are owned than may be");
   if (!memory_.fits(0)) throw std::logic_error("the memory account is over its budget");
 
   for (int index = 0; index < static_cast<int>(slots_.size()); ++index) {
@@ -33,10 +35,13 @@ void slot_table::verify() const {
     const auto readers = static_cast<int>(expected.size());
     require(std::is_permutation(each.pins.begin(), each.pins.end(), expected.begin(), expected.end()),
             "the pins are not those of the slots that read it", index);
-    require(each.users == readers + copies[static_cast<std::size_t>(index)] + each.owned + each.moving,
+    require(each.users == readers + copies[static_cast<std::size_t>(index)] + each.owned + each.kept + each.moving,
             "its users are not counted right", index);
     require(times(free_, index) + times(draining_, index) == (each.users == 0), "it is lost, or listed twice", index);
-    require(times(orphans_, index) == (each.users > 0 && !each.owned), "an orphan is lost, or listed twice", index);
+    require(!each.owned || !each.kept, "it is owned and kept", index);
+    require(times(kept_, index) == each.kept, "what is kept in it is lost, or listed twice", index);
+    require(times(orphans_, index) == (each.users > 0 && !each.owned && !each.kept),
+            "an orphan is lost, or listed twice", index);
     require(times(filling_, index) == each.pending.has_value(), "a pending fill is lost, or listed twice", index);
     require(times(free_, index) == 0 || (each.bytes == 0 && each.length == 0), "it is free and not empty", index);
     require(each.base < 0 || (*this)[each.base].base < 0, "its base has a base", index);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace cogen::scheduler {
 namespace {
@@ -30,6 +31,16 @@ void verify_away(const machine& all, const sequence& each) {
   require(each.cached <= each.away->length, "it counts on more than was spilled", each);
 }
 
+/// Of the tokens that its slot will not be cut to.
+void verify_known(const machine& all, const sequence& each) {
+  const auto known = all.known.tokens(each.slot);
+  const auto count = std::min({known.size(), each.tokens.size(), static_cast<std::size_t>(each.cached)});
+  require(std::equal(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(count), each.tokens.begin()),
+          "other tokens are known of its slot than its own", each);
+  require(std::cmp_less_equal(known.size(), all.slots[each.slot].length), "more is known of its slot than it holds",
+          each);
+}
+
 void verify_one(const machine& all, const sequence& each) {
   require(each.where == belongs_in(each), "it is in the wrong queue", each);
   require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
@@ -39,9 +50,11 @@ void verify_one(const machine& all, const sequence& each) {
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
   verify_away(all, each);
+  require(!each.follows || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
   if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);
   require(all.slots[each.slot].owned, "it does not own its slot", each);
   require(all.slots[each.slot].length >= each.cached, "its slot holds less than it counts on", each);
+  verify_known(all, each);
 }
 
 }  // namespace
@@ -58,7 +71,8 @@ void verify(const machine& all) {
   }
   int owned = 0;
   std::size_t moving = 0;
-  for (int index = 0; index < all.within.slots; ++index) {
+  all.known.verify();
+  for (int index = 0; index < all.within.slots + all.within.spare_slots; ++index) {
     owned += all.slots[index].owned;
     moving += all.slots[index].moving;
   }

@@ -61,6 +61,13 @@ enum class feature {
   lost_leaving,
   lost_returning,
   dropped,
+  reused,
+  reused_when_it_came,  ///< before its first row of all
+  taken_over,           ///< a whole slot
+  followed,
+  branch_kept,
+  kept,
+  given_up,
   refused,
   empty_plan,
   plan_without_rows,

@@ -88,7 +88,9 @@ class player {
     options.tenant = static_cast<std::uint64_t>(chance_.between(0, static_cast<int>(settings_.weights.size()) - 1));
     if (chance_.chance(60)) options.deadline = stage_.now() + time(chance_.between(0, 300));
     if (settings_.sources && chance_.chance(80)) options.source = some_source();
-    if (settings_.branching && chance_.chance(80)) return stage_.submit(options, short_run(1));
+    options.reuse = !chance_.chance(10);
+    options.salt = static_cast<std::uint64_t>(chance_.chance(15));
+    if (settings_.branching && chance_.chance(80)) return stage_.submit(options, begun_alike(short_run(1)));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
     if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_length);
     if (chance_.chance(50)) options.max_length = chance_.between(1, settings_.within.max_length);
@@ -96,7 +98,18 @@ class player {
     if (chance_.chance(20)) return stage_.submit(options);
     auto first = some_run();
     if (first.tokens.empty()) first.tokens.push_back(some_token());
-    stage_.submit(options, first);
+    stage_.submit(options, begun_alike(std::move(first)));
+  }
+
+  /// One of two beginnings, up to somewhere.
+  run begun_alike(run first) {
+    if (!settings_.alike || chance_.chance(20)) return first;
+    const int count = std::min(chance_.between(0, 24), settings_.within.max_length / 2);
+    std::vector<token> begin;
+    for (int i = 0; i < count; ++i) begin.push_back((i * i + (i > 8 && twin_)) % settings_.model.vocabulary);
+    twin_ = chance_.chance(50);
+    first.tokens.insert(first.tokens.begin(), begin.begin(), begin.end());
+    return first;
   }
 
   void fork(sequence_id id) {
@@ -146,6 +159,7 @@ class player {
   random& chance_;
   int weights_[static_cast<int>(verb::count)];
   int steps_;
+  bool twin_ = false;
   int ends_;  // percent of the steps
 };
 

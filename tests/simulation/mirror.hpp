@@ -64,6 +64,7 @@ class mirror {
   int slot = -1;        ///< of its last row
   bool seated = false;  ///< it was seen with a slot; exact only where nobody forks
   int reached = 0;      ///< of its tokens, those that have run
+  bool began = false;   ///< it has had a row
   int stay = 0;         ///< tokens run since it took its slot
 
   std::optional<time> rested;  ///< since when it was seen resting in a slot

@@ -34,6 +34,14 @@ void make_branching(settings& drawn, random& from) {
   drawn.failing /= 4;
 }
 
+/// Prompts longer than a step, and blocks small enough that they share some.
+void make_alike(settings& drawn, random& from) {
+  drawn.alike = drawn.within.reuse = true;
+  drawn.within.usage.block = 1 << from.between(0, 2);
+  drawn.within.max_length = std::max(drawn.within.max_length, 20);
+  drawn.within.step_tokens = from.between(3, 12);
+}
+
 /// Many that rest, and few slots.
 void make_pressed(settings& drawn, random& from) {
   drawn.pressed = true;
@@ -68,6 +76,8 @@ settings draw(random& from) {
     result.weights[static_cast<std::uint64_t>(tenant)] = from.between(1, 8) / 2.;
   result.branching = result.forks && from.chance(60);
   if (result.branching) make_branching(result, from);
+  if (from.chance(50)) within.spare_slots = from.between(1, within.slots);
+  if (result.forks && from.chance(50)) make_alike(result, from);
   if (!result.branching && from.chance(50)) make_pressed(result, from);
   if (from.chance(75)) within.spill_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_length)));
   result.losing = from.chance(50) ? 0 : from.between(1, 50);
@@ -92,17 +102,18 @@ std::unique_ptr<order> make_order(const settings& of) {
 std::string describe(const settings& of) {
   const auto& within = of.within;
   const bool limited = within.memory_bytes != limits().memory_bytes;
-  return "slots " + std::to_string(within.slots) + ", max_length " + std::to_string(within.max_length) +
-         ", step_tokens " + std::to_string(within.step_tokens) + ", depth " + std::to_string(within.depth) +
-         ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
-         std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", slack " +
+  return "slots " + std::to_string(within.slots) + " and " + std::to_string(within.spare_slots) + ", max_length " +
+         std::to_string(within.max_length) + ", step_tokens " + std::to_string(within.step_tokens) + ", depth " +
+         std::to_string(within.depth) + ", usage " + std::to_string(within.usage.fixed) + " + " +
+         std::to_string(within.usage.per_block) + " per " + std::to_string(within.usage.block) +
+         (within.usage.capped.empty() ? "" : " with rings") + ", slack " +
          (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", patience " +
          (within.patience == limits().patience ? "unlimited" : std::to_string(within.patience.count())) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
          std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) + ", losing " +
          std::to_string(of.losing) + " %, failing " + std::to_string(of.failing) + " %, " +
          policy_names[static_cast<int>(of.rule)] + (of.branching ? ", branching" : "") +
-         (of.pressed ? ", pressed" : "") + (of.sources ? ", sources" : "");
+         (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.sources ? ", sources" : "");
 }
 
 }  // namespace cogen::scheduler::simulate

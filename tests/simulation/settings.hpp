@@ -24,6 +24,7 @@ struct settings {
   int failing = 0;    ///< percent of the rows
   int losing = 0;     ///< percent of the transfers
   bool forks = true;
+  bool alike = false;      ///< most prompts begin alike, and slots are reused
   bool sources = false;    ///< most sequences have one
   bool branching = false;  ///< mostly short runs, forks and cuts, as in a search
   bool pressed = false;    ///< many sequences that go on again and again, and few slots

@@ -218,6 +218,7 @@ bool world::launch() {
   now_ += time(chance_.between(0, 3));
   note_rest();
   const auto waited = waiting();
+  kept_ = machine_.kept_slots();
   flown made{machine_.next(now_), {}, {}};
   outlook_.planned(now_, made.step, left_behind(made.step));
   describe_plan(made.step);
@@ -235,6 +236,7 @@ bool world::launch() {
   }
   require(made.step.number == ++plans_, "a plan has the wrong number");
   count_features(made.step);
+  note_marks(made.step);
   made.results = runner_.run(made.step);
   check_patience_of_others(false);
   check_spilled();
@@ -305,6 +307,9 @@ void world::drain() {
   }
   while (!in_flight_.empty()) absorb();
   while (launch() || end_transfer()) absorb();
+  if (machine_.kept_slots() > 0) seen_.visit(feature::kept);
+  machine_.forget_kept();
+  while (launch()) absorb();
   check_empty();
 }
 

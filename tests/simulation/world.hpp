@@ -72,6 +72,13 @@ class world {
   void describe_plan(const plan& step) const;
   void check_rows(flown& made);
   row_flown check_row(const row& planned, const std::vector<token>& content, const row_result& result);
+  struct mark {
+    bool shared;
+    std::uint64_t salt;
+    bool operator==(const mark&) const = default;
+  };
+  void note_marks(const plan& made);
+  void note_reuse(const row& planned, int begin, const mirror& whose);
   void check_service(const plan& made);
   void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served);
   void check_patience(const plan& made, int tokens, sequence_id id, mirror& whose);
@@ -112,6 +119,8 @@ class world {
   toy::runner runner_;
   std::map<sequence_id, mirror> live_;
   std::vector<sequence_id> gone_;
+  std::map<int, mark> marks_;  ///< of what slots hold
+  int kept_ = 0;               ///< slots, before the plan
   std::deque<flown> in_flight_;
   fairness fairness_{settings_, seen_};
   outlook outlook_;

@@ -54,7 +54,9 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
 
   if (planned.wanted == output::sample) whose.planned_sample(result.sampled);
   if (whose.slot >= 0 && whose.slot != planned.slot) seen_.visit(feature::moved);
+  note_reuse(planned, end - planned.count, whose);
   whose.slot = planned.slot;
+  whose.began = true;
   whose.seated = true;
   whose.reached = end;
   require(!whose.away || whose.moves == mirror::stage::spilled, who + " has a row while it is on its way");
@@ -107,14 +109,17 @@ void world::check_service(const plan& made) {
   for (const auto& each : made.rows) served.insert(each.sequence);
   for (auto& [id, each] : live_) {
     const auto where = machine_.phase_of(id);
-    const bool could = where == phase::prefilling || where == phase::decoding;
+    const bool follows = machine_.follows(id);
+    if (follows) seen_.visit(feature::followed);
+    require(!follows || !made.rows.empty(), text(id) + " waits for another one that has no row");
+    const bool could = (where == phase::prefilling || where == phase::decoding) && !follows;
     each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
     if (where == phase::waiting && each.slot >= 0) {
       seen_.visit(feature::lost_its_slot);
       each.slot = -1;
       if (!each.away) each.reached = 0;
     }
-    if (where == phase::prefilling) prefilling.insert(id);
+    if (where == phase::prefilling && !follows) prefilling.insert(id);
     check_patience(made, tokens, id, each);
   }
   check_prefill(prefilling, served);
@@ -249,8 +254,8 @@ void world::check_busy_slots() const {
     for (const auto& taken : each.step.adoptions) busy.insert({taken.slot, taken.of});
     for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
   }
-  require(machine_.free_slots() <= settings_.within.slots - static_cast<int>(busy.size()),
-          "a slot is free that a plan in flight names");
+  const int slots = settings_.within.slots + settings_.within.spare_slots;
+  require(machine_.free_slots() <= slots - static_cast<int>(busy.size()), "a slot is free that a plan in flight names");
 }
 
 void world::check_empty() {

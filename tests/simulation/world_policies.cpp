@@ -34,7 +34,8 @@ std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
 
 bool world::fits(sequence_id id) const {
   const auto bytes = settings_.within.usage(live_.at(id).capacity);
-  return machine_.free_slots() > 0 && bytes <= settings_.within.memory_bytes - machine_.memory_in_use();
+  return machine_.free_slots() > 0 &&
+         bytes <= settings_.within.memory_bytes - machine_.memory_in_use() + machine_.kept_bytes();
 }
 
 // Shares

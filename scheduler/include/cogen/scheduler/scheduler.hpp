@@ -36,6 +36,11 @@ struct sequence_options {
   /// When each of its runs should have ended, for a policy that goes by that. time::max(): whenever.
   time deadline = time::max();
 
+  /// Where limits.reuse is set: it begins with what slots hold of sequences of the same salt that reuse, too, and
+  /// leaves its own tokens for them. One with a source does neither.
+  bool reuse = true;
+  std::uint64_t salt = 0;
+
   /// The sequence goes, and its slot with it, when a run ends by itself. It may then hold, and memory is set aside for,
   /// no more than its first run needs: that run's tokens and, if it samples, max_new_tokens.
   bool release_at_end = false;
@@ -72,6 +77,11 @@ struct machine;
 /// tokens others share is not. What a parked sequence has cached is spilled, and restored when it has a slot again;
 /// where there is no room for it, or a transfer fails, its tokens are run again. Slots and memory are given to those
 /// that wait in the policy's order; the first of them is never overtaken by one that fits sooner.
+///
+/// Where limits.reuse is set, tokens are run once for all sequences that begin with them: a sequence that is given a
+/// slot shares what other slots hold, those included that are kept of sequences that have gone, and one that has not
+/// begun waits while another one is running more of its first tokens. Slots that cannot be cut anywhere (limits.slack)
+/// are shared where they stand; where prompts were seen to part, and in the end, what a slot holds is kept.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
@@ -137,26 +147,35 @@ class scheduler {
   /// results.
   std::vector<event> absorb(const plan& done, std::span<const row_result> results);
 
+  /// Nothing is kept any more of sequences that have gone, but for what others read or plans in flight name.
+  void forget_kept();
+
   /// A spill or restore of a plan has ended; where it failed, nothing is kept under its name, and a slot to be filled
   /// is empty. Possible as soon as the plan was given out. Gives the sequence that it matters to, if there still is
   /// one. Throws std::out_of_range for a name that is not on its way. Needs no memory.
   std::optional<sequence_id> transferred(ticket name, bool ok);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
-  /// for an unknown id, as the four below do.
+  /// for an unknown id, as the six below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
   bool seated(sequence_id id) const;   ///< it has a slot
   bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
+  bool follows(sequence_id id) const;  ///< it waits until another one has run more of its first tokens
+
+  /// Tokens that the sequence had not to run, because it began with them in a slot before its first row.
+  int reused(sequence_id id) const;
 
   int slot_of(sequence_id id) const;   ///< -1: it has none, or is unknown
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
   std::uint64_t parked() const;        ///< how often a sequence was parked
   std::uint64_t spilled() const;       ///< how often what it had cached was spilled then
-  int free_slots() const;              ///< held by nobody, and read or filled by no plan in flight
-  std::int64_t memory_in_use() const;  ///< bytes set aside for the slots that are held; shared tokens count once
+  int free_slots() const;              ///< of limits.slots; what is kept and can go makes room for them
+  int kept_slots() const;              ///< hold what is kept of sequences that have gone
+  std::int64_t memory_in_use() const;  ///< bytes set aside for slots, kept ones included; shared tokens count once
+  std::int64_t kept_bytes() const;     ///< of those, what would be given up as soon as others need it
   std::int64_t spill_in_use() const;   ///< bytes of limits.spill_bytes
 
   /// Counts everything anew. Throws std::logic_error where two parts contradict each other, which is a defect of the

@@ -71,8 +71,16 @@ struct footprint {
 
 /// What the machine decides within.
 struct limits {
-  /// Sequences that hold cache at the same time. Slots are numbered from 0.
+  /// Sequences that hold cache at the same time.
   int slots = 16;
+
+  /// Further slots, for what is kept of sequences that have gone or moved. With as many as `slots`, no sequence ever
+  /// waits for a slot because of that. All slots are numbered from 0.
+  int spare_slots = 0;
+
+  /// What a slot holds is kept when its sequence goes, until others need the room: those used longest ago go first. And
+  /// a sequence begins with what another slot holds of its first tokens, if that is a block or more.
+  bool reuse = false;
 
   /// Tokens one sequence may hold, sampled ones included.
   int max_length = 2048;

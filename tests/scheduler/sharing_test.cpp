@@ -1,0 +1,242 @@
+// Tokens are run once for all sequences that begin with them.
+#include "scheduler/served.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <limits>
+
+namespace cogen::scheduler {
+namespace {
+
+constexpr int anywhere = std::numeric_limits<int>::max();
+
+/// As many spare slots as slots, and blocks of 4 tokens of a byte each.
+limits sharing_limits(int slots, int slack = anywhere) {
+  auto within = roomy();
+  within.slots = within.spare_slots = slots;
+  within.max_length = 2000;
+  within.step_tokens = 512;
+  within.slack = slack;
+  within.reuse = true;
+  return within;
+}
+
+/// The common tokens, and after them some that no other `whose` has.
+std::vector<token> prompt(int common, int own, int whose) {
+  return joined(counting(common), counting(own, 5000 * whose));
+}
+
+sequence_id ask(served& s, std::vector<token> tokens, sequence_options options = {.release_at_end = true}) {
+  options.max_new_tokens = 2;
+  return s.machine.submit(options, {std::move(tokens), output::sample, 2});
+}
+
+/// Steps until nobody has anything to run; gives the tokens that were run, without those that were sampled.
+int prompt_tokens_run(served& s) {
+  int tokens = 0;
+  for (plan made = s.step(); !made.empty(); made = s.step())
+    for (const row& each : made.rows)
+      if (each.count > 1 || each.wanted == output::nothing) tokens += each.count;
+  return tokens;
+}
+
+struct one_after_another {
+  explicit one_after_another(const limits& within = sharing_limits(2)) : s(within) {}
+
+  /// Tokens of its prompt that were run.
+  int serve(std::vector<token> tokens, const sequence_options& options = {.release_at_end = true}) {
+    const auto expected = alone(tokens, 2);
+    const auto id = ask(s, std::move(tokens), options);
+    const int ran = prompt_tokens_run(s);
+    BOOST_CHECK(s.sampled(id) == expected);
+    return ran;
+  }
+
+  served s;
+};
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(a_hundred_prompts_that_come_together_run_their_first_tokens_once,
+                     boost::unit_test::data::make({anywhere, 64, 0}), slack) {
+  served s(sharing_limits(16, slack));
+  std::vector<sequence_id> ids;
+  for (int i = 1; i <= 100; ++i) ids.push_back(ask(s, prompt(1000, 10, i)));
+  BOOST_CHECK_EQUAL(prompt_tokens_run(s), 1000 + 100 * 10);
+  for (int i = 1; i <= 100; ++i)
+    BOOST_TEST(s.sampled(ids[static_cast<std::size_t>(i - 1)]) == alone(prompt(1000, 10, i), 2));
+}
+
+BOOST_AUTO_TEST_CASE(prompts_that_part_within_a_chunk_run_what_they_share_once) {
+  for (const int slack : {anywhere, 0}) {
+    served s(sharing_limits(8, slack));
+    for (int i = 1; i <= 20; ++i) ask(s, prompt(50, 10, i));
+    BOOST_CHECK_EQUAL(prompt_tokens_run(s), 50 + 20 * 10);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_sequence_leaves_is_begun_with_by_the_next_one) {
+  one_after_another a;
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 1)), 110);
+  BOOST_CHECK_EQUAL(a.s.machine.kept_slots(), 1);
+  BOOST_CHECK_EQUAL(a.s.machine.free_slots(), 2);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 2)), 10);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 11, 1)), 0);  // but for its last token
+  BOOST_CHECK_EQUAL(a.serve(prompt(50, 10, 3)), 10);
+}
+
+BOOST_AUTO_TEST_CASE(a_conversation_that_goes_on_takes_its_slot_over) {
+  for (const int slack : {anywhere, 0}) {
+    one_after_another a(sharing_limits(2, slack));
+    const auto first = prompt(100, 0, 0);
+    const auto answer = alone(first, 2);
+    a.serve(first);
+    const auto second = joined(joined(first, answer), counting(7, 300));
+    const auto id = ask(a.s, second);
+    const auto made = a.s.step();
+    BOOST_CHECK(made.adoptions.empty() && made.copies.empty() && made.clears.empty());
+    BOOST_CHECK_EQUAL(row_of(made, id)->count, 8);  // the last token of the answer has not been run
+    a.s.finish();
+    BOOST_CHECK(a.s.sampled(id) == alone(second, 2));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_cannot_go_back_is_kept_where_prompts_were_seen_to_part) {
+  one_after_another a(sharing_limits(4, 0));
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 1)), 110);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 2)), 110);
+  for (int i = 3; i < 8; ++i) BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, i)), 10);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_shared_with_another_salt_or_by_those_that_do_not_want_to) {
+  one_after_another a;
+  a.serve(prompt(100, 10, 1));
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 2), {.salt = 7, .release_at_end = true}), 110);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 3), {.salt = 7, .release_at_end = true}), 10);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 4), {.reuse = false, .release_at_end = true}), 110);
+  one_after_another none;
+  none.serve(prompt(100, 10, 1), {.reuse = false, .release_at_end = true});
+  BOOST_CHECK_EQUAL(none.s.machine.kept_slots(), 0);
+  BOOST_CHECK_EQUAL(none.serve(prompt(100, 10, 2)), 110);
+  served together(sharing_limits(4));
+  for (int i = 1; i < 5; ++i)
+    ask(together, prompt(600, 10, i), {.salt = static_cast<std::uint64_t>(i % 2), .release_at_end = true});
+  BOOST_CHECK_EQUAL(prompt_tokens_run(together), 2 * 600 + 4 * 10);
+}
+
+BOOST_AUTO_TEST_CASE(less_than_a_block_is_not_worth_sharing) {
+  one_after_another a;
+  a.serve(prompt(3, 10, 1));
+  BOOST_CHECK_EQUAL(a.serve(prompt(3, 10, 2)), 13);
+  BOOST_CHECK_EQUAL(a.serve(prompt(4, 10, 3)), 14);
+  BOOST_CHECK_EQUAL(a.serve(prompt(4, 10, 4)), 10);
+}
+
+BOOST_AUTO_TEST_CASE(it_is_told_how_many_tokens_were_not_run) {
+  served s(sharing_limits(2));
+  const auto first = ask(s, prompt(100, 10, 1), {});
+  s.finish();
+  const auto second = ask(s, prompt(100, 10, 2), {});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.reused(first), 0);
+  BOOST_CHECK_EQUAL(s.machine.reused(second), 100);
+  BOOST_CHECK_THROW(s.machine.reused(sequence_id{99}), std::out_of_range);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_kept_makes_room_and_the_one_used_longest_ago_goes_first) {
+  auto within = sharing_limits(2);
+  within.memory_bytes = 3 * within.usage(112);
+  one_after_another a(within);
+  for (int i = 1; i <= 3; ++i) a.serve(prompt(0, 110, i));
+  BOOST_CHECK_EQUAL(a.s.machine.kept_slots(), 3);
+  BOOST_CHECK_EQUAL(a.serve(prompt(0, 110, 1)), 0);  // but for its last token
+  BOOST_CHECK_EQUAL(a.serve(prompt(0, 110, 4)), 110);
+  BOOST_CHECK_EQUAL(a.serve(prompt(0, 110, 1)), 0);
+  BOOST_CHECK_EQUAL(a.serve(prompt(0, 110, 2)), 110);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_for_a_slot_that_others_only_read) {
+  served s(sharing_limits(2));
+  const auto leaves = ask(s, prompt(100, 10, 1));
+  s.step();
+  const auto reads = s.machine.submit({}, {prompt(100, 10, 2), output::sample, 0});
+  s.machine.grant(reads, 1);
+  s.finish();
+  BOOST_CHECK(s.count(leaves, event::kind::finished) == 1 && s.machine.seated(reads));
+  const auto comes = ask(s, prompt(0, 110, 3));
+  BOOST_CHECK(row_of(s.step(), comes));
+}
+
+BOOST_AUTO_TEST_CASE(all_that_is_kept_can_be_forgotten) {
+  one_after_another a;
+  for (int i = 1; i <= 3; ++i) a.serve(prompt(100, 10, i));
+  BOOST_CHECK_GT(a.s.machine.kept_bytes(), 0);
+  a.s.machine.forget_kept();
+  a.s.finish();
+  BOOST_CHECK_EQUAL(a.s.machine.kept_slots(), 0);
+  BOOST_CHECK_EQUAL(a.s.machine.memory_in_use(), 0);
+  BOOST_CHECK_EQUAL(a.s.runner.cache().bytes(), 0);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 4)), 110);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_waits_for_another_goes_on_alone_when_that_one_has_gone) {
+  served s(sharing_limits(2));
+  const auto leader = ask(s, prompt(1000, 10, 1));
+  const auto follower = ask(s, prompt(1000, 10, 2));
+  s.step();
+  const auto made = s.step();
+  BOOST_CHECK(row_of(made, leader) && !row_of(made, follower));
+  BOOST_CHECK(s.machine.follows(follower) && !s.machine.follows(leader));
+  s.machine.cancel(leader);
+  const auto next = s.step();
+  BOOST_REQUIRE(row_of(next, follower));
+  BOOST_CHECK(!s.machine.follows(follower));
+  s.finish();
+  BOOST_CHECK(s.sampled(follower) == alone(prompt(1000, 10, 2), 2));
+  BOOST_CHECK_EQUAL(s.machine.live(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_waits_for_another_can_go_at_any_time) {
+  for (int steps = 1; steps < 5; ++steps) {
+    served s(sharing_limits(2));
+    const auto leader = ask(s, prompt(1000, 10, 1));
+    const auto follower = ask(s, prompt(1000, 10, 2));
+    for (int i = 0; i < steps; ++i) s.step();
+    s.machine.cancel(follower);
+    s.finish();
+    s.machine.verify();
+    BOOST_CHECK(s.sampled(leader) == alone(prompt(1000, 10, 1), 2));
+    BOOST_CHECK_EQUAL(s.machine.free_slots(), 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_that_comes_back_from_the_host_takes_what_is_longer) {
+  auto within = sharing_limits(1);
+  within.patience = time(0);
+  within.spill_bytes = 1'000'000;
+  served s(within);
+  const auto id = s.machine.submit({}, {counting(20), output::last_logits});
+  s.finish();
+  s.machine.park(id);
+  s.step();
+  s.end_transfers();
+  ask(s, counting(60));
+  s.finish();
+  s.machine.start(id, {counting(40, 20), output::last_logits});
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, id));
+  BOOST_CHECK_EQUAL(row_of(made, id)->count, 1);
+  BOOST_CHECK_EQUAL(made.drops.size() + s.step().drops.size(), 1);
+  BOOST_CHECK_EQUAL(s.machine.spill_in_use(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
+  auto within = sharing_limits(2);
+  within.spare_slots = -1;
+  BOOST_CHECK_EXCEPTION(scheduler{within}, std::invalid_argument, [](const std::invalid_argument& error) {
+    return std::string(error.what()) == "limits.spare_slots is -1; it must be at least 0";
+  });
+}
+
+}  // namespace cogen::scheduler
