@@ -41,6 +41,7 @@ struct machine {
   time now = time::min();
   pace measured;
   std::uint64_t parked = 0;
+  std::uint64_t reused = 0;
   std::uint64_t plans = 0;
   std::uint64_t arrivals = 0;
   std::uint64_t ids = 0;

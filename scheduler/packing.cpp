@@ -82,6 +82,7 @@ class packing {
   void count_in(sequence& whose, int count, bool last) {
     all_.slots.append(whose.slot, count, plan_);
     left_ -= count;
+    if (whose.served == 0) all_.reused += static_cast<std::uint64_t>(whose.reused = whose.cached);
     whose.cached += count;
     whose.served = plan_.number;
     whose.fresh = false;

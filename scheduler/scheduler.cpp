@@ -267,6 +267,7 @@ bool scheduler::leaving(sequence_id id) const {
 }
 bool scheduler::follows(sequence_id id) const { return known(machine_->sequences, id).follows.has_value(); }
 int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
+std::uint64_t scheduler::reused() const { return machine_->reused; }
 int scheduler::slot_of(sequence_id id) const {
   const auto* const whose = find(machine_->sequences, id);
   return whose ? whose->slot : -1;

@@ -54,11 +54,6 @@ bool share(machine& all, sequence& whose, const prefix_match& found) {
   return true;
 }
 
-void begin_with(sequence& whose, int length) {
-  whose.cached = length;
-  if (whose.served == 0) whose.reused = length;
-}
-
 /// It has run nothing in its slot, which it gives back for one that takes no more memory.
 void begin_again(machine& all, sequence& whose, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
@@ -68,7 +63,7 @@ void begin_again(machine& all, sequence& whose, const prefix_match& found) {
   all.slots.used(found.slot);
   all.slots.leave(whose.slot);
   whose.slot = take_slot(all, whose.capacity, first);
-  begin_with(whose, found.length);
+  whose.cached = found.length;
   all.queued.drop(whose, whose.work());
   all.queued.place(whose);
 }
@@ -129,7 +124,7 @@ prefix_match find_known(const machine& all, const sequence& whose) {
 bool seat_with(machine& all, sequence& whose, const prefix_match& found) {
   const bool seated = (is_continued(all, found) && take_over(all, whose, found)) || share(all, whose, found) ||
                       take_over(all, whose, found);
-  if (seated) begin_with(whose, found.length);
+  if (seated) whose.cached = found.length;
   return seated;
 }
 

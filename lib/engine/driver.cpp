@@ -193,7 +193,10 @@ void driver::launch_next() {
   if (plan.empty()) return;
   std::vector<std::shared_ptr<participant>> owners;
   owners.reserve(plan.rows.size());
-  for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
+  for (const auto& row : plan.rows) {
+    owners.push_back(members_.at(row.sequence));
+    owners.back()->seat(scheduler_.reused(row.sequence));
+  }
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
   observer_.launched(step, waited, begin);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unistd.h>
 
 namespace cogen {
@@ -62,10 +63,15 @@ int length_limit(const model& model, const cache::cache& cache, const engine_opt
   return most;
 }
 
+/// They cost addresses, and memory only for what they keep.
+int spare_slots(const engine_options& options) {
+  return std::min(options.slots, std::numeric_limits<int>::max() - options.slots);
+}
+
 cache::options cache_options(const model& model, const engine_options& options) {
   cache::options kept;
   kept.type = options.cache_type.value_or(cache_type_of(model));
-  kept.slots = options.slots;
+  kept.slots = options.slots + spare_slots(options);
   kept.max_length = length_limit(model, options);
   if (model.has_encoder()) kept.max_source = source_limit(model, options);
   kept.quantised = options.quantised;
@@ -102,6 +108,8 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   const auto& cache = runner->cache();
   engine_parts parts;
   parts.limits.slots = options.slots;
+  parts.limits.spare_slots = spare_slots(options);
+  parts.limits.reuse = options.reuse;
   parts.limits.max_length = length_limit(*model, cache, options);
   parts.limits.step_tokens = options.step_tokens;
   parts.limits.memory_bytes = cache_budget(options);

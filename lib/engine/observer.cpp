@@ -71,7 +71,7 @@ void observer::launched(step_in_flight& step, int waited, clock::time_point now)
                 .slots_in_use = slots_ - plans_.free_slots(),
                 .waiting = plans_.waiting(),
                 .parked = parked_,
-                .cache_bytes = plans_.memory_in_use()};
+                .cache_bytes = cache_bytes()};
 }
 
 void observer::ended(step_in_flight& step, clock::time_point now) noexcept {
@@ -124,8 +124,10 @@ void observer::count(const scheduler::plan& plan) noexcept {
   stats_.tokens += static_cast<std::uint64_t>(tokens_of(plan));
   for (const auto& row : plan.rows) stats_.sampled += row.wanted == scheduler::output::sample;
   stats_.peak_rows = std::max(stats_.peak_rows, static_cast<int>(plan.rows.size()));
-  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, plans_.memory_in_use());
+  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, cache_bytes());
 }
+
+std::int64_t observer::cache_bytes() const noexcept { return plans_.memory_in_use() - plans_.kept_bytes(); }
 
 engine_stats observer::stats() noexcept {
   stats_.sequences = plans_.live();
@@ -134,7 +136,10 @@ engine_stats observer::stats() noexcept {
   stats_.spilled = plans_.spilled();
   stats_.spill_bytes = plans_.spill_in_use();
   stats_.free_slots = plans_.free_slots();
-  stats_.cache_bytes = plans_.memory_in_use();
+  stats_.reused = plans_.reused();
+  stats_.kept_slots = plans_.kept_slots();
+  stats_.kept_bytes = plans_.kept_bytes();
+  stats_.cache_bytes = cache_bytes();
   stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
   return stats_;
 }

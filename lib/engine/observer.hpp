@@ -51,6 +51,7 @@ class observer {
   void serve(participant& whose, const scheduler::row& row, const step_event& step) noexcept;
   void end(participant& whose, const chronicle::news& how) noexcept;
   void count(const scheduler::plan& plan) noexcept;
+  std::int64_t cache_bytes() const noexcept;
   void tell(kind what, const participant& whose, clock::time_point at, int tokens = 0) noexcept;
   template <class Call>
   void tell_sink(Call call) noexcept;

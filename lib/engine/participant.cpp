@@ -23,8 +23,10 @@ void participant::end_work() noexcept { engine_->room().rest(place_); }
 
 void participant::leave_place() noexcept { engine_->room().leave(place_); }
 
-void participant::seat() noexcept {
-  if (!std::exchange(seated_, true)) engine_->room().seat(place_);
+void participant::seat(int reused) noexcept {
+  if (std::exchange(seated_, true)) return;
+  engine_->room().seat(place_);
+  begin_after(reused);
 }
 
 void participant::give_up(const failure& why) {

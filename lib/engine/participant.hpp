@@ -41,8 +41,8 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
 
-  /// It has a slot: a row of it is in a plan.
-  void seat() noexcept;
+  /// It has a slot: a row of it is in a plan. `reused` tokens that it begins with were there before its first row.
+  void seat(int reused) noexcept;
 
   /// What the end of it is told with. Any thread.
   virtual finish_reason reason() const { return finish_reason::failed; }
@@ -74,6 +74,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
 
   /// Takes it out of the batch, and gives its place back.
   void leave();
+
+  /// Its first row begins after so many tokens.
+  virtual void begin_after(int /*reused*/) noexcept {}
 
   const std::shared_ptr<driver> engine_;
   std::optional<scheduler::sequence_id> id_;  // the driving thread alone

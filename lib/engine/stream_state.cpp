@@ -169,6 +169,8 @@ void stream_state::submit() {
   options.source = source_;
   options.priority = request_.priority();
   options.tenant = request_.tenant();
+  options.reuse = request_.reuses();
+  options.salt = request_.salt().value_or(request_.tenant());
   if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {{prompt.begin(), prompt.end()}, scheduler::output::sample, lookahead()});
@@ -176,6 +178,11 @@ void stream_state::submit() {
 }
 
 // What the engine's thread does
+
+void stream_state::begin_after(int reused) noexcept {
+  const locked lock(*this);
+  usage_.cached_tokens = reused;
+}
 
 void stream_state::attend() {
   post_again();

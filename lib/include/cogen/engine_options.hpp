@@ -50,6 +50,11 @@ struct engine_options {
   /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near.
   std::shared_ptr<cache::transfer> offload;
 
+  /// Tokens are run once for all requests that begin with them: what a slot holds is shared with those that come, and
+  /// kept when its request has ended, until others need the memory. Never changes what is generated. Requests can stay
+  /// out of it, see request::reuse() and request::salt(); hand-driven sequences share with salt 0.
+  bool reuse = true;
+
   /// Makes cache layers of your own, or returns null for those that shall be as the options above say. Called while
   /// the engine is made. Their memory is counted as their footprint_terms() say.
   cache::layer_factory own_layers;
@@ -125,7 +130,10 @@ struct engine_stats {
   int free_slots = 0;
   std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
   std::uint64_t spilled = 0;     ///< of those, how often what it had cached was kept
+  std::uint64_t reused = 0;      ///< tokens that requests began with and nobody had to run again
+  int kept_slots = 0;            ///< hold what is kept of sequences that have gone
   std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
+  std::int64_t kept_bytes = 0;   ///< set aside for what would be given up as soon as others need it
   std::int64_t spill_bytes = 0;  ///< set aside for what is spilled
 
   int peak_rows = 0;     ///< the largest batch

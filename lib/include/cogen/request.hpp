@@ -86,6 +86,16 @@ class request {
   request tenant(std::uint64_t whom) && { return std::move(tenant(whom)); }
   request& tenant(std::uint64_t whom) & { return tenant_ = whom, *this; }
 
+  /// Whether it begins with what the engine holds of its first tokens, and leaves its own for others, where the engine
+  /// reuses at all. By default it does.
+  request reuse(bool share) && { return std::move(reuse(share)); }
+  request& reuse(bool share) & { return reuse_ = share, *this; }
+
+  /// It shares tokens with those of the same salt alone. By default that is its tenant: how fast an answer begins would
+  /// tell a tenant what others have asked.
+  request salt(std::uint64_t which) && { return std::move(salt(which)); }
+  request& salt(std::uint64_t which) & { return salt_ = which, *this; }
+
   const prompt_type& prompt() const noexcept { return prompt_; }
   const source_type& source() const noexcept { return source_; }
   int max_tokens() const noexcept { return max_tokens_; }
@@ -99,6 +109,8 @@ class request {
   int lookahead() const noexcept { return lookahead_; }
   int priority() const noexcept { return priority_; }
   std::uint64_t tenant() const noexcept { return tenant_; }
+  bool reuses() const noexcept { return reuse_; }
+  const std::optional<std::uint64_t>& salt() const noexcept { return salt_; }
 
   static constexpr int whole_context = -1;
 
@@ -116,6 +128,8 @@ class request {
   int lookahead_ = 16;
   int priority_ = 0;
   std::uint64_t tenant_ = 0;
+  bool reuse_ = true;
+  std::optional<std::uint64_t> salt_;
 };
 
 /// One user message, put through the model's chat template.

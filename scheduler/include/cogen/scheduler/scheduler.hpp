@@ -164,9 +164,10 @@ class scheduler {
   bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
   bool follows(sequence_id id) const;  ///< it waits until another one has run more of its first tokens
 
-  /// Tokens that the sequence had not to run, because it began with them in a slot before its first row.
+  /// Tokens that its slot held, run for others, when its first row of all was planned.
   int reused(sequence_id id) const;
 
+  std::uint64_t reused() const;        ///< the sum over all sequences there ever were
   int slot_of(sequence_id id) const;   ///< -1: it has none, or is unknown
   int live() const;                    ///< sequences taken in and not gone
   int waiting() const;                 ///< of those, how many want a slot and have none
