@@ -32,6 +32,10 @@ class priority_order final : public order {
 
   bool before(const candidate& a, const candidate& b) const noexcept override { return due(a) < due(b); }
 
+  bool displaces(const candidate& waits, const candidate& runs) const noexcept override {
+    return waits.priority > runs.priority && before(waits, runs);
+  }
+
  private:
   std::int64_t due(const candidate& each) const {
     return difference(each.asked.count(), product(each.priority, boost_.count()));

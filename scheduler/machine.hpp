@@ -6,6 +6,8 @@
 #include "slot_table.hpp"
 #include "spill_pool.hpp"
 
+#include <cogen/scheduler/victims.hpp>
+
 #include <deque>
 #include <unordered_map>
 
@@ -28,10 +30,11 @@ struct plan_in_flight {
 
 /// All that the scheduler knows; the files beside this one hold its verbs.
 struct machine {
-  machine(const limits& limits, std::unique_ptr<order> order);
+  machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims);
 
   const limits within;
   const std::unique_ptr<order> policy;
+  const std::unique_ptr<victims> leaves;
   slot_table slots;
   spill_pool spilled;
   prefix_tree known;  ///< what slots hold, for others to begin with

@@ -1,4 +1,5 @@
 #include "lateness.hpp"
+#include "leaving.hpp"
 #include "limits.hpp"
 #include "machine.hpp"
 #include "outcome.hpp"
@@ -105,16 +106,17 @@ void begin(machine& all, sequence& whose, run&& next) {
 
 }  // namespace
 
-machine::machine(const limits& limits, std::unique_ptr<order> order)
+machine::machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims)
     : within(checked(limits)),
       policy(order ? std::move(order) : first_come()),
+      leaves(victims ? std::move(victims) : longest_rested()),
       slots(within),
       spilled(within),
       known(within.slots + within.spare_slots),
       queued(*policy) {}
 
-scheduler::scheduler(const limits& limits, std::unique_ptr<order> order)
-    : machine_(std::make_unique<machine>(limits, std::move(order))) {}
+scheduler::scheduler(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims)
+    : machine_(std::make_unique<machine>(limits, std::move(order), std::move(victims))) {}
 
 scheduler::~scheduler() = default;
 scheduler::scheduler(scheduler&&) noexcept = default;

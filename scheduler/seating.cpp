@@ -1,5 +1,6 @@
 #include "seating.hpp"
 
+#include "leaving.hpp"
 #include "sharing.hpp"
 
 #include <algorithm>
@@ -36,12 +37,6 @@ seat move(machine& all, sequence& whose) {
   return seat::ready;
 }
 
-/// Rows in flight may sample tokens that it would have to be run again from, or end its run.
-bool can_be_parked(const machine& all, const sequence& whose) {
-  const bool awaits_rows = whose.running && (whose.current.unknown > 0 || whose.remaining() == 0);
-  return !awaits_rows && all.slots.only_its_owners(whose.slot);
-}
-
 bool can_be_spilled(const machine& all, const sequence& whose) {
   const slot& from = all.slots[whose.slot];
   return all.within.spill_bytes > 0 && whose.cached > 0 && all.spilled.fits(all.within.usage(from.length));
@@ -68,22 +63,17 @@ void restore(machine& all, sequence& whose) {
   all.slots.begin_transfer(whose.slot, whose.away->length, whose.away->reach);
 }
 
-bool has_rested(const machine& all, const sequence& whose) {
-  return whose.since && all.now - *whose.since >= all.within.patience;
-}
-
-/// Parks those that have rested for long until there is room, or will be.
-void make_room(machine& all, int capacity) {
-  auto& resting = all.queued.resting;
-  for (auto next = resting.begin(); next != resting.end() && !all.slots.will_fit(capacity);) {
-    sequence& longest = **next++;
-    if (!has_rested(all, longest)) return;
-    if (can_be_parked(all, longest)) park(all, longest);
+/// Others leave their slots until there is room, or will be.
+void make_room(machine& all, const sequence& waits) {
+  while (!all.slots.will_fit(waits.capacity)) {
+    auto* const leaves = next_to_leave(all, waits);
+    if (!leaves) return;
+    park(all, *leaves);
   }
 }
 
 bool seat_alone(machine& all, sequence& whose) {
-  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) make_room(all, whose.capacity);
+  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) make_room(all, whose);
   if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) return false;
   whose.slot = take_slot(all, whose.capacity);
   whose.cached > 0 ? restore(all, whose) : forget_spilled(all, whose);
@@ -161,16 +151,6 @@ void rest(machine& all, sequence& whose) {
   all.queued.drop(whose);
   if (whose.cached == 0) unseat(all, whose);
   all.queued.place(whose);
-}
-
-std::optional<time> next_to_be_parked(const machine& all) {
-  const auto& waiting = all.queued.waiting;
-  if (waiting.empty() || (all.slots.has_seat() && all.slots.fits(waiting.first()->capacity))) return std::nullopt;
-  for (const auto* each : all.queued.resting)
-    if (each->since && !has_rested(all, *each) && can_be_parked(all, *each))
-      return all.within.patience < time::max() - *each->since ? std::optional(*each->since + all.within.patience)
-                                                              : std::nullopt;
-  return std::nullopt;
 }
 
 seat prepare(machine& all, sequence& whose, plan& into) {

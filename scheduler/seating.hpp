@@ -2,8 +2,6 @@
 
 #include "machine.hpp"
 
-#include <optional>
-
 namespace cogen::scheduler {
 
 /// Gives slots to those that wait, in order, until the first that does not fit: nobody overtakes it.
@@ -26,9 +24,6 @@ void arrive(machine& all, sequence& whose, bool ok);
 
 /// An idle sequence keeps its slot only for what is cached there.
 void rest(machine& all, sequence& whose);
-
-/// When the next sequence that rests has done so for long, if one waits for its slot.
-std::optional<time> next_to_be_parked(const machine& all);
 
 enum class seat : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow

@@ -23,7 +23,8 @@ struct progress {
   int length_fed = 0;  ///< of the sequence with the run's own tokens
 };
 
-/// A sequence waits until another one has run the first `length` tokens, which are its own, too.
+/// A sequence waits until another one has run the first `length` tokens, which are its own, too; or, without a leader,
+/// until the next plan.
 struct following {
   sequence_id leader{};
   int length = 0;

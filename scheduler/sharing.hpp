@@ -26,7 +26,7 @@ void leave_slot(machine& all, sequence& whose);
 void join_leaders(machine& all);
 
 /// Before the first row that a sequence has in its slot: it begins with what others hold by now. False where it has to
-/// wait, because one with a row in this plan runs more of its first tokens.
+/// wait, because this plan runs or keeps more of its first tokens.
 bool begin(machine& all, sequence& whose, const plan& made);
 
 /// How many of its next tokens may run before its slot could not go back to where others part from it.

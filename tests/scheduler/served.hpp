@@ -14,7 +14,8 @@ namespace cogen::scheduler {
 /// A scheduler whose plans run on the toy cache, with everything that it told.
 class served {
  public:
-  explicit served(const limits& within, std::unique_ptr<order> policy = first_come());
+  explicit served(const limits& within, std::unique_ptr<order> policy = first_come(),
+                  std::unique_ptr<victims> who = longest_rested());
 
   scheduler machine;
   toy::runner runner;

@@ -69,7 +69,7 @@ BOOST_DATA_TEST_CASE(a_hundred_prompts_that_come_together_run_their_first_tokens
 }
 
 BOOST_AUTO_TEST_CASE(prompts_that_part_within_a_chunk_run_what_they_share_once) {
-  for (const int slack : {anywhere, 0}) {
+  for (const int slack : {anywhere, 0, 4, 8, 20}) {
     served s(sharing_limits(8, slack));
     for (int i = 1; i <= 20; ++i) ask(s, prompt(50, 10, i));
     BOOST_CHECK_EQUAL(prompt_tokens_run(s), 50 + 20 * 10);

@@ -8,14 +8,21 @@ constexpr const char* state_names[] = {"fresh",       "idle",      "idle+",     
                                        "idle, goes",  "run, goes", "idle, away", "run, away", "idle, comes",
                                        "run, comes",  "gone"};
 constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate"};
-constexpr const char* feature_names[] = {
-    "token",         "end token",         "length",         "samples over",   "chunk",          "logits",
-    "last logits",   "failed prefill",    "failed decode",  "wasted",         "gone in flight", "no room",
-    "chained",       "cleared",           "truncated",      "adopted",        "copied",         "moved",
-    "lost its slot", "base shrunk",       "source read",    "parked",         "spilled",        "not spilled",
-    "restored",      "lost leaving",      "lost returning", "dropped",        "reused",         "reused when it came",
-    "taken over",    "followed",          "branch kept",    "kept",           "given up",       "refused",
-    "empty plan",    "plan without rows", "overtaken",      "shares divided", "too late",       "in time"};
+constexpr const char* feature_names[] = {"token",         "end token",      "length",
+                                         "samples over",  "chunk",          "logits",
+                                         "last logits",   "failed prefill", "failed decode",
+                                         "wasted",        "gone in flight", "no room",
+                                         "chained",       "cleared",        "truncated",
+                                         "adopted",       "copied",         "moved",
+                                         "lost its slot", "base shrunk",    "source read",
+                                         "parked",        "spilled",        "not spilled",
+                                         "restored",      "lost leaving",   "lost returning",
+                                         "dropped",       "reused",         "reused when it came",
+                                         "taken over",    "followed",       "displaced",
+                                         "branch kept",   "kept",           "given up",
+                                         "refused",       "empty plan",     "plan without rows",
+                                         "overtaken",     "shares divided", "too late",
+                                         "in time"};
 
 }  // namespace
 

@@ -65,6 +65,7 @@ enum class feature {
   reused_when_it_came,  ///< before its first row of all
   taken_over,           ///< a whole slot
   followed,
+  displaced,
   branch_kept,
   kept,
   given_up,

@@ -6,6 +6,7 @@
 namespace cogen::scheduler::simulate {
 
 void mirror::begin(const run& next, std::uint64_t run_number) {
+  unserved = 0;
   running = true;
   number = run_number;
   wanted = next.wanted;

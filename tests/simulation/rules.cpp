@@ -32,6 +32,11 @@ bool comes_before(const settings& of, const contender& a, const contender& b) {
   }
 }
 
+bool may_displace(const settings& of, const contender& waits, const contender& runs) {
+  return of.rule == policy::priority && levels(waits, runs) > 0 &&
+         waits.run.asked - runs.run.asked < levels(waits, runs) * of.boost;
+}
+
 bool may_overtake(const settings& of, const contender& later, const contender& overtaken) {
   if (comes_before(of, overtaken, later)) return false;
   if (of.rule != policy::priority) return true;

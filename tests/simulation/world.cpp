@@ -166,7 +166,7 @@ void world::fork(sequence_id id) {
   child.tokens = parent->tokens;
   child.sampled = parent->sampled;
   const auto added = fork();
-  check_parked(!waited.empty());
+  check_parked(waited);
   if (machine_.seated(added)) child.reached = parent->reached;
   taken_in(added, std::move(child));
   check_nobody_overtook(waited);
@@ -222,7 +222,7 @@ bool world::launch() {
   flown made{machine_.next(now_), {}, {}};
   outlook_.planned(now_, made.step, left_behind(made.step));
   describe_plan(made.step);
-  check_parked(!waited.empty());
+  check_parked(waited);
   note_transfers(made.step);
   machine_.verify();
   check_nobody_overtook(waited);
@@ -239,6 +239,7 @@ bool world::launch() {
   note_marks(made.step);
   made.results = runner_.run(made.step);
   check_patience_of_others(false);
+  check_ranks();
   check_spilled();
   for (auto& each : made.results) each.failed = chance_.chance(failing_);
   check_rows(made);

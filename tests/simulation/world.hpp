@@ -88,7 +88,9 @@ class world {
   void note_rest();
   bool rests(sequence_id id) const;
   bool has_rested(const mirror& whose) const;
-  void check_parked(bool somebody_waited);
+  void check_parked(const std::set<sequence_id>& waited);
+  bool was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const;
+  void check_ranks() const;
   void note_transfers(const plan& made);
   void check_spilled() const;
   void check_patience_of_others(bool nothing_planned) const;

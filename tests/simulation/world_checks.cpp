@@ -1,3 +1,4 @@
+#include "simulation/rules.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
@@ -185,20 +186,48 @@ void world::note_rest() {
     if (rests(id) && !each.rested) each.rested = now_;
 }
 
-/// Only those that have rested for long have lost their slots, and only to somebody.
-void world::check_parked(bool somebody_waited) {
+/// One that ran has lost its slot to one that was put above it.
+bool world::was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const {
+  if (whose.rested || !whose.seated || !whose.running) return false;
+  return std::ranges::any_of(waited, [&](sequence_id above) {
+    return live_.contains(above) && may_displace(settings_, {above, live_.at(above)}, {id, whose});
+  });
+}
+
+/// Only those that have rested for long have lost their slots, and only to somebody; or those that run, to others that
+/// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot.
+void world::check_parked(const std::set<sequence_id>& waited) {
   for (auto& [id, each] : live_) {
-    if (!each.rested || machine_.seated(id)) continue;
-    say(text(id) + " was parked");
-    require(has_rested(each), text(id) + " was parked and has not rested for long");
-    require(somebody_waited || settings_.forks, text(id) + " was parked for nobody");
-    seen_.visit(feature::parked);
+    if (machine_.seated(id)) continue;
+    const bool displaced = was_displaced(id, each, waited);
+    if (!each.rested && !displaced) continue;
+    if (displaced && settings_.forks) {
+      each.parked = true;
+      continue;
+    }
+    say(text(id) + (displaced ? " was displaced" : " was parked"));
+    require(displaced || has_rested(each), text(id) + " was parked and has not rested for long");
+    require(!waited.empty() || settings_.forks, text(id) + " was parked for nobody");
+    seen_.visit(displaced ? feature::displaced : feature::parked);
     each.seated = false;
     each.rested.reset();
     each.parked = true;
     ++parked_;
   }
+  if (settings_.forks && settings_.rule == policy::priority) parked_ = std::max(parked_, machine_.parked());
   require(machine_.parked() == parked_, "those that were parked are miscounted");
+}
+
+/// Nobody runs that may be displaced by the first of those that wait.
+void world::check_ranks() const {
+  if (settings_.rule != policy::priority || settings_.forks || settings_.within.depth > 1) return;
+  if (!runner_.cache().on_their_way().empty()) return;
+  const auto waiting = this->waiting();
+  if (waiting.empty()) return;
+  const auto head = firsts(waiting).front();
+  for (const auto& [id, each] : live_)
+    if (machine_.seated(id) && !rests(id))
+      require(!may_displace(settings_, {head, live_.at(head)}, {id, each}), text(head) + " waits for " + text(id));
 }
 
 /// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.

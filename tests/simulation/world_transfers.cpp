@@ -21,7 +21,7 @@ void world::note_transfers(const plan& made) {
     const auto found = live_.find(each.sequence);
     if (found == live_.end() || !found->second.parked) continue;
     found->second.parked = false;
-    if (found->second.reached == 0) continue;
+    if (!machine_.leaving(each.sequence)) continue;  // it has been cut to nothing since
     found->second.away = each.name;
     found->second.moves = mirror::stage::leaving;
   }
@@ -33,7 +33,7 @@ void world::note_transfers(const plan& made) {
   for (const auto& each : made.restores) {
     seen_.visit(feature::restored);
     const auto found = live_.find(each.sequence);
-    if (found == live_.end()) continue;
+    if (found == live_.end() || !machine_.seated(each.sequence)) continue;  // it has left its slot again
     auto& whose = found->second;
     require(whose.away == each.name && whose.moves == mirror::stage::spilled, "what is restored was not spilled");
     whose.moves = mirror::stage::returning;

@@ -32,6 +32,10 @@ class order {
   /// whose `tokens` have become fewer is another one. Those that are equal are served by arrival.
   virtual bool before(const candidate& a, const candidate& b) const noexcept = 0;
 
+  /// Whether `waits`, for which there is no room, takes the slot of `runs`, which is parked for it. Only where before()
+  /// puts `waits` first, too.
+  virtual bool displaces(const candidate& /*waits*/, const candidate& /*runs*/) const noexcept { return false; }
+
   /// True: a run that would end after its deadline is refused with too_late, as far as that can be told: from the time
   /// that a token took in steps that could not hold all there was to do, and the tokens of this run, of those that
   /// before() puts ahead of it and of those that decode. What they will sample is taken to be what runs sampled so far.
@@ -48,8 +52,9 @@ class order {
 std::unique_ptr<order> first_come();
 
 /// Higher priority first, and nobody starves: each level of priority counts as having come `boost` earlier. A run is
-/// overtaken by those that have n levels more and come at most n * boost after it, and by no others. Throws
-/// std::invalid_argument for a negative boost.
+/// overtaken by those that have n levels more and come at most n * boost after it, and by no others. Those displace it,
+/// too, where there is no room for them; it then waits for a slot at its old place. Throws std::invalid_argument for a
+/// negative boost.
 std::unique_ptr<order> by_priority(time boost = std::chrono::seconds(10));
 
 /// Each tenant gets tokens in proportion to its weight, and its own runs are served as they come. Tenants that

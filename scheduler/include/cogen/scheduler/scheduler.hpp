@@ -4,6 +4,7 @@
 #include <cogen/scheduler/plan.hpp>
 #include <cogen/scheduler/too_late.hpp>
 #include <cogen/scheduler/types.hpp>
+#include <cogen/scheduler/victims.hpp>
 
 #include <limits>
 #include <memory>
@@ -73,8 +74,9 @@ struct machine;
 /// no memory.
 ///
 /// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
-/// something cached, for as long as limits.patience; the one that has rested longest is parked first, and one whose
-/// tokens others share is not. What a parked sequence has cached is spilled, and restored when it has a slot again;
+/// something cached, for as long as limits.patience; the policy of victims says who is parked first, and one whose
+/// tokens others share is not. Where nobody has rested for long, the order may let one that waits displace one that
+/// runs, which is parked then. What a parked sequence has cached is spilled, and restored when it has a slot again;
 /// where there is no room for it, or a transfer fails, its tokens are run again. Slots and memory are given to those
 /// that wait in the policy's order; the first of them is never overtaken by one that fits sooner.
 ///
@@ -85,7 +87,8 @@ struct machine;
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
-  explicit scheduler(const limits& limits, std::unique_ptr<order> order = first_come());
+  explicit scheduler(const limits& limits, std::unique_ptr<order> order = first_come(),
+                     std::unique_ptr<victims> victims = longest_rested());
   ~scheduler();
   scheduler(scheduler&&) noexcept;
 

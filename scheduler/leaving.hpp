@@ -1,0 +1,16 @@
+#pragma once
+
+#include "machine.hpp"
+
+#include <optional>
+
+namespace cogen::scheduler {
+
+/// Whoever has to leave its slot next so that `waits` may have one; null where nobody does: one that has rested for
+/// long, or, without any, one that the order lets be displaced.
+sequence* next_to_leave(machine& all, const sequence& waits);
+
+/// When the next sequence that rests has done so for long, if one waits for its slot.
+std::optional<time> next_to_be_parked(const machine& all);
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,139 @@
+// Who leaves a slot for another one: those that rest, by the policy of victims, and those that run, by rank.
+#include "scheduler/served.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::scheduler {
+namespace {
+
+limits crowded(int slots) {
+  auto within = roomy();
+  within.slots = within.spare_slots = slots;
+  within.patience = time(0);
+  within.spill_bytes = 1'000'000;
+  return within;
+}
+
+sequence_id ask(served& s, int priority, int first_token, int samples = 4) {
+  return s.machine.submit({.max_new_tokens = samples, .priority = priority, .release_at_end = true},
+                          {counting(5, first_token), output::sample, samples});
+}
+
+/// Three idle sequences of 20, 5 and 9 tokens, the first of which has rested longest.
+struct three_resting {
+  explicit three_resting(std::unique_ptr<victims> who) : s(crowded(3), first_come(), std::move(who)) {
+    for (const int length : {20, 5, 9}) ids.push_back(prefilled(s, length));
+  }
+
+  /// Who left for one that came.
+  sequence_id leaves() {
+    ask(s, 0, 50);
+    s.step();
+    const auto left = std::ranges::find_if(ids, [&](sequence_id each) { return !s.machine.seated(each); });
+    BOOST_REQUIRE(left != ids.end());
+    return *left;
+  }
+
+  served s;
+  std::vector<sequence_id> ids;
+};
+
+class newest_first final : public victims {
+ public:
+  bool before(const holder& a, const holder& b) const noexcept override { return a.run.sequence > b.run.sequence; }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(of_those_that_rest_the_policy_says_who_leaves) {
+  three_resting rested(longest_rested()), cheap(least_cached()), large(largest()), none(nullptr);
+  BOOST_CHECK(rested.leaves() == rested.ids[0]);
+  BOOST_CHECK(cheap.leaves() == cheap.ids[1]);
+  BOOST_CHECK(large.leaves() == large.ids[0]);  // all have the same set aside
+  BOOST_CHECK(none.leaves() == none.ids[0]);
+  three_resting own(std::make_unique<newest_first>());
+  BOOST_CHECK(own.leaves() == own.ids[2]);
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_is_the_one_with_the_most_memory) {
+  served s(crowded(2), first_come(), largest());
+  const auto small = s.machine.submit({.max_length = 10}, {counting(9), output::last_logits});
+  const auto big = s.machine.submit({.max_length = 40}, {counting(3), output::last_logits});
+  s.finish();
+  ask(s, 0, 50);
+  s.step();
+  BOOST_CHECK(s.machine.seated(small) && !s.machine.seated(big));
+}
+
+BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
+  served s(crowded(2), by_priority(time(100)));
+  const auto middle = ask(s, 1, 10);
+  const auto low = ask(s, 0, 20);
+  s.step();
+  const auto urgent = ask(s, 2, 30);
+  const auto made = s.step();
+  BOOST_CHECK(row_of(made, urgent) && row_of(made, middle) && !row_of(made, low));
+  BOOST_REQUIRE_EQUAL(made.spills.size(), 1u);
+  BOOST_CHECK(made.spills[0].sequence == low);
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.parked(), 1u);
+  BOOST_CHECK(s.sampled(low) == alone(counting(5, 20), 4));
+  BOOST_CHECK(s.sampled(urgent) == alone(counting(5, 30), 4));
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_displaced_by_an_equal_or_beyond_the_boost_or_without_need) {
+  served s(crowded(1), by_priority(time(100)));
+  const auto runs = ask(s, 1, 10, 40);
+  s.step();
+  ask(s, 1, 20);
+  BOOST_CHECK(row_of(s.step(), runs));
+  s.machine.pass(time(101));
+  ask(s, 2, 30);
+  BOOST_CHECK(row_of(s.step(), runs));
+  BOOST_CHECK_EQUAL(s.machine.parked(), 0u);
+  served roomy_one(crowded(2), by_priority(time(100)));
+  const auto first = ask(roomy_one, 0, 10);
+  roomy_one.step();
+  ask(roomy_one, 2, 20);
+  BOOST_CHECK(row_of(roomy_one.step(), first));
+}
+
+BOOST_AUTO_TEST_CASE(those_that_come_in_order_displace_nobody) {
+  for (auto* policy : {&first_come, &earliest_deadline_first}) {
+    served s(crowded(1), (*policy)());
+    const auto runs = ask(s, 0, 10);
+    s.step();
+    ask(s, 5, 20);
+    BOOST_CHECK(row_of(s.step(), runs));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_displaced_and_finds_no_room_runs_its_tokens_again) {
+  auto within = crowded(1);
+  within.spill_bytes = 0;
+  served s(within, by_priority(time(100)));
+  const auto low = ask(s, 0, 10);
+  s.step();
+  const auto urgent = ask(s, 1, 20);
+  BOOST_CHECK(row_of(s.step(), urgent));
+  s.finish();
+  BOOST_CHECK(s.sampled(low) == alone(counting(5, 10), 4));
+  BOOST_CHECK_EQUAL(s.machine.spilled(), 0u);
+}
+
+BOOST_AUTO_TEST_CASE(rows_in_flight_are_waited_for) {
+  auto within = crowded(1);
+  within.depth = 2;
+  served s(within, by_priority(time(100)));
+  const auto low = ask(s, 0, 10);
+  s.launch();
+  const auto urgent = ask(s, 1, 20);
+  BOOST_CHECK(!row_of(s.launch(), urgent));
+  s.absorb();
+  s.absorb();
+  BOOST_CHECK(row_of(s.step(), urgent));
+  s.finish();
+  BOOST_CHECK(s.sampled(low) == alone(counting(5, 10), 4));
+}
+
+}  // namespace cogen::scheduler
