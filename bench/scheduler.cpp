@@ -1,4 +1,6 @@
-// What the scheduler's decisions cost: nanoseconds per row and step, planning and absorbing together.
+// What the scheduler's decisions cost: nanoseconds and instructions per row and step, planning and absorbing together.
+#include "instruction_counter.hpp"
+
 #include <cogen/scheduler/scheduler.hpp>
 
 #include <algorithm>
@@ -77,24 +79,42 @@ class load {
   std::deque<plan> in_flight_;
 };
 
-double nanoseconds_per_row(load& running) {
+/// Of one row in one step.
+struct cost {
+  double nanoseconds;
+  double instructions;
+};
+
+cost cost_of(load& running, const instruction_counter& counter) {
   const auto start = std::chrono::steady_clock::now();
-  const auto rows = running.run(steps_per_round);
+  const auto before = counter.now();
+  const auto rows = static_cast<double>(running.run(steps_per_round));
+  const auto instructions = static_cast<double>(counter.now() - before);
   const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
-  return passed.count() / static_cast<double>(rows);
+  return {passed.count() / rows, instructions / rows};
 }
 
-void measure(const workload& what) {
+void measure(const workload& what, const instruction_counter& counter) {
   load running(what);
   running.run(steps_per_round);
-  std::vector<double> times;
-  for (int i = 0; i < rounds; ++i) times.push_back(nanoseconds_per_row(running));
+  std::vector<double> times, instructions;
+  for (int i = 0; i < rounds; ++i) {
+    const cost one = cost_of(running, counter);
+    times.push_back(one.nanoseconds);
+    instructions.push_back(one.instructions);
+  }
   std::sort(times.begin(), times.end());
-  std::printf("%-52s %7.0f ns a row (%.0f to %.0f)\n", what.name, times[rounds / 2], times.front(), times.back());
+  std::sort(instructions.begin(), instructions.end());
+  std::printf("%-52s %7.0f ns a row (%.0f to %.0f)", what.name, times[rounds / 2], times.front(), times.back());
+  if (counter.counts()) std::printf(", %.0f instructions", instructions[rounds / 2]);
+  std::printf("\n");
 }
 
 }  // namespace
 
 int main() {
-  for (const auto& each : workloads) measure(each);
+  const instruction_counter counter;
+  if (!counter.counts())
+    std::printf("Instructions are not counted: the kernel refuses the counter (%s).\n", counter.why_not().c_str());
+  for (const auto& each : workloads) measure(each, counter);
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <sstream>
 #include <sys/resource.h>
 
@@ -166,12 +167,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
-  if (given.contains("help")) {
-    std::ostringstream text;
-    text << options;
-    fmt::print("{}", text.str());
-    return std::nullopt;
-  }
+  if (given.contains("help")) return std::cout << options, std::nullopt;
   wanted.requests = numbers(requests);
   if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1)
     throw std::invalid_argument("--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2");

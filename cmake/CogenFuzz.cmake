@@ -21,6 +21,9 @@ function(cogen_fuzz name)
   add_executable(fuzz_${name} ${fuzz_SOURCES})
   target_link_libraries(fuzz_${name} PRIVATE ${fuzz_LINK} cogen_settings)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  foreach(target IN ITEMS fuzz_${name} LISTS fuzz_LINK)  # what the fuzzer has to see the branches of
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endforeach()
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME fuzz_${name}
     COMMAND fuzz_${name} -runs=${fuzz_RUNS} -seed=1 -rss_limit_mb=4096 -timeout=60 ${found} ${seeds})

@@ -1,21 +1,26 @@
-# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...])
+# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...] [UNOPTIMISED])
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
-# The label "slow" keeps an entry out of the sanitizer runs of scripts/test; "threads" puts it into the one that looks
-# for data races, which builds the target threaded_tests.
+# The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
+# "threads" puts it into the one that looks for data races, which builds the target threaded_tests. UNOPTIMISED is for
+# tests full of coroutines, which would take two to three times as long to compile and run for a second.
 add_custom_target(threaded_tests)
 function(cogen_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMISED" "" "SOURCES;LINK;LABELS")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${test_LINK} Boost::unit_test_framework cogen_settings)
   target_compile_definitions(test_${name} PRIVATE
     BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}")
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # what is tested is optimised, the tests need not be
+  # What is tested is optimised, the tests need not be.
+  target_compile_options(test_${name} PRIVATE $<IF:$<BOOL:${test_UNOPTIMISED}>,-O0,$<$<CONFIG:Release>:-O1>>)
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_sanitizer_environment(${name})
   if("threads" IN_LIST test_LABELS)
     add_dependencies(threaded_tests test_${name})
+  endif()
+  if(COGEN_SANITIZE AND "slow" IN_LIST test_LABELS)
+    set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
 

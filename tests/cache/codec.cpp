@@ -75,35 +75,40 @@ at::Tensor through(const group_format& format, const at::Tensor& values) {
 
 at::Tensor in_half(const at::Tensor& values) { return values.to(at::kHalf).to(at::kFloat); }
 
-/// What one group stands for once quantised, and how far that may be from what it was.
-struct naive_group {
+/// What groups stand for once quantised, and how far that may be from what they were.
+struct naive_groups {
   at::Tensor values;
-  float error;
+  at::Tensor error;
 };
 
-naive_group quantised_plainly(const at::Tensor& group, int bits) {
+/// Every line along a dimension is a group.
+naive_groups quantised_plainly(const at::Tensor& groups, std::int64_t along, int bits) {
   const float levels = static_cast<float>((1 << bits) - 1);
-  const at::Tensor low = in_half(group.min());
-  const at::Tensor scale = in_half((group.max() - low).clamp_min(0) / levels);
-  const at::Tensor codes =
-      scale.item<float>() > 0 ? ((group - low) / scale).round().clamp(0, levels) : (group - group).round();
-  const float range = (group.max() - group.min()).item<float>();
-  const float of_halves = (range + 2 * std::abs(group.min().item<float>())) * 0x1p-11F + levels * 0x1p-25F + 0x1p-24F;
+  const at::Tensor lowest = groups.amin(along, true), highest = groups.amax(along, true);
+  const at::Tensor low = in_half(lowest);
+  const at::Tensor scale = in_half((highest - low).clamp_min(0) / levels);
+  const at::Tensor codes = ((groups - low) / scale).round().clamp(0, levels).masked_fill(scale == 0, 0);
+  const at::Tensor range = highest - lowest;
+  const at::Tensor of_halves = (range + 2 * lowest.abs()) * 0x1p-11F + (levels * 0x1p-25F + 0x1p-24F);
   return {.values = codes * scale + low, .error = range / levels / 2 * 1.001F + of_halves};
+}
+
+/// By how much the farthest of them is beyond what it may differ by.
+float excess(const at::Tensor& left, const at::Tensor& right, const at::Tensor& allowed) {
+  return ((left - right).abs() - allowed).max().item<float>();
 }
 
 void check_against_plain(const group_format& format, const at::Tensor& values) {
   const at::Tensor got = through(format, values);
   const std::int64_t along = format.axis == group_axis::token ? 1 : 0;
-  for (std::int64_t line = 0; line < values.size(1 - along); ++line)
-    for (std::int64_t begin = 0; begin < values.size(along); begin += format.group) {
-      const std::int64_t count = std::min<std::int64_t>(format.group, values.size(along) - begin);
-      const auto part = [&](const at::Tensor& all) { return all.select(1 - along, line).narrow(0, begin, count); };
-      const naive_group wanted = quantised_plainly(part(values), format.bits);
-      const float span = 1e-6F * (1 + wanted.values.abs().max().item<float>());
-      BOOST_TEST_REQUIRE((part(got) - wanted.values).abs().max().item<float>() <= span);
-      BOOST_TEST_REQUIRE((part(got) - part(values)).abs().max().item<float>() <= wanted.error + span);
-    }
+  for (std::int64_t begin = 0; begin < values.size(along); begin += format.group) {
+    const std::int64_t count = std::min<std::int64_t>(format.group, values.size(along) - begin);
+    const at::Tensor of_values = values.narrow(along, begin, count), of_got = got.narrow(along, begin, count);
+    const naive_groups wanted = quantised_plainly(of_values, along, format.bits);
+    const at::Tensor span = 1e-6F * (1 + wanted.values.abs().amax(along, true));
+    BOOST_TEST_REQUIRE(excess(of_got, wanted.values, span) <= 0);
+    BOOST_TEST_REQUIRE(excess(of_got, of_values, wanted.error + span) <= 0);
+  }
 }
 
 float half_in(const std::byte* at) {

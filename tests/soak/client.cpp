@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace cogen::soak {
 namespace {
@@ -28,7 +29,7 @@ class client {
       case deed::read:
         return read(any_stream(), 0);
       case deed::dawdle:
-        return read(any_stream(), 3000);
+        return read(any_stream(), 30000);
       case deed::cancel:
         return read_and_cancel(any_stream());
       case deed::stop:
@@ -47,6 +48,14 @@ class client {
 
   deed any_deed() { return static_cast<deed>(below(deed_names.size())); }
 
+  /// Whether the engine was full since this was last asked.
+  bool was_refused() { return std::exchange(refused_, false); }
+
+  net::awaitable<void> pause(int most_microseconds) {
+    timer_.expires_after(microseconds(below(static_cast<std::size_t>(most_microseconds) + 1)));
+    co_await timer_.async_wait(net::use_awaitable);
+  }
+
  private:
   /// Cancels what goes on when the time has come. Shared with the timer's handler, which may come late.
   struct alarm {
@@ -58,6 +67,7 @@ class client {
   struct reading {
     token_stream stream;
     const story* expected;
+    std::size_t ahead;
     std::size_t read = 0;
   };
 
@@ -66,16 +76,12 @@ class client {
 
   reading any_stream() {
     const story& chosen = any_story();
+    const auto ahead = below(6);
     auto wanted = token_ids(chosen.prompt)
                       .max_tokens(static_cast<int>(chosen.continuation.size()))
-                      .lookahead(static_cast<int>(below(6)))
+                      .lookahead(static_cast<int>(ahead))
                       .ignore_end();
-    return {all_.running->generate(std::move(wanted)), &chosen};
-  }
-
-  net::awaitable<void> pause(int most_microseconds) {
-    timer_.expires_after(microseconds(below(static_cast<std::size_t>(most_microseconds) + 1)));
-    co_await timer_.async_wait(net::use_awaitable);
+    return {all_.running->generate(std::move(wanted)), &chosen, ahead};
   }
 
   void found_wrong(const char* what) {
@@ -87,11 +93,16 @@ class client {
     if (!right) found_wrong(what);
   }
 
+  void count_refusal() {
+    ++counts_.refused;
+    refused_ = true;
+  }
+
   /// Whether an operation went well. It may be refused, and nothing else.
   bool well(error_code code, const char* what) {
     ++counts_.answered;
     if (code == make_error_code(error::queue_full))
-      ++counts_.refused;
+      count_refusal();
     else if (code)
       found_wrong(what);
     return !code;
@@ -120,9 +131,17 @@ class client {
     co_return next.has_value();
   }
 
+  bool is_held_up(const reading& of) const {
+    const auto generated = static_cast<std::size_t>(of.stream.usage().generated_tokens);
+    return of.ahead > 0 && generated == of.read + of.ahead && generated < of.expected->continuation.size();
+  }
+
   net::awaitable<void> read(reading of, int most_microseconds) {
     while (co_await read_one(of))
-      if (most_microseconds > 0 && below(4) == 0) co_await pause(most_microseconds);
+      if (most_microseconds > 0 && below(4) == 0) {
+        co_await pause(most_microseconds);
+        if (is_held_up(of)) ++counts_.held_up;
+      }
   }
 
   void set_alarm() {
@@ -173,9 +192,11 @@ class client {
     co_return true;
   }
 
-  net::awaitable<void> decode_all(sequence& place, const story& expected, std::size_t at) {
+  /// Whether it came to the end.
+  net::awaitable<bool> decode_all(sequence& place, const story& expected, std::size_t at) {
     while (at < expected.continuation.size())
-      if (!co_await decode(place, {}, expected, at)) co_return;
+      if (!co_await decode(place, {}, expected, at)) co_return false;
+    co_return true;
   }
 
   net::awaitable<void> fork() {
@@ -185,7 +206,7 @@ class client {
     if (!co_await decode(parent, expected.prompt, expected, at)) co_return;
     auto child = parent.fork();
     if (below(3) > 0) co_await decode_all(parent, expected, at);
-    if (below(3) > 0) co_await decode_all(child, expected, at);
+    if (below(3) > 0 && co_await decode_all(child, expected, at)) ++counts_.forked;
   }
 
   net::awaitable<void> rest() {
@@ -194,7 +215,7 @@ class client {
     std::size_t at = 0;
     if (!co_await decode(place, expected.prompt, expected, at)) co_return;
     while (at < expected.continuation.size()) {
-      if (below(4) == 0) co_await pause(5000);
+      if (below(4) == 0) co_await pause(10000);
       if (!co_await decode(place, {}, expected, at)) co_return;
     }
   }
@@ -219,14 +240,15 @@ class client {
     ++counts_.asked;
     const auto [code, next] = co_await stream.async_next(answer);
     ++counts_.answered;
-    check(code == make_error_code(error::invalid_request) || code == make_error_code(error::does_not_fit) ||
-              code == make_error_code(error::queue_full),
+    if (code == make_error_code(error::queue_full)) co_return count_refusal();
+    check(code == make_error_code(error::invalid_request) || code == make_error_code(error::does_not_fit),
           "nonsense was not refused");
     check(!stream.error().message().empty(), "nonsense was refused without a word");
   }
 
   subject& all_;
   tally& counts_;
+  bool refused_ = false;
   std::minstd_rand random_;
   net::steady_timer timer_;
   std::shared_ptr<alarm> alarm_;
@@ -241,7 +263,10 @@ net::awaitable<void> live(subject& all, tally& counts, unsigned seed) {
   while (!counts.over) {
     const deed next = one.any_deed();
     co_await one.act(next);
-    ++counts.done[static_cast<std::size_t>(next)];
+    if (one.was_refused())
+      co_await one.pause(3000);
+    else
+      ++counts.done[static_cast<std::size_t>(next)];
   }
 }
 

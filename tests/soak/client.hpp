@@ -17,11 +17,13 @@ constexpr std::array deed_names{"read", "dawdle", "cancel", "stop", "drop", "for
 
 /// What all clients have done. Operations are asked for and answered.
 struct tally {
-  std::atomic<bool> over = false;  // no client begins another deed
-  std::array<std::atomic<std::uint64_t>, deed_names.size()> done{};
+  std::atomic<bool> over = false;                                    // no client begins another deed
+  std::array<std::atomic<std::uint64_t>, deed_names.size()> done{};  // without being refused
   std::atomic<std::uint64_t> asked = 0;
   std::atomic<std::uint64_t> answered = 0;
   std::atomic<std::uint64_t> cancelled = 0;
+  std::atomic<std::uint64_t> held_up = 0;  // pauses of readers at whose end the engine was as far ahead as it may
+  std::atomic<std::uint64_t> forked = 0;   // sequences that went on by themselves to the end
   std::atomic<std::uint64_t> refused = 0;  // queue_full
   std::atomic<std::uint64_t> tokens = 0;   // read and found right
   std::atomic<std::uint64_t> wrong = 0;
@@ -30,7 +32,7 @@ struct tally {
   std::uint64_t deeds() const;
 };
 
-/// One deed after the other, as its own random numbers say, until it is over.
+/// One deed after the other, as its own random numbers say, until it is over; after a refusal it waits a little.
 net::awaitable<void> live(subject& all, tally& counts, unsigned seed);
 
 }  // namespace cogen::soak

@@ -6,12 +6,12 @@
 namespace cogen::soak {
 
 struct options {
-  int seconds = 5;
+  int seconds = 60;
   unsigned seed = 1;
   std::string subject = "toy";  // or "golden"
   int slots = 8;
-  int overload = 3;     // clients for each slot
-  int growth_mib = 16;  // that resident memory may grow by after the first tenth
+  int overload = 4;     // clients for each slot, some of which pause
+  int growth_mib = 16;  // that resident memory may grow by from the second quarter of the time to the last
 };
 
 /// Nothing where help was asked for. Throws std::exception, saying what is wrong.

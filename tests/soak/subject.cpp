@@ -3,6 +3,7 @@
 #include "engine/model_engines.hpp"
 #include "engine/toy_runner.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cogen::soak {
@@ -26,6 +27,7 @@ subject toy(const options& wanted) {
   engine_options options;
   options.max_sequences = most_sequences(wanted);
   subject made;
+  options.events = made.wanting;
   made.max_length = parts.limits.max_length;
   made.vocabulary = test::toy_vocabulary;
   made.running = std::make_unique<engine>(std::move(parts), options);
@@ -50,11 +52,26 @@ subject golden(const options& wanted) {
   options.patience = std::chrono::milliseconds(0);
   options.max_sequences = most_sequences(wanted);
   options.by_hand = false;
+  options.events = made.wanting;
+  made.spills = true;
   made.running = std::make_unique<engine>(model, options);
   return made;
 }
 
 }  // namespace
+
+void crowd::on_step(const step_event& step) {
+  ++steps_;
+  requests_ += static_cast<std::uint64_t>(step.slots_in_use + step.waiting);
+}
+
+void crowd::on_sequence(const sequence_event& what) {
+  if (what.what == sequence_event::kind::resumed) ++resumed_;
+}
+
+double crowd::mean() const {
+  return static_cast<double>(requests_) / static_cast<double>(std::max<std::uint64_t>(1, steps_));
+}
 
 subject make_subject(const options& wanted) {
   if (wanted.subject == "toy") return toy(wanted);

@@ -3,7 +3,10 @@
 #include "options.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/event_sink.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -15,15 +18,33 @@ struct story {
   std::vector<token> continuation;
 };
 
+/// Counts, step by step, how many requests there are for the slots.
+class crowd final : public event_sink {
+ public:
+  void on_step(const step_event& step) override;
+  void on_sequence(const sequence_event& what) override;
+
+  double mean() const;  ///< requests that held a slot or waited for one, over all steps so far
+  std::uint64_t resumed() const { return resumed_; }
+
+ private:
+  std::atomic<std::uint64_t> steps_ = 0;
+  std::atomic<std::uint64_t> requests_ = 0;
+  std::atomic<std::uint64_t> resumed_ = 0;
+};
+
 /// An engine on a thread of its own, and what it should say.
 struct subject {
+  std::shared_ptr<crowd> wanting = std::make_shared<crowd>();
   std::unique_ptr<cogen::engine> running;
   std::vector<story> stories;
   int max_length = 0;
   int vocabulary = 0;
+  bool spills = false;  // what is parked; else it is run again
 };
 
-/// Parks whatever rests while another one waits, and takes in fewer sequences than the clients may want at once.
+/// Parks whatever rests while another one waits, and takes in fewer sequences than the clients may want at once, as
+/// those that fork want two.
 subject make_subject(const options& wanted);
 
 }  // namespace cogen::soak
