@@ -27,7 +27,7 @@ driver::driver(engine_parts parts, engine_options options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
-      scheduler_(parts_.limits, std::move(parts_.order)),
+      scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       arrivals_(parts_.limits.slots, [this] { wake(); }),

@@ -100,6 +100,13 @@ std::unique_ptr<scheduler::order> order_of(const engine_options& options) {
   return made;
 }
 
+std::unique_ptr<scheduler::victims> victims_of(const engine_options& options) {
+  if (!options.victims) return scheduler::longest_rested();
+  auto made = options.victims();
+  if (!made) throw std::invalid_argument("engine_options.victims made no policy");
+  return made;
+}
+
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   if (!model) throw std::invalid_argument("engine: the model is null");
   const auto kept = cache_options(*model, options);
@@ -119,6 +126,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.spill_bytes = options.spill_bytes.value_or(machine_memory() / 4);
   parts.runner = std::move(runner);
   parts.order = order_of(options);
+  parts.victims = victims_of(options);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();

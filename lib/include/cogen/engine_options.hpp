@@ -7,6 +7,7 @@
 #include <cogen/cache/view.hpp>
 #include <cogen/event_sink.hpp>
 #include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/victims.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -65,7 +66,7 @@ struct engine_options {
 
   /// How long a sequence that rests (its reader is slow, its owner asks for nothing) keeps its slot while another one
   /// waits for it. After that it is parked: what it has cached is spilled, and it leaves its slot. It goes on to the
-  /// same bits.
+  /// same bits. One that runs is parked only where the order below lets another one displace it.
   std::chrono::milliseconds patience{50};
 
   /// Bytes, beside the caches, for what is spilled. A parked sequence that finds no room there is run again from its
@@ -80,6 +81,10 @@ struct engine_options {
   /// scheduler::fair_share(), scheduler::earliest_deadline_first() or one of your own. Called once, while the engine is
   /// made. Empty: first come, first served. Engines of own parts have the order of their parts instead.
   std::function<std::unique_ptr<scheduler::order>()> order;
+
+  /// Makes the policy that says who is parked first: scheduler::longest_rested(), scheduler::least_cached(),
+  /// scheduler::largest() or one of your own. Called once, while the engine is made. Empty: who has rested longest.
+  std::function<std::unique_ptr<scheduler::victims>()> victims;
 
   /// Sequences that the engine takes in, running, resting and waiting ones together: the next one is answered
   /// error::queue_full, on the spot. A hand-driven sequence counts from its first operation until its handle goes;
@@ -128,7 +133,7 @@ struct engine_stats {
   int queued = 0;                   ///< at this moment: how many wait for their first slot, which max_waiting bounds
   bool draining = false;            ///< at this moment: nothing begins any more
   int free_slots = 0;
-  std::uint64_t parked = 0;      ///< how often a sequence that rested gave its slot up, since the beginning
+  std::uint64_t parked = 0;      ///< how often a sequence gave its slot up to another one, since the beginning
   std::uint64_t spilled = 0;     ///< of those, how often what it had cached was kept
   std::uint64_t reused = 0;      ///< tokens that requests began with and nobody had to run again
   int kept_slots = 0;            ///< hold what is kept of sequences that have gone
