@@ -4,6 +4,7 @@
 #include "machine.hpp"
 #include "outcome.hpp"
 #include "packing.hpp"
+#include "saving.hpp"
 #include "seating.hpp"
 #include "sharing.hpp"
 #include "verify.hpp"
@@ -137,6 +138,19 @@ sequence_id scheduler::submit(const sequence_options& options) {
   return taken_in(*machine_, made(*machine_, options, allowed_length(*machine_, options))).id;
 }
 
+sequence_id scheduler::resume(const sequence_options& options, past before) {
+  auto added = made(*machine_, options, allowed_length(*machine_, options));
+  give_past(added, std::move(before));
+  sequence& whose = taken_in(*machine_, std::move(added));
+  try {
+    take_in_image(*machine_, whose);
+  } catch (...) {
+    forget(*machine_, whose);
+    throw;
+  }
+  return whose.id;
+}
+
 sequence_id scheduler::fork(sequence_id id) {
   const sequence& parent = idle_one(*machine_, id);
   sequence copied;
@@ -166,6 +180,12 @@ void scheduler::truncate(sequence_id id, int length) {
 void scheduler::park(sequence_id id) {
   auto* const whose = find(machine_->sequences, id);
   if (whose && !whose->running && whose->slot >= 0 && !whose->in_transfer()) cogen::scheduler::park(*machine_, *whose);
+}
+
+std::optional<kept_image> scheduler::copy_out(sequence_id id) {
+  auto* const whose = find(machine_->sequences, id);
+  if (!whose || whose->running || whose->slot < 0 || whose->in_transfer()) return std::nullopt;
+  return cogen::scheduler::copy_out(*machine_, *whose);
 }
 
 void scheduler::cancel(sequence_id id) {
@@ -270,6 +290,11 @@ bool scheduler::leaving(sequence_id id) const {
 bool scheduler::follows(sequence_id id) const { return known(machine_->sequences, id).follows.has_value(); }
 int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
 std::uint64_t scheduler::reused() const { return machine_->reused; }
+bool scheduler::moving(sequence_id id) const { return known(machine_->sequences, id).in_transfer(); }
+std::optional<kept_image> scheduler::stored(sequence_id id) const {
+  const sequence& whose = known(machine_->sequences, id);
+  return whose.cached > 0 && whose.away && !whose.in_transfer() ? std::optional(image_of(whose)) : std::nullopt;
+}
 int scheduler::slot_of(sequence_id id) const {
   const auto* const whose = find(machine_->sequences, id);
   return whose ? whose->slot : -1;

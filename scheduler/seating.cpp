@@ -139,11 +139,12 @@ void depart(machine& all, sequence& whose) {
 }
 
 void arrive(machine& all, sequence& whose, bool ok) {
+  const bool lost = !ok && whose.away->at != away::stage::copied;
   if (ok && whose.away->at == away::stage::leaving)
     whose.away->at = away::stage::stored;
   else
     whose.away.reset();
-  if (!ok) whose.cached = 0;
+  if (lost) whose.cached = 0;
   whose.running ? all.queued.place(whose) : rest(all, whose);
 }
 

@@ -30,9 +30,9 @@ struct following {
   int length = 0;
 };
 
-/// What a sequence has cached outside of the slots, or on its way.
+/// What a sequence has cached outside of the slots, or on its way; `copied`: in its slot, and on its way from there.
 struct away {
-  enum class stage : std::uint8_t { leaving, stored, returning };
+  enum class stage : std::uint8_t { leaving, stored, returning, copied };
 
   ticket name;
   stage at = stage::leaving;

@@ -264,7 +264,7 @@ void slot_table::shorten(int index) {
     const auto planned = std::ranges::find(trims_, index, &trimming::slot);
     planned == trims_.end() ? trims_.push_back({index, keep}) : void(planned->length = keep);
     whose.length = keep;
-    whose.reach = std::numeric_limits<int>::max();
+    if (slack_ < std::numeric_limits<int>::max()) whose.reach = std::numeric_limits<int>::max();
   }
   set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));
 }

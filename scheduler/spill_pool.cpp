@@ -17,16 +17,31 @@ std::vector<spill_pool::kept>::iterator spill_pool::find(ticket name) {
   return std::ranges::lower_bound(kept_, name, {}, &kept::name);
 }
 
-ticket spill_pool::take_out(sequence_id whose, int slot, int length, std::int64_t bytes) {
+ticket spill_pool::keep(std::int64_t bytes, bool wanted) {
   drops_.reserve(drops_.size() + kept_.size() + 1);
   const ticket name{names_ + 1};
-  kept_.push_back({name, bytes, true});
+  kept_.push_back({name, bytes, wanted});
   ++names_;
   memory_.change(bytes);
+  return name;
+}
+
+ticket spill_pool::take_out(sequence_id whose, int slot, int length, std::int64_t bytes) {
+  const ticket name = keep(bytes, true);
+  ++spilled_;
   spills_.push_back({whose, slot, name, length});
   moving_.push_back({name, whose, slot, false});
   return name;
 }
+
+ticket spill_pool::copy_out(sequence_id whose, int slot, int length) {
+  const ticket name = keep(0, false);
+  spills_.push_back({whose, slot, name, length, true});
+  moving_.push_back({name, whose, slot, false});
+  return name;
+}
+
+ticket spill_pool::take_in(std::int64_t bytes) { return keep(bytes, true); }
 
 void spill_pool::bring_back(ticket name, sequence_id whose, int slot, int length) {
   restores_.push_back({whose, slot, name, length});

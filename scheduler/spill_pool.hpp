@@ -17,8 +17,8 @@ struct transfer {
 };
 
 /// What is kept outside of the slots, under tickets, within a budget of bytes; and the transfers there and back. A
-/// ticket that nobody wants any more is dropped as soon as nothing is on its way under it. Only take_out() needs
-/// memory.
+/// ticket that nobody wants any more is dropped as soon as nothing is on its way under it. Only what makes a new one
+/// needs memory.
 class spill_pool {
  public:
   explicit spill_pool(const limits& within);
@@ -28,6 +28,12 @@ class spill_pool {
 
   /// What the slot holds is on its way from the next plan on. Throws std::bad_alloc; then nothing has changed.
   ticket take_out(sequence_id whose, int slot, int length, std::int64_t bytes);
+
+  /// The same beside the budget, for somebody else: it is dropped when that has ended.
+  ticket copy_out(sequence_id whose, int slot, int length);
+
+  /// So many bytes come from elsewhere. Throws std::bad_alloc; then nothing has changed.
+  ticket take_in(std::int64_t bytes);
 
   /// What was spilled is on its way back into the slot.
   void bring_back(ticket name, sequence_id whose, int slot, int length);
@@ -41,7 +47,7 @@ class spill_pool {
   /// Moves what is to begin into the plan.
   void settle(plan& into);
 
-  std::uint64_t spilled() const { return names_; }
+  std::uint64_t spilled() const { return spilled_; }
   std::int64_t in_use() const { return memory_.used(); }
   const std::vector<transfer>& on_their_way() const { return moving_; }
 
@@ -57,9 +63,11 @@ class spill_pool {
 
   std::vector<kept>::iterator find(ticket name);
   void forget(ticket name);
+  ticket keep(std::int64_t bytes, bool wanted);
 
   memory_account memory_;
   std::uint64_t names_ = 0;
+  std::uint64_t spilled_ = 0;
   std::vector<kept> kept_;  // by name
   std::vector<transfer> moving_;
   std::vector<spilling> spills_;  // the three lists are for the next plan

@@ -25,9 +25,10 @@ void verify_away(const machine& all, const sequence& each) {
   const auto& moving = all.spilled.on_their_way();
   const auto found = std::ranges::find(moving, each.away->name, &transfer::name);
   const bool returns = each.away->at == away::stage::returning;
+  const bool stays = returns || each.away->at == away::stage::copied;
   require((found != moving.end()) == each.in_transfer(), "its transfer is lost, or over", each);
   require(found == moving.end() || found->restores == returns, "its transfer goes the wrong way", each);
-  require((each.slot >= 0) == returns, "it has a slot and is away, or is on its way to none", each);
+  require((each.slot >= 0) == stays, "it has a slot and is away, or is on its way to none", each);
   require(each.cached <= each.away->length, "it counts on more than was spilled", each);
 }
 

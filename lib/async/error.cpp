@@ -37,6 +37,8 @@ class cogen_category final : public boost::system::error_category {
         return "no token came by the time the request names";
       case error::draining:
         return "the engine is draining";
+      case error::bad_session:
+        return "the session cannot be opened";
     }
     return "unknown error of cogen";
   }

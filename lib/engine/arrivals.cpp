@@ -10,9 +10,15 @@ arrivals::arrivals(int slots, std::function<void()> wake)
 }
 
 void arrivals::transferred(scheduler::ticket name, std::exception_ptr error) noexcept {
+  put({name, std::move(error), {}});
+}
+
+void arrivals::go_on(std::function<void()> job) noexcept { put({{}, nullptr, std::move(job)}); }
+
+void arrivals::put(arrival what) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    arrived_.push_back({name, std::move(error)});
+    arrived_.push_back(std::move(what));
   }
   wake_();
 }

@@ -8,18 +8,20 @@
 
 namespace cogen::detail {
 
-/// Ends of transfers on their way to the thread that drives.
+/// Ends of transfers, and what is to go on, on their way to the thread that drives.
 class arrivals final : public transfer_listener {
  public:
   struct arrival {
     scheduler::ticket name;
     std::exception_ptr error;
+    std::function<void()> job;  ///< instead of an end
   };
 
   /// Room for as many as can be on their way, one for each slot. `wake` must not throw.
   arrivals(int slots, std::function<void()> wake);
 
   void transferred(scheduler::ticket name, std::exception_ptr error) noexcept override;
+  void go_on(std::function<void()> job) noexcept override;
 
   /// Those that have come since the last time.
   std::vector<arrival> take();
@@ -27,6 +29,8 @@ class arrivals final : public transfer_listener {
   bool empty() const noexcept;
 
  private:
+  void put(arrival what) noexcept;
+
   const std::size_t room_;
   const std::function<void()> wake_;
   mutable std::mutex mutex_;

@@ -107,6 +107,13 @@ class chrome_trace::writer {
     if (is_open(event)) mark(track_of(event.slot), event.at, "first token", "");
   }
 
+  void transfer(const sequence_event& event) {
+    if (event.slot < 0) return;
+    name_track(event.slot);
+    mark(track_of(event.slot), event.at, to_string(event.what),
+         fmt::format(R"("request":{},"tokens":{})", event.id, event.tokens));
+  }
+
   void refuse(const sequence_event& event) {
     mark(engine_track, event.at, "refused",
          fmt::format(R"("request":{},"error":{})", event.id, json_string(event.error.message())));
@@ -223,6 +230,11 @@ void chrome_trace::on_sequence(const sequence_event& event) {
       return writer_->first_token(event);
     case kind::parked:
       return writer_->close(event);
+    case kind::spilling:
+    case kind::restoring:
+    case kind::spilled:
+    case kind::restored:
+      return writer_->transfer(event);
     case kind::refused:
       writer_->refuse(event);
       return writer_->flush(event.at);

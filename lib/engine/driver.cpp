@@ -27,6 +27,7 @@ driver::driver(engine_parts parts, engine_options options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
+      image_format_(parts_.runner->image_format()),
       scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
@@ -140,6 +141,7 @@ void driver::read_mail() noexcept try {
     }
     observer_.look_at(*sender);
   }
+  observer_.look_at_parked(now());
   if (!ended_) publish();
 } catch (...) {
   die(std::current_exception());
@@ -179,10 +181,26 @@ bool driver::advance() noexcept try {
 }
 
 void driver::take_arrivals() {
-  for (const auto& each : arrivals_.take()) {
-    if (each.error) log("what a parked sequence had cached was lost on its way, and is computed again", each.error);
-    scheduler_.transferred(each.name, !each.error);
+  while (!arrivals_.empty())
+    for (const auto& each : arrivals_.take()) take_arrival(each);
+}
+
+void driver::take_arrival(const arrivals::arrival& what) {
+  if (what.job) return what.job();
+  if (what.error) log("what a sequence had cached was lost on its way", what.error);
+  observer_.transferred(what.name, what.error, now());
+  const auto whose = scheduler_.transferred(what.name, !what.error);
+  if (const auto found = whose ? members_.find(*whose) : members_.end(); found != members_.end())
+    tell_moved(found->second);
+}
+
+void driver::tell_moved(std::shared_ptr<participant> member) noexcept {
+  try {
+    member->moved();
+  } catch (...) {
+    member->give_up(failure_of(std::current_exception()));
   }
+  observer_.look_at(*member);
 }
 
 void driver::launch_next() {

@@ -33,6 +33,7 @@ class driver {
   const engine_parts& parts() const noexcept { return parts_; }
   const engine_options& options() const noexcept { return options_; }
   int vocabulary() const noexcept { return vocabulary_; }
+  const std::string& image_format() const noexcept { return image_format_; }
   failure error() const noexcept;
   engine_stats stats() const;
 
@@ -65,6 +66,7 @@ class driver {
   // For participants, within attend() and take().
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
+  runner& device() noexcept { return *parts_.runner; }
   void join(scheduler::sequence_id id, std::shared_ptr<participant> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
   void wake_at(clock::time_point time, const std::shared_ptr<participant>& whom) { alarms_.set(time, whom); }
@@ -74,6 +76,8 @@ class driver {
   void run_handlers();
   void read_mail() noexcept;
   void take_arrivals();
+  void take_arrival(const arrivals::arrival& what);
+  void tell_moved(std::shared_ptr<participant> member) noexcept;
   void ring_alarms();
   void gather();
   bool advance() noexcept;
@@ -91,6 +95,7 @@ class driver {
   engine_parts parts_;
   engine_options options_;
   const int vocabulary_;
+  const std::string image_format_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;

@@ -6,6 +6,8 @@
 
 #include <cogen/engine.hpp>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include <thread>
@@ -23,6 +25,15 @@ std::size_t bytes_of(const request& what) {
   return bytes;
 }
 
+/// What a sequence may hold that is opened with this max_length.
+int checked_length(int max_length, const detail::driver& of) {
+  const int limit = of.parts().limits.max_length;
+  if (max_length < 0 || max_length > limit)
+    throw std::invalid_argument(
+        fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
+  return max_length == 0 ? limit : max_length;
+}
+
 void check(const engine_options& options) {
   const auto refuse = [](std::string_view name, auto value, auto least) {
     throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
@@ -30,6 +41,7 @@ void check(const engine_options& options) {
   if (options.gather.count() < 0) refuse("gather", options.gather.count(), 0);
   if (options.patience.count() < 0) refuse("patience", options.patience.count(), 0);
   if (options.spill_bytes && *options.spill_bytes < 0) refuse("spill_bytes", *options.spill_bytes, 0);
+  if (options.spill_file_bytes < 0) refuse("spill_file_bytes", options.spill_file_bytes, std::int64_t{0});
   if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
   if (options.max_waiting < 1) refuse("max_waiting", options.max_waiting, 1);
 }
@@ -92,13 +104,30 @@ token_stream engine::generate(request what) {
 sequence engine::open(int max_length) { return open(std::vector<token>(), max_length); }
 
 sequence engine::open(std::vector<token> source, int max_length) {
-  const int limit = driver_->parts().limits.max_length;
-  if (max_length < 0 || max_length > limit)
-    throw std::invalid_argument(
-        fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
+  const int length = checked_length(max_length, *driver_);
   auto read = detail::checked_source(std::move(source), driver_->parts(), driver_->vocabulary());
-  return sequence(
-      std::make_shared<detail::sequence_state>(driver_, max_length == 0 ? limit : max_length, std::move(read)));
+  return sequence(std::make_shared<detail::sequence_state>(driver_, length, std::move(read)));
+}
+
+namespace {
+
+net::awaitable<sequence> opened(std::shared_ptr<detail::opening_face> shared, std::filesystem::path from) {
+  auto result = co_await detail::async_open(std::move(shared), std::move(from), net::as_tuple(net::use_awaitable));
+  const auto code = std::get<0>(result);
+  if (!code) co_return std::move(std::get<1>(result));
+  const auto why = std::get<1>(result).error();
+  if (why) throw boost::system::system_error(code, why.message());
+  throw boost::system::system_error(code);
+}
+
+}  // namespace
+
+net::awaitable<sequence> engine::open(std::filesystem::path session, int max_length) {
+  return opened(new_opening(max_length), std::move(session));
+}
+
+std::shared_ptr<detail::opening_face> engine::new_opening(int max_length) const {
+  return std::make_shared<detail::sequence_state>(driver_, checked_length(max_length, *driver_), nullptr);
 }
 
 std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(driver_); }

@@ -19,6 +19,14 @@ std::string_view to_string(sequence_event::kind what) noexcept {
       return "parked";
     case kind::resumed:
       return "resumed";
+    case kind::spilling:
+      return "spilling";
+    case kind::spilled:
+      return "spilled";
+    case kind::restoring:
+      return "restoring";
+    case kind::restored:
+      return "restored";
     case kind::cancelled:
       return "cancelled";
     case kind::finished:

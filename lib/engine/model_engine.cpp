@@ -93,6 +93,22 @@ std::shared_ptr<cache::transfer> spill_transfer(const engine_options& options) {
   return std::make_shared<cache::immediate_transfer>();
 }
 
+std::int64_t spill_memory(const engine_options& options) { return options.spill_bytes.value_or(machine_memory() / 4); }
+
+/// Of memory and file together.
+std::int64_t spill_budget(const engine_options& options) {
+  const auto memory = spill_memory(options);
+  if (options.spill_directory.empty() || memory < 0) return memory;
+  return memory + std::min(options.spill_file_bytes, std::numeric_limits<std::int64_t>::max() - memory);
+}
+
+detail::spill_room spill_room_of(const engine_options& options) {
+  detail::spill_room room{spill_memory(options), nullptr};
+  if (!options.spill_directory.empty() && options.spill_file_bytes > 0)
+    room.file = std::make_shared<detail::spill_file>(options.spill_directory, options.spill_file_bytes);
+  return room;
+}
+
 std::unique_ptr<scheduler::order> order_of(const engine_options& options) {
   if (!options.order) return scheduler::first_come();
   auto made = options.order();
@@ -110,8 +126,8 @@ std::unique_ptr<scheduler::victims> victims_of(const engine_options& options) {
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   if (!model) throw std::invalid_argument("engine: the model is null");
   const auto kept = cache_options(*model, options);
-  auto runner =
-      std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options), options.threads);
+  auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options),
+                                                       spill_room_of(options), options.threads);
   const auto& cache = runner->cache();
   engine_parts parts;
   parts.limits.slots = options.slots;
@@ -123,8 +139,9 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();
   parts.limits.patience = options.patience;
-  parts.limits.spill_bytes = options.spill_bytes.value_or(machine_memory() / 4);
+  parts.limits.spill_bytes = spill_budget(options);
   parts.runner = std::move(runner);
+  parts.identity = model->identity();
   parts.order = order_of(options);
   parts.victims = victims_of(options);
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};

@@ -1,6 +1,10 @@
 #include "engine/model_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
+#include <typeinfo>
 
 namespace cogen::detail {
 
@@ -25,13 +29,47 @@ std::vector<fork> forks_in(const scheduler::plan& plan) {
   return forks;
 }
 
+std::string_view name_of(cache::scalar type) {
+  switch (type) {
+    case cache::scalar::f32:
+      return "f32";
+    case cache::scalar::f16:
+      return "f16";
+    case cache::scalar::bf16:
+      return "bf16";
+  }
+  return "";
+}
+
+std::string format_of(const cache::quantisation& how) {
+  return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
+}
+
+/// All that the bytes of a slot depend on beside the model.
+std::string format_of(const cache::options& options, const cache::cache& cache, bool own_layers) {
+  auto text = std::string(name_of(options.type));
+  if (options.quantised) text += format_of(*options.quantised);
+  if (options.sinks) text += fmt::format(", {} sinks and a window of {}", options.sinks->sinks, options.sinks->window);
+  if (options.offload) text += ", offloaded";
+  if (cache.longest_step() < std::numeric_limits<int>::max())
+    text += fmt::format(", rings for steps of {} and a slack of {}", options.longest_step, options.slack);
+  if (own_layers)
+    for (int index = 0; index < cache.layers(); ++index) {
+      const auto& layer = cache.layer(index);
+      text += fmt::format(", {}", typeid(layer).name());
+    }
+  return text;
+}
+
 }  // namespace
 
 model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options,
-                           const cache::layer_factory& own, std::shared_ptr<cache::transfer> spill_by, int threads)
+                           const cache::layer_factory& own, std::shared_ptr<cache::transfer> spill_by, spill_room room,
+                           int threads)
     : model_(std::move(model)),
       cache_(model_->make_cache(options, own)),
-      spilled_(cache_, std::move(spill_by)),
+      image_format_(format_of(options, cache_, own != nullptr)),
+      spilled_(cache_, std::move(spill_by), std::move(room)),
       workspace_(threads) {}
 
 void model_runner::launch(step_run& step) {

@@ -16,10 +16,18 @@ class model_runner final : public runner {
   /// The layers of the cache are the options', or those that `own` makes. Without a transfer to spill by, a thread of
   /// its own does that.
   model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
-               std::shared_ptr<cache::transfer> spill_by, int threads);
+               std::shared_ptr<cache::transfer> spill_by, spill_room room, int threads);
 
   int vocabulary() const override { return model_->config().vocabulary; }
   void launch(step_run& step) override;
+  std::string image_format() const override { return image_format_; }
+  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override { return spilled_.image(name); }
+  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
+    spilled_.keep(name, std::move(what));
+  }
+  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int source) const override {
+    return std::make_shared<stored_image>(bytes, source);
+  }
 
   const cache::cache& cache() const { return cache_; }
 
@@ -32,6 +40,7 @@ class model_runner final : public runner {
 
   const std::shared_ptr<const model> model_;
   cache::cache cache_;
+  const std::string image_format_;
   spill_store spilled_;
   workspace workspace_;
   std::vector<token> tokens_;

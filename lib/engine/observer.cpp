@@ -1,5 +1,6 @@
 #include "engine/observer.hpp"
 
+#include "engine/failure_of.hpp"
 #include "engine/participant.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void observer::joined(participant& whose, scheduler::sequence_id id, clock::time
   whose.past().take_in(now, tokens);
   stats_.waiting_tokens += tokens;
   tell(kind::taken_in, whose, now, tokens);
-  if (plans_.parked() != parkings_) look_at_all(now);
+  look_at_parked(now);
   const int slot = plans_.slot_of(id);
   if (slot < 0) return;
   seat(whose, slot, now);
@@ -39,6 +40,10 @@ void observer::look_at(participant& whose) noexcept {
   if (news.brought) tell(kind::first_token, whose, *news.brought);
   if (news.refused) ++stats_.refused, tell(kind::refused, whose, *news.refused);
   if (news.ended) end(whose, news);
+}
+
+void observer::look_at_parked(clock::time_point now) noexcept {
+  if (plans_.parked() != parkings_) look_at_all(now);
 }
 
 void observer::end(participant& whose, const chronicle::news& how) noexcept {
@@ -58,10 +63,11 @@ void observer::end(participant& whose, const chronicle::news& how) noexcept {
 
 void observer::launched(step_in_flight& step, int waited, clock::time_point now) noexcept {
   const auto& plan = step.plan();
-  if (plans_.parked() != parkings_) look_at_all(now);
+  look_at_parked(now);
   int seated = 0;
   for (std::size_t i = 0; i < plan.rows.size(); ++i) seated += seat(step.owner_of(i), plan.rows[i].slot, now);
   if (seated < waited - plans_.waiting()) look_at_all(now);  // some have a slot and no row yet
+  transfer(plan, now);
   if (plan.rows.empty()) return;
   count(plan);
   step.event = {.number = stats_.steps,
@@ -72,6 +78,29 @@ void observer::launched(step_in_flight& step, int waited, clock::time_point now)
                 .waiting = plans_.waiting(),
                 .parked = parked_,
                 .cache_bytes = cache_bytes()};
+}
+
+void observer::transfer(const scheduler::plan& plan, clock::time_point now) noexcept {
+  for (const auto& each : plan.spills)
+    if (!each.beside) begin(kind::spilling, each.name, each.sequence, each.length, now);
+  for (const auto& each : plan.restores) begin(kind::restoring, each.name, each.sequence, each.length, now);
+}
+
+void observer::begin(kind what, scheduler::ticket name, scheduler::sequence_id whose, int tokens,
+                     clock::time_point now) noexcept {
+  const auto found = members_.find(whose);
+  if (found == members_.end()) return;
+  moving_.push_back({name, whose, what, tokens});
+  tell(what, *found->second, now, tokens);
+}
+
+void observer::transferred(scheduler::ticket name, const std::exception_ptr& error, clock::time_point now) noexcept {
+  const auto ended = std::ranges::find(moving_, name, &moving::name);
+  if (ended == moving_.end()) return;
+  const auto found = members_.find(ended->whose);
+  const auto what = ended->what == kind::spilling ? kind::spilled : kind::restored;
+  if (found != members_.end()) tell(what, *found->second, now, ended->tokens, error ? failure_of(error) : failure());
+  moving_.erase(ended);
 }
 
 void observer::ended(step_in_flight& step, clock::time_point now) noexcept {
@@ -149,7 +178,8 @@ void observer::ended(const failure& why, clock::time_point now) noexcept {
   sink_.reset();
 }
 
-void observer::tell(kind what, const participant& whose, clock::time_point at, int tokens) noexcept {
+void observer::tell(kind what, const participant& whose, clock::time_point at, int tokens,
+                    const failure& why) noexcept {
   tell_sink([&](event_sink& sink) {
     const auto& past = whose.past();
     const bool failed = what == kind::refused || (what == kind::finished && whose.reason() == finish_reason::failed);
@@ -160,7 +190,7 @@ void observer::tell(kind what, const participant& whose, clock::time_point at, i
                       .tokens = tokens,
                       .step = past.step(),
                       .reason = whose.reason(),
-                      .error = failed ? whose.error() : failure(),
+                      .error = failed ? whose.error() : why,
                       .usage = whose.usage(),
                       .timeline = past.times(at)});
   });

@@ -15,7 +15,8 @@ namespace cogen::detail {
 using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>>;
 
 /// Follows what the driver does: keeps the members' chronicles and the engine's counts, and tells the sink where there
-/// is one. The driving thread alone. Needs no memory of its own.
+/// is one. The driving thread alone. It takes its memory when it
+/// is made.
 class observer {
  public:
   using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
@@ -23,7 +24,9 @@ class observer {
   /// `plans` and `members` are the driver's. `log` is told what the sink throws.
   observer(const scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink,
            log log)
-      : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {}
+      : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {
+    moving_.reserve(static_cast<std::size_t>(slots));
+  }
 
   /// It is known to the scheduler from now on.
   void joined(participant& whose, scheduler::sequence_id id, clock::time_point now) noexcept;
@@ -31,8 +34,14 @@ class observer {
   /// It may have been refused, been brought a token, or ended.
   void look_at(participant& whose) noexcept;
 
+  /// Some may have been parked by their owners.
+  void look_at_parked(clock::time_point now) noexcept;
+
   /// `waited` sequences wanted a slot before `step` was planned.
   void launched(step_in_flight& step, int waited, clock::time_point now) noexcept;
+
+  /// A transfer of a plan has ended.
+  void transferred(scheduler::ticket name, const std::exception_ptr& error, clock::time_point now) noexcept;
 
   /// `step` went well; its owners have not taken yet what it brought.
   void ended(step_in_flight& step, clock::time_point now) noexcept;
@@ -45,6 +54,13 @@ class observer {
  private:
   using kind = sequence_event::kind;
 
+  struct moving {
+    scheduler::ticket name;
+    scheduler::sequence_id whose;
+    kind what;
+    int tokens;
+  };
+
   void look_at_all(clock::time_point now) noexcept;
   bool seat(participant& whose, int slot, clock::time_point now) noexcept;  // true: it had none
   void park(participant& whose, clock::time_point now) noexcept;
@@ -52,7 +68,11 @@ class observer {
   void end(participant& whose, const chronicle::news& how) noexcept;
   void count(const scheduler::plan& plan) noexcept;
   std::int64_t cache_bytes() const noexcept;
-  void tell(kind what, const participant& whose, clock::time_point at, int tokens = 0) noexcept;
+  void transfer(const scheduler::plan& plan, clock::time_point now) noexcept;
+  void begin(kind what, scheduler::ticket name, scheduler::sequence_id whose, int tokens,
+             clock::time_point now) noexcept;
+  void tell(kind what, const participant& whose, clock::time_point at, int tokens = 0,
+            const failure& why = {}) noexcept;
   template <class Call>
   void tell_sink(Call call) noexcept;
 
@@ -62,6 +82,7 @@ class observer {
   std::shared_ptr<event_sink> sink_;
   const log log_;
   engine_stats stats_;
+  std::vector<moving> moving_;  // at most one for each slot
   int parked_ = 0;              // now
   std::uint64_t parkings_ = 0;  // by plans_, when everybody was looked at last
 };

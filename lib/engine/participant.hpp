@@ -32,6 +32,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// A row of this sequence has come to something.
   virtual void take(const scheduler::event& event, row_outcome& outcome) = 0;
 
+  /// A transfer of what it has cached has ended, or its copy has.
+  virtual void moved() {}
+
   /// The time asked for with `driver::wake_at()` has come. Returns when to come again; that is after `now`.
   virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
 

@@ -133,13 +133,14 @@ void sequence_state::want_attention() {
 // Under the lock
 
 bool sequence_state::busy() {
+  if (plain_ && plain_->dropped()) plain_.reset();
   if ((forward_ && forward_->dropped()) || (decode_ && decode_->dropped())) {
     forward_.reset();
     decode_.reset();
     withdraw();
     end_work();
   }
-  return forward_ || decode_;
+  return forward_ || decode_ || plain_;
 }
 
 std::optional<failure> sequence_state::problem(const std::vector<token>& fed, int drawn) const {
@@ -180,6 +181,8 @@ void sequence_state::withdraw() noexcept {
 void sequence_state::complete_waiter(error_code code) {
   if (forward_) complete(std::exchange(forward_, nullptr), code, logits());
   if (decode_) complete(std::exchange(decode_, nullptr), code, token_choice());
+  if (plain_) complete(std::exchange(plain_, nullptr), code);
+  if (opening_) complete(std::exchange(opening_, nullptr), code, sequence(self()));
   end_work();
 }
 
@@ -196,9 +199,11 @@ void sequence_state::attend() {
   }
   const auto undone = std::exchange(undo_to_, std::nullopt);
   auto orders = std::exchange(orders_, {});
+  auto read = std::exchange(read_, std::nullopt);
   if (leaves) std::erase_if(orders, is_run);  // its forks go on without it
-  if (std::any_of(orders.begin(), orders.end(), is_run)) thinking_ = false;
+  if (std::any_of(orders.begin(), orders.end(), ends_thinking)) thinking_ = false;
   lock.unlock();
+  if (read && !leaves) take_up(*read);
   if (undone) undo(*undone);
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
   if (leaves) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "engine/participant.hpp"
+#include "engine/session_file.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 
+#include <cogen/engine.hpp>
 #include <cogen/sequence.hpp>
 
 #include <variant>
@@ -13,7 +15,7 @@ namespace cogen::detail {
 
 /// A sequence under its owner's control. The handle keeps the tokens held, and a list of orders that the engine's
 /// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
-class sequence_state final : public participant, public sequence_face {
+class sequence_state final : public participant, public sequence_face, public opening_face {
  public:
   sequence_state(std::shared_ptr<driver> engine, int max_length, scheduler::source_tokens source);
 
@@ -23,6 +25,11 @@ class sequence_state final : public participant, public sequence_face {
   void cancel_forward(const forward_operation& wait) noexcept override;
   void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) override;
   void cancel_decode(const decode_operation& wait) noexcept override;
+  void start_park(std::shared_ptr<plain_operation> wait) override;
+  void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) override;
+  void cancel_plain(const plain_operation& wait) noexcept override;
+  void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) override;
+  void cancel_open(const open_operation& wait) noexcept override;
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
   std::vector<token> tokens() const override;
@@ -33,6 +40,7 @@ class sequence_state final : public participant, public sequence_face {
 
   void attend() override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
+  void moved() override;
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
@@ -50,15 +58,30 @@ class sequence_state final : public participant, public sequence_face {
   struct fork_order {
     std::shared_ptr<sequence_state> child;
   };
-  using order = std::variant<run_order, truncate_order, fork_order>;
+  struct park_order {
+    std::shared_ptr<plain_operation> wait;
+  };
+  struct save_order {
+    std::shared_ptr<plain_operation> wait;
+    std::filesystem::path path;
+    std::optional<scheduler::kept_image> copy = {};  ///< that was asked for
+  };
+  using order = std::variant<run_order, truncate_order, fork_order, park_order, save_order>;
   static bool is_run(const order& what) { return std::holds_alternative<run_order>(what); }
+  static bool ends_thinking(const order& what) {
+    return is_run(what) || std::holds_alternative<park_order>(what) || std::holds_alternative<save_order>(what);
+  }
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
   /// the very handle of this sequence.
   class locked {
    public:
     explicit locked(const sequence_state& state)
-        : lock_(state.mutex_), forward_(state.forward_), decode_(state.decode_) {}
+        : lock_(state.mutex_),
+          forward_(state.forward_),
+          decode_(state.decode_),
+          plain_(state.plain_),
+          opening_(state.opening_) {}
     ~locked() {
       if (lock_) lock_.unlock();
     }
@@ -68,8 +91,11 @@ class sequence_state final : public participant, public sequence_face {
     std::unique_lock<std::mutex> lock_;
     std::shared_ptr<forward_operation> forward_;
     std::shared_ptr<decode_operation> decode_;
+    std::shared_ptr<plain_operation> plain_;
+    std::shared_ptr<open_operation> opening_;
   };
 
+  std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
   bool busy();
   std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
   std::optional<failure> add_run(run_order what);  // where it throws, nothing has changed
@@ -79,18 +105,32 @@ class sequence_state final : public participant, public sequence_face {
   void carry_out(run_order& what);
   void carry_out(truncate_order& what);
   void carry_out(fork_order& what);
+  void carry_out(park_order& what);
+  void carry_out(save_order& what);
+  void go_on_parking();
+  void go_on_saving();
+  void write(const std::shared_ptr<const slot_image>& image, const scheduler::image& of);
+  session told() const;
+  void read(const std::filesystem::path& path);
+  void take_up(read_session& what);
+  void fail_opening(const failure& why);
+  bool awaits(const std::shared_ptr<plain_operation>& wait) const;
+  void start_plain(std::shared_ptr<plain_operation> wait, order what);
+  void complete_plain(const std::shared_ptr<plain_operation>& wait, const failure& why = {});
   void end_run(failure why);
   void complete_waiter(error_code code);
 
   const int max_length_;
-  const scheduler::source_tokens source_;
+  scheduler::source_tokens source_;  // changes while a session is opened only
 
   // The engine's thread alone.
   token_history history_;
   random_stream random_;
   std::uint32_t truncations_ = 0;
-  std::optional<sampler> sampler_;  // of the last decode
-  logits gathered_;                 // of the forward that runs
+  std::optional<sampler> sampler_;            // of the last decode
+  logits gathered_;                           // of the forward that runs
+  std::shared_ptr<plain_operation> parking_;  // waits for what is on its way
+  std::optional<save_order> saving_;          // the same
 
   mutable std::mutex mutex_;  // guards everything below
   std::vector<token> held_;   // without those of a pending operation
@@ -98,8 +138,11 @@ class sequence_state final : public participant, public sequence_face {
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
-  std::optional<std::size_t> undo_to_;  // a cancelled operation had begun: the tokens held before it
-  bool refused_ = false;                // an operation, for want of a place: still to be counted
+  std::shared_ptr<plain_operation> plain_;   // that of park() or save()
+  std::shared_ptr<open_operation> opening_;  // of open()
+  std::optional<read_session> read_;         // by it
+  std::optional<std::size_t> undo_to_;       // a cancelled operation had begun: the tokens held before it
+  bool refused_ = false;                     // an operation, for want of a place: still to be counted
   bool aborted_ = false;
   bool ended_ = false;
   bool thinking_ = false;  // holds a result, and a wish for more has not been taken up

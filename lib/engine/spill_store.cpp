@@ -1,11 +1,41 @@
 #include "engine/spill_store.hpp"
 
+#include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace cogen::detail {
+namespace {
 
-spill_store::spill_store(cache::cache& slots, std::shared_ptr<cache::transfer> by) : slots_(slots), by_(std::move(by)) {
+std::exception_ptr move(stored_image& made) noexcept try {
+  made.move();
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+std::exception_ptr copy(const slot_image& from, stored_image& to) noexcept try {
+  auto rest = to.bytes();
+  from.read([&](std::span<const std::byte> piece) {
+    std::ranges::copy(piece, rest.begin());
+    rest = rest.subspan(piece.size());
+  });
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+/// Empty where they have to be read first.
+std::span<const std::byte> bytes_in_memory(const slot_image& of) {
+  const auto* stored = dynamic_cast<const stored_image*>(&of);
+  return stored ? stored->bytes() : std::span<const std::byte>();
+}
+
+}  // namespace
+
+spill_store::spill_store(cache::cache& slots, std::shared_ptr<cache::transfer> by, spill_room room)
+    : slots_(slots), by_(std::move(by)), room_(std::move(room)) {
   lost_.reserve(static_cast<std::size_t>(slots.slots()));
 }
 
@@ -14,47 +44,87 @@ spill_store::~spill_store() {
   none_left_.wait(lock, [this] { return on_their_way_ == 0; });
 }
 
-std::shared_ptr<spill_store::image> spill_store::make_image(int slot) const {
-  auto made = std::make_shared<image>();
-  made->source = slots_.source_length(slot);
-  made->size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(slot), made->source));
-  made->bytes = std::make_unique_for_overwrite<std::byte[]>(made->size);
+std::shared_ptr<const slot_image> spill_store::image(scheduler::ticket name) const {
+  const auto found = kept_.find(name);
+  return found == kept_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<stored_image> spill_store::make_image(const scheduler::spilling& what) const {
+  const int source = slots_.source_length(what.slot);
+  const auto size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(what.slot), source));
+  auto made = std::make_shared<stored_image>(size, source);
+  if (!what.beside) find_room(*made);
   return made;
 }
 
+void spill_store::find_room(stored_image& made) const {
+  const auto size = static_cast<std::int64_t>(made.size());
+  if (!room_.file || size <= room_.bytes - *in_memory_) return made.count_in(in_memory_);
+  const auto begin = room_.file->take(size);
+  if (!begin) throw std::runtime_error("the file of what is spilled has no gap for it");
+  made.reserve(room_.file, *begin);
+}
+
 void spill_store::begin(const scheduler::spilling& what, transfer_listener& told) noexcept try {
-  auto made = make_image(what.slot);
-  auto copies = slots_.begin_export(what.slot, {made->bytes.get(), made->size});
+  auto made = make_image(what);
+  auto copies = slots_.begin_export(what.slot, made->bytes());
   kept_[what.name] = made;
-  start(std::move(copies), std::move(made), {what.name, -1}, told);
+  start(std::move(copies), [this, made, name = what.name, &told](std::exception_ptr error) {
+    if (!error) error = move(*made);
+    ended({name, -1}, std::move(error), told);
+  });
 } catch (...) {
   kept_.erase(what.name);
   told.transferred(what.name, std::current_exception());
 }
 
 void spill_store::begin(const scheduler::restoring& what, transfer_listener& told) noexcept {
-  const auto found = kept_.extract(what.name);
+  auto held = std::move(kept_.extract(what.name).mapped());
+  const auto bytes = bytes_in_memory(*held);
+  if (!bytes.empty()) return fill(what, std::move(held), bytes, told);
   try {
-    const auto& held = found.mapped();
-    auto copies = slots_.begin_import(what.slot, what.length, {held->bytes.get(), held->size}, held->source);
-    start(std::move(copies), held, {what.name, what.slot}, told);
+    read_first(what, std::move(held), told);
+  } catch (...) {
+    told.transferred(what.name, std::current_exception());
+  }
+}
+
+/// Some layers take their bytes at once, on the thread that changes the cache.
+void spill_store::read_first(const scheduler::restoring& what, std::shared_ptr<const slot_image> held,
+                             transfer_listener& told) {
+  auto read = std::make_shared<stored_image>(held->size(), held->source());
+  std::function<void()> next = [this, what, read, &told] { fill(what, read, read->bytes(), told); };
+  start({}, [this, held, read, next, name = what.name, &told](std::exception_ptr error) mutable {
+    if (!error) error = copy(*held, *read);
+    if (error) return ended({name, -1}, std::move(error), told);
+    told.go_on(std::move(next));
+    const std::lock_guard lock(mutex_);
+    if (--on_their_way_ == 0) none_left_.notify_all();
+  });
+}
+
+void spill_store::fill(const scheduler::restoring& what, std::shared_ptr<const slot_image> held,
+                       std::span<const std::byte> bytes, transfer_listener& told) {
+  try {
+    auto copies = slots_.begin_import(what.slot, what.length, bytes, held->source());
+    start(std::move(copies), [this, held, at = loss{what.name, what.slot}, &told](std::exception_ptr error) {
+      ended(at, std::move(error), told);
+    });
   } catch (...) {
     slots_.clear(what.slot);
     told.transferred(what.name, std::current_exception());
   }
 }
 
-void spill_store::start(std::vector<cache::byte_copy> copies, std::shared_ptr<image> held, loss if_it_fails,
-                        transfer_listener& told) {
+template <class Done>
+void spill_store::start(std::vector<cache::byte_copy> copies, Done done) {
   if (!by_) by_ = std::make_shared<cache::worker_transfer>();
   {
     const std::lock_guard lock(mutex_);
     ++on_their_way_;
   }
   try {
-    by_->start(std::move(copies), [this, held, if_it_fails, &told](std::exception_ptr error) {
-      ended(if_it_fails, std::move(error), told);
-    });
+    by_->start(std::move(copies), std::move(done));
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --on_their_way_;

@@ -1,6 +1,7 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/weight_reader.hpp"
 #include "models/families.hpp"
+#include "models/identity.hpp"
 #include "models/model_text.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -43,7 +44,8 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   layers::weight_reader weights(files, workers, report);
   auto network = make(files.fields(), config, weights);
   weights.finish();
-  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network));
+  auto identity = models::identity_of(files, config);
+  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(identity));
 }
 
 }  // namespace cogen

@@ -172,8 +172,10 @@ layers::activations as_activations(const at::Tensor& logits) {
 
 }  // namespace
 
-model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network)
+model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
+             std::string identity)
     : config_(std::move(config)),
+      identity_(std::move(identity)),
       text_(std::make_unique<const models::model_text>(std::move(text))),
       network_(std::move(network)),
       runtime_(std::make_unique<runtime>()) {}

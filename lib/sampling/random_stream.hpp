@@ -21,6 +21,10 @@ class random_stream {
  public:
   explicit random_stream(std::uint64_t seed = 0);
 
+  /// That of another stream which said these three of itself.
+  random_stream(std::uint64_t seed, std::uint64_t branch, std::uint32_t forks)
+      : seed_(seed), branch_(branch), forks_(forks) {}
+
   /// Begins again with another seed, on the seed's first branch.
   void reseed(std::uint64_t seed);
 
@@ -30,6 +34,7 @@ class random_stream {
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t branch() const { return branch_; }
+  std::uint32_t forks() const { return forks_; }
 
   draw_key key(std::uint32_t position, std::uint32_t draw = 0) const { return {seed_, branch_, position, draw}; }
 

@@ -32,6 +32,7 @@ class token_history {
   std::span<const token> tokens() const { return tokens_; }
   std::size_t length() const { return tokens_.size(); }
   std::size_t generated() const { return generated_; }
+  bool was_generated(std::size_t position) const { return was_generated_[position]; }
 
   /// One entry for each different token, in no particular order but the same for the same calls; entries with total 0
   /// may be among them. Valid until the history changes.

@@ -53,6 +53,12 @@ class recorder final : public event_sink {
       case sequence_event::kind::parked:
       case sequence_event::kind::resumed:
         return fmt::format("{} in {}", begin, event.slot);
+      case sequence_event::kind::spilling:
+      case sequence_event::kind::restoring:
+        return fmt::format("{} {}", begin, event.tokens);
+      case sequence_event::kind::spilled:
+      case sequence_event::kind::restored:
+        return event.error ? begin + " failed" : begin;
       case sequence_event::kind::finished:
         return fmt::format("{} {}", begin, to_string(event.reason));
       default:

@@ -13,10 +13,11 @@ namespace {
 namespace data = boost::unit_test::data;
 
 /// What becomes of the caches of those that are parked.
-enum class fate { kept, kept_by_a_thread, dropped, lost_now_and_then };
+enum class fate { kept, kept_by_a_thread, on_a_file, on_a_file_by_a_thread, dropped, lost_now_and_then };
 
 std::ostream& operator<<(std::ostream& out, fate of) {
-  constexpr const char* names[] = {"kept", "kept by a thread", "dropped", "lost now and then"};
+  constexpr const char* names[] = {"kept",    "kept by a thread", "on a file", "on a file by a thread",
+                                   "dropped", "lost now and then"};
   return out << names[static_cast<int>(of)];
 }
 
@@ -40,8 +41,10 @@ engine_options two_slots(const kept_engine& of, fate parked) {
   auto options = of.options();
   options.slots = 2;
   options.patience = std::chrono::milliseconds(0);
-  options.by_hand = parked != fate::kept_by_a_thread;
-  if (parked == fate::dropped) options.spill_bytes = 0;
+  options.by_hand = parked != fate::kept_by_a_thread && parked != fate::on_a_file_by_a_thread;
+  const bool on_a_file = parked == fate::on_a_file || parked == fate::on_a_file_by_a_thread;
+  if (parked == fate::dropped || on_a_file) options.spill_bytes = 0;
+  if (on_a_file) options.spill_directory = std::filesystem::temp_directory_path();
   if (parked == fate::lost_now_and_then) options.spill_transfer = std::make_shared<unreliable_transfer>();
   return options;
 }
@@ -91,7 +94,8 @@ void check_alone(const model& model, const engine_options& options, const std::v
 
 BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
                      data::make(kept_engines()) *
-                         data::make({fate::kept, fate::kept_by_a_thread, fate::dropped, fate::lost_now_and_then}),
+                         data::make({fate::kept, fate::kept_by_a_thread, fate::on_a_file, fate::on_a_file_by_a_thread,
+                                     fate::dropped, fate::lost_now_and_then}),
                      each, parked) {
   const auto model = golden_model(each.golden);
   const auto options = two_slots(each, parked);
@@ -102,7 +106,7 @@ BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
   BOOST_TEST(stats.parked > 0u);
   BOOST_TEST((stats.spilled > 0u) == (parked != fate::dropped));
   if (options.by_hand) BOOST_TEST(stats.free_slots == options.slots);
-  if (parked != fate::kept && parked != fate::kept_by_a_thread) return;
+  if (parked == fate::dropped || parked == fate::lost_now_and_then) return;
   const auto run_once = std::accumulate(held.begin(), held.end(), std::size_t{0},
                                         [](std::size_t sum, const auto& all) { return sum + all.size() - 1; });
   BOOST_TEST(stats.tokens == run_once);

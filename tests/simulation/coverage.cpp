@@ -7,7 +7,7 @@ constexpr const char* state_names[] = {"fresh",       "idle",      "idle+",     
                                        "prefilling+", "decoding",  "decoding+",  "paused",    "paused+",
                                        "idle, goes",  "run, goes", "idle, away", "run, away", "idle, comes",
                                        "run, comes",  "gone"};
-constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate"};
+constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate", "copy out"};
 constexpr const char* feature_names[] = {"token",         "end token",      "length",
                                          "samples over",  "chunk",          "logits",
                                          "last logits",   "failed prefill", "failed decode",
@@ -20,6 +20,8 @@ constexpr const char* feature_names[] = {"token",         "end token",      "len
                                          "dropped",       "reused",         "reused when it came",
                                          "taken over",    "followed",       "displaced",
                                          "branch kept",   "kept",           "given up",
+                                         "dropped",       "copied out",     "copy lost",
+                                         "copied stored", "opened",         "opened without room",
                                          "refused",       "empty plan",     "plan without rows",
                                          "overtaken",     "shares divided", "too late",
                                          "in time"};

@@ -29,7 +29,7 @@ enum class state {
 };
 
 /// What is done to it.
-enum class verb { start, grant, abandon, cancel, fork, park, truncate, count };
+enum class verb { start, grant, abandon, cancel, fork, park, truncate, copy_out, count };
 
 /// What else must have happened at least once.
 enum class feature {
@@ -69,6 +69,11 @@ enum class feature {
   branch_kept,
   kept,
   given_up,
+  copied_out,
+  copy_lost,
+  copied_stored,
+  opened,
+  opened_without_room,
   refused,
   empty_plan,
   plan_without_rows,

@@ -42,6 +42,8 @@ class player {
         return fork(id);
       case verb::park:
         return stage_.park(id);
+      case verb::copy_out:
+        return stage_.copy_out(id);
       default:
         return stage_.truncate(id, some_length(id));
     }
@@ -49,13 +51,13 @@ class player {
 
  private:
   void branch() {
-    const int weights[] = {12, 2, 1, chance_.between(1, 4), chance_.between(3, 9), 1, chance_.between(2, 6)};
+    const int weights[] = {12, 2, 1, chance_.between(1, 4), chance_.between(3, 9), 1, chance_.between(2, 6), 1};
     std::copy(std::begin(weights), std::end(weights), weights_);
     steps_ = chance_.between(100, 300);
   }
 
   void go_on() {
-    const int weights[] = {12, 8, chance_.between(1, 6), 1, chance_.between(0, 1), 4, chance_.between(1, 2)};
+    const int weights[] = {12, 8, chance_.between(1, 6), 1, chance_.between(0, 1), 4, chance_.between(1, 2), 2};
     std::copy(std::begin(weights), std::end(weights), weights_);
     steps_ = chance_.between(100, 300);
   }
@@ -83,6 +85,7 @@ class player {
   }
 
   void submit() {
+    if (chance_.chance(50) && stage_.open()) return;
     sequence_options options;
     options.priority = chance_.between(-2, 2);
     options.tenant = static_cast<std::uint64_t>(chance_.between(0, static_cast<int>(settings_.weights.size()) - 1));

@@ -70,7 +70,8 @@ class mirror {
   std::optional<time> rested;  ///< since when it was seen resting in a slot
   std::optional<ticket> away;  ///< what it had reached was spilled under this name
   stage moves = stage::spilled;
-  bool parked = false;  ///< since the last plan, which tells whether it was spilled
+  std::optional<ticket> copied;  ///< what its slot holds is copied under this name
+  bool parked = false;           ///< since the last plan, which tells whether it was spilled
 
  private:
   std::int64_t room() const;

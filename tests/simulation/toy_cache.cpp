@@ -69,7 +69,7 @@ void cache::begin(const spilling& begun) {
   const auto& from = at(begun.slot);
   require(!from.trimmed, "it was trimmed and is spilled", begun.slot);
   require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
-  transfers_[begun.name] = {begun.slot, false, {content(begun.slot), from.source, from.reach}};
+  transfers_[begun.name] = {begun.slot, false, {content(begun.slot), from.source, from.reach, begun.beside}};
   at(begun.slot).moving = true;
 }
 
@@ -81,6 +81,12 @@ void cache::begin(const restoring& begun) {
   require(begun.length == static_cast<int>(what.tokens.size()), "another length is restored", begun.slot);
   transfers_[begun.name] = {begun.slot, true, std::move(what)};
   at(begun.slot).moving = at(begun.slot).filling = true;
+}
+
+void cache::keep(ticket name, image what) {
+  require(!transfers_.contains(name) && !kept_.contains(name), "a name is used again", -1);
+  what.beside = false;
+  kept_[name] = std::move(what);
 }
 
 std::vector<ticket> cache::on_their_way() const {
@@ -106,7 +112,9 @@ void cache::end(ticket name, bool ok) {
 }
 
 std::int64_t cache::spilled_bytes() const {
-  const auto bytes = [&](const image& of) { return within_.usage(static_cast<std::int64_t>(of.tokens.size())); };
+  const auto bytes = [&](const image& of) {
+    return of.beside ? 0 : within_.usage(static_cast<std::int64_t>(of.tokens.size()));
+  };
   std::int64_t sum = 0;
   for (const auto& [name, each] : kept_) sum += bytes(each);
   for (const auto& [name, each] : transfers_) sum += bytes(each.what);

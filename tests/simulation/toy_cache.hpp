@@ -12,6 +12,14 @@ namespace cogen::scheduler::toy {
 /// shares in the other slot at the moment it is asked. Throws std::logic_error at whatever a real cache could not do.
 class cache {
  public:
+  /// What a slot held when it was copied away.
+  struct image {
+    std::vector<token> tokens;
+    std::vector<token> source;
+    int reach = 0;
+    bool beside = false;  ///< it counts nowhere
+  };
+
   explicit cache(const limits& within);
 
   /// All of a plan but its rows. Its transfers have begun then.
@@ -25,6 +33,11 @@ class cache {
 
   /// What is kept outside of the slots, the ends of transfers included, as the limits' usage counts it.
   std::int64_t spilled_bytes() const;
+
+  const image& kept(ticket name) const { return kept_.at(name); }
+
+  /// What was kept elsewhere is kept here from now on.
+  void keep(ticket name, image what);
 
   /// The slot, which is empty, gets its source.
   void read(int slot, const std::vector<token>& source);
@@ -50,11 +63,6 @@ class cache {
     bool unsettled = false;     ///< it has a base, and a copy may still follow
     bool moving = false;        ///< a transfer reads or fills it
     bool filling = false;       ///< a transfer fills it
-  };
-  struct image {
-    std::vector<token> tokens;
-    std::vector<token> source;
-    int reach = 0;
   };
   struct transfer {
     int slot;

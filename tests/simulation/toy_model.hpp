@@ -34,6 +34,9 @@ class runner {
   /// A transfer of an earlier plan ends.
   void end(ticket name, bool ok) { cache_.end(name, ok); }
 
+  /// What was kept elsewhere comes before the next plan.
+  void keep(ticket name, cache::image what) { cache_.keep(name, std::move(what)); }
+
  private:
   toy::cache cache_;
   model model_;

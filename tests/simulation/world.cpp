@@ -119,6 +119,7 @@ void world::start(sequence_id id, const run& next) {
   const auto length = whose->tokens.size() + next.tokens.size();
   if (length == 0) return refused<std::invalid_argument>(seen_, start);
   if (static_cast<int>(length) > whose->capacity) return refused<std::length_error>(seen_, start);
+  if (first_prefilling_ == id) first_unserved_ = 0;
   mirror begun = *whose;
   begun.begin(next, ++runs_);
   if (taken_in_time(begun, is_somewhere(id), start)) *whose = std::move(begun);

@@ -32,6 +32,12 @@ class world {
   void truncate(sequence_id id, int length);
   void park(sequence_id id);
 
+  /// What the sequence is and has cached is saved, now or when its transfer ends, where it is idle.
+  void copy_out(sequence_id id);
+
+  /// One that was saved is taken in again. False when there is none.
+  bool open();
+
   /// Time goes on while nothing is done.
   void pass(time by);
 
@@ -57,6 +63,11 @@ class world {
   struct row_flown {
     std::uint64_t run;
     int end;
+  };
+  struct session {
+    sequence_options options;
+    past before;
+    toy::cache::image image;
   };
   struct flown {
     plan step;
@@ -92,6 +103,8 @@ class world {
   bool was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const;
   void check_ranks() const;
   void note_transfers(const plan& made);
+  void end_copy(ticket name, bool ok);
+  void keep_session(session made);
   void check_spilled() const;
   void check_patience_of_others(bool nothing_planned) const;
   void check_memory();
@@ -124,6 +137,8 @@ class world {
   std::map<int, mark> marks_;  ///< of what slots hold
   int kept_ = 0;               ///< slots, before the plan
   std::deque<flown> in_flight_;
+  std::map<ticket, session> copies_;  ///< on their way
+  std::deque<session> sessions_;
   fairness fairness_{settings_, seen_};
   outlook outlook_;
   time now_{0};

@@ -61,6 +61,7 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   whose.seated = true;
   whose.reached = end;
   require(!whose.away || whose.moves == mirror::stage::spilled, who + " has a row while it is on its way");
+  require(!whose.copied, who + " has a row while it is copied");
   whose.away.reset();
   const int ran = planned.count + (planned.source ? static_cast<int>(planned.source->size()) : 0);
   fairness_.ran(whose.options.tenant, ran);
@@ -165,6 +166,7 @@ void world::note_seats() {
     if (settings_.forks) each.seated = machine_.seated(id);
     require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
     if (!each.seated) each.stay = 0;
+    if (!machine_.moving(id)) each.copied.reset();  // it has left the slot that is copied
     if (rests(id)) continue;
     each.rested.reset();
   }
@@ -174,7 +176,8 @@ void world::note_seats() {
 
 bool world::rests(sequence_id id) const {
   const auto where = machine_.phase_of(id);
-  return machine_.seated(id) && !live_.at(id).away && (where == phase::idle || where == phase::paused);
+  const auto& whose = live_.at(id);
+  return machine_.seated(id) && !whose.away && !whose.copied && (where == phase::idle || where == phase::paused);
 }
 
 bool world::has_rested(const mirror& whose) const {

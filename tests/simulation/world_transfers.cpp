@@ -16,6 +16,10 @@ void require(bool holds, const std::string& what) {
 /// What was parked is spilled by the next plan or lost, and what is restored had been spilled.
 void world::note_transfers(const plan& made) {
   for (const auto& each : made.spills) {
+    if (each.beside) {
+      seen_.visit(feature::copied_out);
+      continue;
+    }
     seen_.visit(feature::spilled);
     ++spilled_;
     const auto found = live_.find(each.sequence);
@@ -51,6 +55,7 @@ bool world::end_transfer() {
   say("transfer " + std::to_string(static_cast<std::uint64_t>(name)) + (ok ? " ends" : " fails"));
   runner_.end(name, ok);
   machine_.transferred(name, ok);
+  end_copy(name, ok);
   for (auto& [id, whose] : live_) {
     if (whose.away != name) continue;
     const bool left = whose.moves == mirror::stage::leaving;

@@ -13,6 +13,7 @@
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token_stream.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,31 @@ class drain_face {
   virtual void start(std::shared_ptr<drain_operation> wait) = 0;
   virtual void cancel() noexcept = 0;
 };
+
+/// What the opening of a session and the engine share.
+class opening_face {
+ public:
+  using open_operation = async::operation<sequence>;
+
+  virtual ~opening_face() = default;
+  virtual net::any_io_executor default_executor() const = 0;
+  virtual void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) = 0;
+  virtual void cancel_open(const open_operation& wait) noexcept = 0;
+};
+
+template <class Token>
+auto async_open(std::shared_ptr<opening_face> shared, std::filesystem::path from, Token&& completion) {
+  return net::async_initiate<Token, void(error_code, sequence)>(
+      [](auto handler, std::shared_ptr<opening_face> face, std::filesystem::path path) {
+        auto cancel = [weak = std::weak_ptr(face)](net::cancellation_type, const auto& wait) {
+          if (auto still = weak.lock()) still->cancel_open(*wait);
+        };
+        using operation = opening_face::open_operation;
+        auto wait = operation::make(std::move(handler), face->default_executor(), std::move(cancel));
+        face->start_open(std::move(wait), std::move(path));
+      },
+      completion, std::move(shared), std::move(from));
+}
 }  // namespace detail
 
 /// What an engine has to know of a model with an encoder.
@@ -55,6 +81,7 @@ struct engine_parts {
   std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
   std::optional<reads_sources> sources;              ///< none: the model has no encoder
+  std::string identity;                              ///< of the model: sessions are opened where it is the same
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
 
@@ -95,6 +122,25 @@ class engine {
   /// a model without an encoder, an empty source or one that is too long, or a token outside the vocabulary; without a
   /// source where the model has an encoder, too.
   sequence open(std::vector<token> source, int max_length = 0);
+
+  /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
+  /// bits as the saved one would have. `max_length` as above. The file is read and checked away from the engine's
+  /// thread. What the sequence had cached counts as spilled, and comes back when the sequence goes on; where
+  /// engine_options::spill_bytes has no room for it, its tokens are run again.
+  ///
+  /// Fails with error::bad_session, and the file, what is wrong with it and what is expected in the sentence: no
+  /// session at all, one of a newer version, of another model or another kind of cache, one that was cut short or
+  /// damaged; error::does_not_fit where it holds more tokens than the sequence may; the system's error where it cannot
+  /// be read; error::queue_full and draining as operations do. What the awaitable throws says the sentence; where a
+  /// handler gets an error, the sequence that it gets can only be asked for its `error()`. Cancellation of every type
+  /// ends the wait at once with operation_aborted.
+  net::awaitable<sequence> open(std::filesystem::path session, int max_length = 0);
+
+  /// Signature: void(error_code, sequence). Throws as open() where max_length makes no sense.
+  template <net::completion_token_for<void(error_code, sequence)> Token = net::deferred_t>
+  auto async_open(std::filesystem::path session, int max_length = 0, Token&& completion = {}) {
+    return detail::async_open(new_opening(max_length), std::move(session), std::forward<Token>(completion));
+  }
 
   /// Work given to this executor runs between decode steps on the engine's thread; coroutines spawned there are resumed
   /// with no hop between threads. They must not block.
@@ -142,6 +188,7 @@ class engine {
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
+  std::shared_ptr<detail::opening_face> new_opening(int max_length) const;
 
   std::shared_ptr<detail::driver> driver_;
   class engine_thread;

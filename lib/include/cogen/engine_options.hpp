@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -70,8 +71,18 @@ struct engine_options {
   std::chrono::milliseconds patience{50};
 
   /// Bytes, beside the caches, for what is spilled. A parked sequence that finds no room there is run again from its
-  /// tokens. Empty: a quarter of the machine's memory. 0: nothing is spilled.
+  /// tokens. Empty: a quarter of the machine's memory. 0: nothing is spilled, but to a file.
   std::optional<std::int64_t> spill_bytes;
+
+  /// Where there is no room for more in memory, what is spilled goes to a file in this directory, as long as
+  /// spill_file_bytes have room; so spill_bytes of 0 sends everything there. The file has no name, and is gone with the
+  /// engine. What is read back is checked; where that fails, the sequence is run again from its tokens. On its way it
+  /// takes memory beside spill_bytes; what engine::open() has read stays in memory. The thread on which spill_transfer
+  /// tells of its ends writes and reads it. Empty: there is no file.
+  std::filesystem::path spill_directory;
+
+  /// The most bytes of that file.
+  std::int64_t spill_file_bytes = std::int64_t{16} << 30;
 
   /// Copies what is spilled, while steps go on. Its jobs have to end without the help of the engine's thread. Empty: a
   /// thread of the engine's own; with `by_hand`, the thread that steps, at once.
@@ -139,7 +150,7 @@ struct engine_stats {
   int kept_slots = 0;            ///< hold what is kept of sequences that have gone
   std::int64_t cache_bytes = 0;  ///< set aside for the slots that are held
   std::int64_t kept_bytes = 0;   ///< set aside for what would be given up as soon as others need it
-  std::int64_t spill_bytes = 0;  ///< set aside for what is spilled
+  std::int64_t spill_bytes = 0;  ///< set aside for what is spilled, in memory and on the file
 
   int peak_rows = 0;     ///< the largest batch
   int peak_waiting = 0;  ///< the most that waited at the same time

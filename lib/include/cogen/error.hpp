@@ -27,6 +27,7 @@ enum class error {
   too_late,               ///< refused: at the pace so far it would have ended after its deadline
   deadline_passed,        ///< no token came within the request's `start_within()`
   draining,               ///< the engine begins nothing any more
+  bad_session,            ///< a file is no session, is damaged, or is one of another model or another kind of cache
 };
 
 /// The category of `error`: "cogen".

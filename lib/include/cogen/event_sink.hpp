@@ -22,8 +22,12 @@ struct sequence_event {
     seated,       ///< it has `slot`, its first one, or another one than before
     prefilled,    ///< in `step`, `tokens` of its prompt were run; or several fed at once, or those lost by parking
     first_token,  ///< in `step` the first token was drawn; a sequence: its first result came
-    parked,       ///< it rested while others waited, and has left `slot`
+    parked,       ///< it has left `slot`: it rested while others waited, or its owner asked for that
     resumed,      ///< parked before, it has a slot again: `slot`
+    spilling,     ///< `tokens` begin to go from `slot`, which it has just left, to the host
+    spilled,      ///< they are there; or they are lost, because of `error`
+    restoring,    ///< `tokens` begin to come back into `slot`
+    restored,     ///< they are there; or they are lost, because of `error`, and will be run again
     cancelled,    ///< its handle was destroyed before it had ended, the usual end of a sequence
     finished,     ///< for `reason`; where that is `failed`, because of `error`
   };

@@ -74,12 +74,18 @@ class workspace {
 class model {
  public:
   /// What load_model() puts together.
-  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network);
+  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
+        std::string identity = {});
   model(const model&) = delete;
   model& operator=(const model&) = delete;
   ~model();
 
   const load::model_config& config() const noexcept { return config_; }
+
+  /// Differs between models: the configuration in words, and a checksum over names, types, shapes and parts of all
+  /// weights as they are stored.
+  const std::string& identity() const noexcept { return identity_; }
+
   bool has_tokenizer() const noexcept;
   /// Throws std::logic_error where the model was stored without one: then it takes token ids only.
   const text::tokenizer& tokenizer() const;
@@ -156,6 +162,7 @@ class model {
   workspace& own_workspace() const;
 
   load::model_config config_;
+  std::string identity_;
   std::unique_ptr<const models::model_text> text_;
   std::unique_ptr<const models::network> network_;
   std::unique_ptr<runtime> runtime_;

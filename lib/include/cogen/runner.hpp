@@ -5,8 +5,13 @@
 #include <cogen/scheduler/plan.hpp>
 #include <cogen/token_choice.hpp>
 
+#include <cstddef>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace cogen {
 
@@ -31,6 +36,23 @@ class transfer_listener {
  public:
   virtual ~transfer_listener() = default;
   virtual void transferred(scheduler::ticket name, std::exception_ptr error) noexcept = 0;
+
+  /// Has `job` called before the next plan, between steps, on the thread that launches: a transfer goes on there. At
+  /// most one for each transfer, before its end. Where the engine ends first, it is not called.
+  virtual void go_on(std::function<void()> job) noexcept = 0;
+};
+
+/// What was copied out of a slot, wherever it is kept. Immutable; any thread may read it.
+class slot_image {
+ public:
+  virtual ~slot_image() = default;
+
+  virtual std::size_t size() const noexcept = 0;  ///< bytes
+  virtual int source() const noexcept = 0;        ///< tokens of the slot's source
+
+  /// Visits the bytes in order, piece by piece. Throws what `visit` does, and where they cannot be read, or have
+  /// changed since they were kept: the latter after all pieces.
+  virtual void read(const std::function<void(std::span<const std::byte>)>& visit) const = 0;
 };
 
 /// One step on its way through a runner.
@@ -54,7 +76,8 @@ class step_run {
 };
 
 /// Carries out plans: applies them to the caches, runs the model, draws. Plans arrive in order, on the engine's thread.
-/// There are spills and restores only where limits.spill_bytes allows them; none may be left when the runner is gone.
+/// There are spills only where limits.spill_bytes allows them or image_format() names a format, and restores only of
+/// those; none may be left when the runner is gone.
 class runner {
  public:
   virtual ~runner() = default;
@@ -64,6 +87,21 @@ class runner {
 
   /// Begins `step` and calls its `done()` when it has ended, possibly before returning. `step` lives until then.
   virtual void launch(step_run& step) = 0;
+
+  /// Says all that the bytes of an image depend on beside the model: equal texts, equal forms. Empty: this runner gives
+  /// out no images, and sessions hold tokens alone.
+  virtual std::string image_format() const { return {}; }
+
+  /// What a spill has left under `name`, or null.
+  virtual std::shared_ptr<const slot_image> image(scheduler::ticket /*name*/) const { return nullptr; }
+
+  /// It is kept under `name` from now on, as if it had been spilled from one of this runner's slots.
+  virtual void keep(scheduler::ticket /*name*/, std::shared_ptr<const slot_image> /*what*/) {}
+
+  /// An image of a runner with the same format, from its bytes.
+  virtual std::shared_ptr<const slot_image> make_image(std::vector<std::byte> /*bytes*/, int /*source*/) const {
+    return nullptr;
+  }
 };
 
 }  // namespace cogen

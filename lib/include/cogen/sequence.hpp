@@ -13,6 +13,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <filesystem>
 #include <vector>
 
 namespace cogen {
@@ -27,6 +28,7 @@ class sequence_face {
  public:
   using forward_operation = async::operation<logits>;
   using decode_operation = async::operation<token_choice>;
+  using plain_operation = async::operation<>;
 
   virtual ~sequence_face() = default;
   virtual async::engine_executor executor() const = 0;
@@ -35,6 +37,9 @@ class sequence_face {
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
   virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
+  virtual void start_park(std::shared_ptr<plain_operation> wait) = 0;
+  virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
+  virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
@@ -114,6 +119,47 @@ class sequence {
         completion, shared_, std::move(tokens), std::move(how));
   }
 
+  /// Leaves its slot at once, though nobody waits for that: its owner waits for something else, and knows that it takes
+  /// long. Completes when what was cached is safe on the host, out of the slot; at once where nothing is cached. Where
+  /// there is no room for that (engine_options::spill_bytes), or it is lost on its way, it completes too: the sequence
+  /// then runs its tokens again when it goes on. Either way it goes on by itself with the next operation, to the same
+  /// bits.
+  ///
+  /// A cancelled wait loses nothing: the slot is given up all the same. Works while the engine drains, which does not
+  /// wait for it.
+  net::awaitable<void> park();
+
+  /// Signature: void(error_code).
+  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
+  auto async_park(Token&& completion = {}) {
+    return net::async_initiate<Token, void(error_code)>(
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared) {
+          shared->start_park(plain_wait(std::move(handler), shared));
+        },
+        completion, shared_);
+  }
+
+  /// Writes the sequence to a file, from which engine::open() takes it up again, in this process or another one: its
+  /// tokens, its random numbers, its source and what it has cached. The sequence stays as it is, and where it is: what
+  /// it has cached is copied while steps go on, in memory beside engine_options::spill_bytes until it is written, and
+  /// its next operation waits for the copy. Where that is lost on its way, and where an own runner gives out no images,
+  /// the session holds tokens alone: whoever opens it runs them again, to the same bits.
+  ///
+  /// The file is written under another name beside `path`, and takes its place when it is whole and on the disk: where
+  /// this fails or is cancelled, what was there before is still there. Fails with the system's error where a file
+  /// cannot be written. Works while the engine drains, which does not wait for it.
+  net::awaitable<void> save(std::filesystem::path path);
+
+  /// Signature: void(error_code).
+  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
+  auto async_save(std::filesystem::path path, Token&& completion = {}) {
+    return net::async_initiate<Token, void(error_code)>(
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::filesystem::path into) {
+          shared->start_save(plain_wait(std::move(handler), shared), std::move(into));
+        },
+        completion, shared_, std::move(path));
+  }
+
   /// A second sequence that holds the same tokens and goes its own way from here; what both hold is shared, not
   /// computed again. Its random numbers are those of a new branch. Throws error::operation_in_progress (as
   /// system_error) while an operation is pending.
@@ -136,6 +182,15 @@ class sequence {
   failure error() const { return shared_->error(); }
 
  private:
+  template <class Handler>
+  static auto plain_wait(Handler handler, const std::shared_ptr<detail::sequence_face>& shared) {
+    auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
+      if (auto face = weak.lock()) face->cancel_plain(*wait);
+    };
+    using operation = detail::sequence_face::plain_operation;
+    return operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
+  }
+
   void abort() noexcept {
     if (shared_) shared_->abort();
   }
@@ -150,6 +205,12 @@ inline net::awaitable<logits> sequence::forward(std::vector<token> tokens, logit
 inline net::awaitable<token_choice> sequence::decode(std::vector<token> tokens, sampling how) {
   return async_decode(std::move(tokens), std::move(how), net::use_awaitable);
 }
+
+inline net::awaitable<void> sequence::save(std::filesystem::path path) {
+  return async_save(std::move(path), net::use_awaitable);
+}
+
+inline net::awaitable<void> sequence::park() { return async_park(net::use_awaitable); }
 
 inline net::awaitable<token_choice> sequence::decode(sampling how) {
   return decode(std::vector<token>{}, std::move(how));

@@ -46,7 +46,8 @@ struct spilling {
   sequence_id sequence;
   int slot;
   ticket name;
-  int length;  ///< tokens
+  int length;           ///< tokens
+  bool beside = false;  ///< for copy_out(): it counts in no budget
 };
 
 /// Slot `slot`, which is empty, is filled with the `length` tokens that were spilled under `name`, and with their

@@ -64,6 +64,13 @@ struct run {
   int samples = std::numeric_limits<int>::max();
 };
 
+/// An idle sequence as it was when it was told of.
+struct past {
+  std::vector<token> tokens;
+  int sampled = 0;                                    ///< over all runs, what was cut off since included
+  std::optional<cogen::scheduler::image> image = {};  ///< of what it had cached, if the caller has that
+};
+
 struct machine;
 
 /// Decides who runs in the next step: continuous batching as a machine of values.
@@ -101,6 +108,12 @@ class scheduler {
   /// Takes in a sequence that holds nothing yet and takes no slot until it runs. Throws as above.
   sequence_id submit(const sequence_options& options);
 
+  /// Takes in an idle sequence with a past; it takes no slot until it runs. Where `limits.spill_bytes` has room for its
+  /// image, that is stored() from now on: the caller brings it under that name before the next plan is run. Without
+  /// room, and where the image holds more tokens than the sequence may, the tokens are run again. Throws as above, and
+  /// std::invalid_argument where the image makes no sense.
+  sequence_id resume(const sequence_options& options, past before);
+
   /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not
   /// fit, std::invalid_argument and too_late as above, std::out_of_range for an unknown id.
   void start(sequence_id id, run next);
@@ -120,6 +133,12 @@ class scheduler {
   /// Parks an idle sequence now, whether or not another one waits; what others share of its tokens stays in its slot.
   /// Unknown ids, running sequences and those without a slot are ignored.
   void park(sequence_id id);
+
+  /// What an idle sequence has cached in its slot is copied away by the next plan, among its spills, under a name of
+  /// its own, and stays where it is, too. It has no row meanwhile. The copy counts in no budget; a plan drops it after
+  /// transferred() was told of it. Nothing happens, and nothing is given, where a sequence is unknown, runs, has no
+  /// slot or is moving(). Throws std::bad_alloc.
+  std::optional<kept_image> copy_out(sequence_id id);
 
   /// A new idle sequence with the same tokens as the idle sequence `id`. What `id` has cached is not computed again:
   /// whole blocks are shared (but never the last token of all), the rest is copied. Where no slot is free or others
@@ -166,6 +185,10 @@ class scheduler {
   bool seated(sequence_id id) const;   ///< it has a slot
   bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
   bool follows(sequence_id id) const;  ///< it waits until another one has run more of its first tokens
+  bool moving(sequence_id id) const;   ///< the same, or back, or is copied
+
+  /// What it has cached and spilled, while that is kept and on no way.
+  std::optional<kept_image> stored(sequence_id id) const;
 
   /// Tokens that its slot held, run for others, when its first row of all was planned.
   int reused(sequence_id id) const;

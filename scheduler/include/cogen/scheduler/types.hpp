@@ -23,6 +23,19 @@ enum class sequence_id : std::uint64_t {};
 /// Names for ever what was spilled from one slot.
 enum class ticket : std::uint64_t {};
 
+/// A copy of what one slot held, and what of it a sequence has cached.
+struct image {
+  int length = 0;  ///< tokens that the slot held
+  int cached = 0;  ///< how many of the first of those are the sequence's
+  int reach = 0;   ///< the most tokens that the slot had held
+};
+
+/// An image that is kept, or will be.
+struct kept_image {
+  ticket name;
+  scheduler::image image;
+};
+
 /// How a run of a sequence ends, or why a sequence does.
 enum class finish : std::uint8_t {
   end_token,  ///< one of its end tokens was sampled

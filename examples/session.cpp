@@ -1,0 +1,91 @@
+// A conversation that is saved when it ends, and goes on the next time without reading again what was said.
+#include "model_path.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+#include <cogen/text/detokenizer.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string_view>
+
+namespace asio = boost::asio;
+
+constexpr std::string_view usage =
+    "usage: session [--help] [--forget] [FILE] [MODEL]\n\n"
+    "A conversation in the terminal; Ctrl-D ends it. It is saved to FILE (conversation.session), and goes on from\n"
+    "there the next time; --forget begins a new one. MODEL is a GGUF file or a folder.\n";
+
+/// What the template makes of one more message of the user, after the first with a message of the system before it.
+std::vector<cogen::token> said(const cogen::model& model, const std::string& line, bool first) {
+  const cogen::chat_message system{"system", "You are a helpful assistant."}, user{"user", line};
+  auto segments = model.chat()->render_segments(std::vector{system, user});
+  if (!first) {
+    auto known = model.chat()->render(std::vector{system}, {.add_generation_prompt = false}).size();
+    for (auto& each : segments) {
+      const auto cut = std::min(known, each.text.size());
+      each.text.erase(0, cut);
+      known -= cut;
+    }
+  }
+  return model.tokenizer().encode(segments, {.parse_special = true});
+}
+
+asio::awaitable<void> answer(cogen::sequence& talk, const cogen::model& model, std::vector<cogen::token> fed) {
+  const auto ends = model.tokenizer().eos();
+  cogen::text::detokenizer text(model.tokenizer());
+  for (int count = 0; count < 200; ++count) {
+    const auto next = co_await talk.decode(fed);
+    if (std::ranges::find(ends, next.id) != ends.end()) break;
+    fmt::print("{}", text.push(next.id));
+    std::fflush(stdout);
+    fed.clear();
+  }
+  fmt::print("{}\n", text.flush());
+}
+
+//[session
+asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model, std::string file) {
+  std::optional<cogen::sequence> talk;
+  if (std::filesystem::exists(file))
+    talk.emplace(co_await engine.open(std::filesystem::path(file)));
+  else
+    talk.emplace(engine.open());
+  const auto before = talk->tokens().size();
+  if (before > 0) fmt::print("{} goes on after {} tokens\n", file, before);
+
+  std::string line;
+  while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line))
+    co_await answer(*talk, model, said(model, line, talk->tokens().empty()));
+  co_await talk->save(file);
+  fmt::print("\n{} holds {} tokens; {} were run this time\n", file, talk->tokens().size(), engine.stats().tokens);
+}
+//]
+
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (std::ranges::find(arguments, "--help") != arguments.end()) return fmt::print("{}", usage), 0;
+  const bool forget = std::erase(arguments, "--forget") > 0;
+  const std::string file = arguments.empty() ? "conversation.session" : arguments[0];
+  if (forget) std::filesystem::remove(file);
+  try {
+    const auto model =
+        cogen::load_model(arguments.size() > 1 ? std::filesystem::path(arguments[1]) : example::default_model());
+    if (!model->chat()) throw std::runtime_error("the model brings no chat template");
+    cogen::engine engine(model, {.slots = 1});
+    asio::io_context context;
+    auto done = asio::co_spawn(context, converse(engine, *model, file), asio::use_future);
+    context.run();
+    done.get();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}

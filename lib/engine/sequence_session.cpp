@@ -1,0 +1,175 @@
+#include "engine/checked_source.hpp"
+#include "engine/driver.hpp"
+#include "engine/failure_of.hpp"
+#include "engine/sequence_state.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::detail {
+
+// Parking and saving
+
+void sequence_state::start_park(std::shared_ptr<plain_operation> wait) { start_plain(wait, park_order{wait}); }
+
+void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) {
+  start_plain(wait, save_order{wait, std::move(path)});
+}
+
+void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order what) {
+  locked lock(*this);
+  if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress));
+  if (ended_) return complete(std::move(wait), failure_.code());
+  orders_.push_back(std::move(what));
+  plain_ = std::move(wait);
+  lock.unlock();
+  want_attention();
+}
+
+void sequence_state::cancel_plain(const plain_operation& wait) noexcept {
+  const locked lock(*this);
+  if (plain_.get() == &wait) complete(std::exchange(plain_, nullptr), net::error::operation_aborted);
+}
+
+bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const {
+  const std::lock_guard lock(mutex_);
+  return plain_ == wait && !wait->dropped();
+}
+
+void sequence_state::carry_out(park_order& what) {
+  parking_ = std::move(what.wait);
+  go_on_parking();
+}
+
+/// One that comes back, or is copied, leaves once it is there.
+void sequence_state::go_on_parking() {
+  if (id_) engine_->plans().park(*id_);
+  if (id_ && engine_->plans().moving(*id_)) return;
+  complete_plain(std::exchange(parking_, nullptr));
+}
+
+void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait, const failure& why) {
+  const locked lock(*this);
+  if (plain_ != wait) return;
+  if (why) failure_ = why;
+  complete(std::exchange(plain_, nullptr), why.code());
+}
+
+void sequence_state::moved() {
+  if (parking_) go_on_parking();
+  if (saving_) go_on_saving();
+}
+
+void sequence_state::carry_out(save_order& what) {
+  saving_ = std::move(what);
+  go_on_saving();
+}
+
+/// One that is on its way is saved from where it arrives.
+void sequence_state::go_on_saving() {
+  auto& plans = engine_->plans();
+  if (!awaits(saving_->wait)) return saving_.reset();
+  if (!id_) return write(nullptr, {});
+  if (plans.moving(*id_)) return;
+  auto at_hand = plans.stored(*id_);
+  if (!at_hand) at_hand = saving_->copy;
+  if (at_hand) return write(engine_->device().image(at_hand->name), at_hand->image);
+  if (!engine_->image_format().empty()) saving_->copy = plans.copy_out(*id_);
+  if (!saving_->copy) write(nullptr, {});
+}
+
+void sequence_state::write(const std::shared_ptr<const slot_image>& image, const scheduler::image& of) {
+  auto what = told();
+  if (image) what.image = of;
+  auto saved = std::exchange(saving_, std::nullopt).value();
+  engine_->offload([self = self(), wait = saved.wait, path = std::move(saved.path), what = std::move(what), image] {
+    self->complete_plain(wait, write_session(path, what, image.get(), [&] { return !self->awaits(wait); }));
+  });
+}
+
+session sequence_state::told() const {
+  session what;
+  what.model = engine_->parts().identity;
+  what.cache = engine_->image_format();
+  what.seed = random_.seed();
+  what.branch = random_.branch();
+  what.forks = random_.forks();
+  what.truncations = truncations_;
+  what.tokens.assign(history_.tokens().begin(), history_.tokens().end());
+  for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(history_.was_generated(i));
+  if (source_) what.source = *source_;
+  return what;
+}
+
+// Opening
+
+void sequence_state::start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) {
+  {
+    const locked lock(*this);
+    opening_ = std::move(wait);
+  }
+  if (const auto refused = begin_work()) return fail_opening(*refused);
+  engine_->offload([self = self(), path = std::move(path)] { self->read(path); });
+}
+
+void sequence_state::cancel_open(const open_operation& wait) noexcept {
+  const locked lock(*this);
+  if (opening_.get() == &wait)
+    complete(std::exchange(opening_, nullptr), net::error::operation_aborted, sequence(self()));
+}
+
+void sequence_state::read(const std::filesystem::path& path) try {
+  const auto& parts = engine_->parts();
+  auto found = read_session_file(path, {.model = parts.identity,
+                                        .cache = engine_->image_format(),
+                                        .vocabulary = engine_->vocabulary(),
+                                        .max_length = max_length_,
+                                        .longest_source = parts.sources ? parts.sources->longest : 0});
+  {
+    const std::lock_guard lock(mutex_);
+    if (!opening_ || opening_->dropped()) return leave_place();
+    read_ = std::move(found);
+  }
+  want_attention();
+} catch (const session_error& e) {
+  fail_opening(e.why());
+} catch (...) {
+  fail_opening(failure_of(std::current_exception()));
+}
+
+void sequence_state::take_up(read_session& what) try {
+  auto& told = what.told;
+  for (std::size_t i = 0; i < told.tokens.size(); ++i) {
+    if (told.generated[i])
+      history_.append_generated(told.tokens[i]);
+    else
+      history_.append_given({&told.tokens[i], 1});
+  }
+  random_ = random_stream(told.seed, told.branch, told.forks);
+  truncations_ = told.truncations;
+  if (!told.source.empty()) source_ = std::make_shared<const std::vector<token>>(std::move(told.source));
+  scheduler::sequence_options options;
+  options.max_length = max_length_;
+  options.source = source_;
+  id_ = engine_->plans().resume(options, {told.tokens, static_cast<int>(history_.generated()), told.image});
+  if (const auto kept = engine_->plans().stored(*id_))
+    engine_->device().keep(kept->name, engine_->device().make_image(std::move(what.bytes), what.image_source));
+  engine_->join(*id_, shared_from_this());
+  const locked lock(*this);
+  held_ = std::move(told.tokens);
+  if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
+  end_work();
+} catch (const std::length_error& e) {
+  fail_opening(failure(error::does_not_fit, e.what()));
+}
+
+void sequence_state::fail_opening(const failure& why) {
+  const locked lock(*this);
+  if (!opening_) return;
+  ended_ = true;
+  failure_ = why;
+  complete(std::exchange(opening_, nullptr), why.code(), sequence(self()));
+  leave_place();
+}
+
+}  // namespace cogen::detail

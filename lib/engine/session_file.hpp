@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cogen/error.hpp>
+#include <cogen/runner.hpp>
+#include <cogen/scheduler/types.hpp>
+#include <cogen/token.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::detail {
+
+/// What a session file says of a sequence, beside the bytes of its image.
+///
+/// The file, all numbers little-endian: the eight bytes of the magic, version (u32), 0 (u32), size and checksum of the
+/// head, size and checksum of the body, checksum of all before it (u64 each); then the head, the members below in their
+/// order; then the body, the image's bytes. Texts and lists follow their length (u64). The checksums are XXH64.
+struct session {
+  std::string model;  ///< engine_parts::identity
+  std::string cache;  ///< runner::image_format()
+  std::uint64_t seed = 0;
+  std::uint64_t branch = 0;
+  std::uint32_t forks = 0;
+  std::uint32_t truncations = 0;
+  std::vector<token> tokens;
+  std::vector<std::uint8_t> generated;  ///< [tokens]: 1 where it was sampled
+  std::vector<token> source;
+  std::optional<scheduler::image> image;  ///< none: nothing was cached, or it cannot be had
+};
+
+struct read_session {
+  session told;
+  std::vector<std::byte> bytes;
+  int image_source = 0;  ///< tokens of the source in the image
+};
+
+/// What a session must be of, to be opened.
+struct session_limits {
+  std::string model;
+  std::string cache;
+  int vocabulary = 0;
+  int max_length = 0;
+  int longest_source = 0;  ///< 0: there is no encoder
+};
+
+class session_error final : public std::exception {
+ public:
+  explicit session_error(failure why) noexcept : why_(std::move(why)) {}
+  const failure& why() const noexcept { return why_; }
+  const char* what() const noexcept override { return "a session file cannot be read"; }
+
+ private:
+  failure why_;
+};
+
+/// Writes the file whole, or leaves what was there: another file beside it takes its place. The image is that of
+/// `what.image`, or null. Gives up without a word once `unwanted` says so. Returns what went wrong.
+failure write_session(const std::filesystem::path& path, const session& what, const slot_image* image,
+                      const std::function<bool()>& unwanted) noexcept;
+
+/// Throws session_error, naming the file, and std::bad_alloc.
+read_session read_session_file(const std::filesystem::path& path, const session_limits& within);
+
+}  // namespace cogen::detail

@@ -1,0 +1,226 @@
+// What is refused as a session, and files that cannot be written.
+#include "model_engines.hpp"
+#include "session_files.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <csignal>
+#include <sys/resource.h>
+#include <tuple>
+
+namespace cogen::test {
+namespace {
+
+/// A session of some tokens on a tiny model.
+struct saved_one {
+  saved_one() {
+    engine running(model, options);
+    BOOST_TEST_REQUIRE(!save(running, file.path), said);
+    whole = file.bytes();
+  }
+
+  error_code save(engine& running, const std::filesystem::path& path) {
+    error_code ended;
+    drive(running, [&]() -> net::awaitable<void> {
+      auto whose = running.open();
+      co_await whose.forward(some_tokens(*model, 20, 1));
+      ended = std::get<0>(co_await whose.async_save(path, net::as_tuple(net::use_awaitable)));
+      said = whose.error().message();
+      co_await whose.forward({1});
+    });
+    return ended;
+  }
+
+  /// What opening `bytes` says.
+  std::string refusal(const std::string& bytes) {
+    file.write(bytes);
+    return refusal(options, model);
+  }
+
+  std::string refusal(const engine_options& by, const std::shared_ptr<const cogen::model>& on, int max_length = 0) {
+    engine running(on, by);
+    return refusal(running, max_length);
+  }
+
+  std::string refusal(engine& running, int max_length = 0) {
+    std::string what;
+    drive(running, [&]() -> net::awaitable<void> {
+      auto result = co_await running.async_open(file.path, max_length, net::as_tuple(net::use_awaitable));
+      code = std::get<0>(result);
+      what = std::get<1>(result).error().message();
+    });
+    return what;
+  }
+
+  std::shared_ptr<const cogen::model> model = golden_model("llama_default");
+  engine_options options = tiny_engine(*model);
+  session_path file;
+  std::string whole;
+  std::string said;
+  error_code code;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Files of this process end at so many bytes.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    const rlimit lower{bytes, limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &lower);
+  }
+  ~file_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+
+ private:
+  rlimit limit_{};
+  void (*before_)(int);
+};
+
+std::size_t files_in(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
+/// An empty folder that goes at the end.
+struct own_folder {
+  own_folder() { std::filesystem::create_directory(path.path); }
+  ~own_folder() { std::filesystem::remove_all(path.path); }
+  session_path path;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_byte_that_changes_is_noticed) {
+  saved_one s;
+  engine running(s.model, s.options);
+  const auto step = std::max<std::size_t>(1, s.whole.size() / 400);
+  for (std::size_t at = 0; at < s.whole.size(); at += at < 400 ? 1 : step) {
+    auto damaged = s.whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    s.file.write(damaged);
+    const auto said = s.refusal(running);
+    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
+    BOOST_TEST(has(said, s.file.path.string()), "byte " << at << ": " << said);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
+  saved_one s;
+  const auto with = [&](std::size_t at, char value) {
+    auto changed = s.whole;
+    changed[at] = value;
+    return s.refusal(changed);
+  };
+  BOOST_TEST(has(with(0, 'x'), "it is no session file of cogen"));
+  BOOST_TEST(has(with(8, 7), "it is of version 7; this program reads version 1"));
+  BOOST_TEST(has(with(50, '?'), "its beginning is damaged"));
+  BOOST_TEST(has(with(70, '?'), "its head is damaged"));
+  BOOST_TEST(has(with(s.whole.size() - 9, '?'), "its body is damaged"));
+  BOOST_TEST(has(s.refusal(s.whole + "x"), "it is too long"));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_was_cut_short_is_refused_at_every_length) {
+  saved_one s;
+  engine running(s.model, s.options);
+  for (std::size_t size = 0; size < s.whole.size(); size += size < 100 ? 1 : s.whole.size() / 50) {
+    s.file.write(s.whole.substr(0, size));
+    const auto said = s.refusal(running);
+    BOOST_TEST(s.code == make_error_code(error::bad_session));
+    BOOST_TEST(has(said, size < 8 ? "it is no session file" : "it is cut short"), size << ": " << said);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
+  saved_one s;
+  const auto other = s.refusal(s.options, golden_model("llama_yarn"));
+  BOOST_TEST(s.code == make_error_code(error::bad_session));
+  BOOST_TEST(has(other, "it is of another model: of \"" + s.model->identity() + "\", and this engine's is \"" +
+                            golden_model("llama_yarn")->identity() + "\""),
+             other);
+  auto options = s.options;
+  options.cache_type = cache::scalar::f16;
+  BOOST_TEST(
+      has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \"f16\""));
+  BOOST_TEST(s.code == make_error_code(error::bad_session));
+}
+
+BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
+  BOOST_TEST(golden_model("llama_default")->identity() != golden_model("llama_linear")->identity());
+  BOOST_TEST(golden_model("llama_default")->identity() ==
+             load_model(COGEN_TEST_DATA "/golden/llama_default")->identity());
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
+  saved_one s;
+  BOOST_TEST(has(s.refusal(s.options, s.model, 19), "it holds 20 tokens; the sequence may hold 19"));
+  BOOST_TEST(s.code == make_error_code(error::does_not_fit));
+  BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
+  BOOST_TEST(!s.code);
+  engine running(s.model, s.options);
+  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, s.options.max_length + 1), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {
+  saved_one s;
+  std::filesystem::remove(s.file.path);
+  const auto said = s.refusal(s.options, s.model);
+  BOOST_TEST(s.code == boost::system::errc::no_such_file_or_directory);
+  BOOST_TEST(has(said, s.file.path.string() + ": it cannot be opened"), said);
+  std::filesystem::create_directory(s.file.path);
+  BOOST_TEST(has(s.refusal(s.options, s.model), "it is no regular file"));
+}
+
+BOOST_AUTO_TEST_CASE(the_awaitable_throws_the_whole_sentence) {
+  saved_one s;
+  s.file.write("nothing");
+  engine running(s.model, s.options);
+  std::string said;
+  drive(running, [&]() -> net::awaitable<void> {
+    try {
+      co_await running.open(s.file.path);
+    } catch (const boost::system::system_error& e) {
+      said = e.what();
+    }
+  });
+  BOOST_TEST(has(said, "it is no session file of cogen"), said);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_fails_at_any_byte_leaves_what_was_there) {
+  saved_one s;
+  const own_folder folder;
+  const auto path = folder.path.path / "kept.session";
+  std::filesystem::copy(s.file.path, path);
+  engine running(s.model, s.options);
+  for (std::size_t bytes = 0; bytes < s.whole.size(); bytes += bytes < 300 ? 37 : s.whole.size() / 20) {
+    error_code code;
+    {
+      const file_limit limit(bytes);
+      code = s.save(running, path);
+    }
+    BOOST_TEST(code == boost::system::errc::file_too_large, bytes << ": " << code.message());
+    BOOST_TEST(has(s.said, path.string() + ": it cannot be written"), s.said);
+    BOOST_TEST(files_in(folder.path.path) == 1u);
+  }
+  BOOST_TEST(std::filesystem::file_size(path) == s.whole.size());
+  BOOST_TEST(!s.save(running, path));
+  BOOST_TEST(files_in(folder.path.path) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_is_not_there_is_told) {
+  saved_one s;
+  engine running(s.model, s.options);
+  BOOST_TEST(s.save(running, "/nonexistent/folder/a.session") == boost::system::errc::no_such_file_or_directory);
+  BOOST_TEST(has(s.said, "session /nonexistent/folder/a.session: no file can be made beside it"), s.said);
+  const own_folder folder;
+  BOOST_TEST(bool(s.save(running, folder.path.path)));
+  BOOST_TEST(has(s.said, "it cannot be replaced"), s.said);
+  BOOST_TEST(files_in(folder.path.path) == 0u);
+}
+
+}  // namespace cogen::test

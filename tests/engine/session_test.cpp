@@ -1,0 +1,305 @@
+// Sequences that are saved by one engine and opened by another.
+#include "kept_engines.hpp"
+#include "session_files.hpp"
+#include "toy_runner.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <optional>
+
+namespace cogen::test {
+namespace {
+
+namespace data = boost::unit_test::data;
+
+/// Where what is cached stands when its sequence is saved, and what becomes of it where that is opened.
+enum class place { seated, spilled, on_a_file, no_budget };
+
+std::ostream& operator<<(std::ostream& out, place of) {
+  constexpr const char* names[] = {"seated", "spilled", "on a file", "no budget"};
+  return out << names[static_cast<int>(of)];
+}
+
+engine_options options_for(const kept_engine& each, place at) {
+  auto options = each.options();
+  if (at == place::no_budget || at == place::on_a_file) options.spill_bytes = 0;
+  if (at == place::on_a_file) options.spill_directory = std::filesystem::temp_directory_path();
+  return options;
+}
+
+sampling lively() { return sampling().temperature(1.5F).frequency_penalty(0.5F); }
+
+/// Five tokens drawn after `fed`.
+net::awaitable<std::vector<token>> drawn(sequence& whose, std::vector<token> fed = {}) {
+  std::vector<token> ids;
+  for (int i = 0; i < 5; ++i) {
+    const auto chosen = co_await whose.decode(fed, lively());
+    fed.clear();
+    ids.push_back(chosen.id);
+  }
+  co_return ids;
+}
+
+std::vector<token> prompt_of(const model& model) { return some_tokens(model, 20, 3); }
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
+                     data::make(kept_engines()) *
+                         data::make({place::seated, place::spilled, place::on_a_file, place::no_budget}),
+                     each, at) {
+  const auto model = golden_model(each.golden);
+  const auto options = options_for(each, at);
+  const session_path file;
+  std::vector<token> expected, forked;
+  {
+    engine first(model, options);
+    drive(first, [&]() -> net::awaitable<void> {
+      auto whose = open(first, *model);
+      co_await drawn(whose, prompt_of(*model));
+      if (at != place::seated) co_await whose.park();
+      co_await whose.save(file.path);
+      auto child = whose.fork();
+      expected = co_await drawn(whose);
+      forked = co_await drawn(child);
+    });
+  }
+  engine second(model, options);
+  drive(second, [&]() -> net::awaitable<void> {
+    auto whose = co_await second.open(file.path);
+    BOOST_TEST(whose.tokens().size() == 25u);
+    BOOST_TEST((second.stats().spill_bytes > 0) == (at != place::no_budget));
+    auto child = whose.fork();
+    const auto found = co_await drawn(whose);
+    BOOST_TEST(found == expected, boost::test_tools::per_element());
+    const auto steps = second.stats().tokens;
+    BOOST_TEST(steps == (at == place::no_budget ? 24u + 5u : 5u));
+    const auto of_child = co_await drawn(child);
+    BOOST_TEST(of_child == forked, boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const session_path file;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto whose = running.open();
+    const auto first = co_await drawn(whose, prompt_of(*model));
+    co_await whose.save(file.path);
+    co_await whose.save(file.path);
+    BOOST_TEST(running.stats().seated == 1);
+    BOOST_TEST(running.stats().spill_bytes == 0);
+    co_await drawn(whose);
+    BOOST_TEST(running.stats().tokens == 29u);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const session_path file, second;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto whose = running.open();
+    co_await drawn(whose, prompt_of(*model));
+    co_await whose.save(file.path);
+    auto opened = co_await running.open(file.path);
+    co_await opened.save(second.path);
+  });
+  BOOST_TEST(file.bytes() == second.bytes());
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_cut_is_saved_as_it_is) {
+  const auto model = golden_model("llama_default");
+  const auto options = tiny_engine(*model);
+  engine running(model, options);
+  const session_path file;
+  std::vector<token> expected;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto whose = running.open();
+    co_await drawn(whose, prompt_of(*model));
+    whose.truncate(21);
+    co_await whose.save(file.path);
+    expected = co_await drawn(whose);
+    auto opened = co_await running.open(file.path);
+    const auto found = co_await drawn(opened);
+    BOOST_TEST(found == expected, boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_sequence_is_saved_and_opened) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const session_path file;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto whose = running.open();
+    co_await whose.save(file.path);
+    auto opened = co_await running.open(file.path);
+    BOOST_TEST(opened.tokens().empty());
+    const auto expected = co_await drawn(whose, prompt_of(*model));
+    const auto found = co_await drawn(opened, prompt_of(*model));
+    BOOST_TEST(found == expected, boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_runner_without_images_saves_tokens_alone) {
+  toy_engine first, second;
+  const session_path file;
+  drive(first.running, [&]() -> net::awaitable<void> {
+    auto whose = first.running.open();
+    co_await whose.forward({1, 2, 3});
+    co_await whose.save(file.path);
+  });
+  drive(second.running, [&]() -> net::awaitable<void> {
+    auto whose = co_await second.running.open(file.path);
+    const auto chosen = co_await whose.decode(sampling().temperature(0));
+    BOOST_TEST(chosen.id == toy_next(std::vector<token>{1, 2, 3}));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
+  const auto model = golden_model("llama_default");
+  auto options = tiny_engine(*model);
+  const auto transfer = std::make_shared<cache::manual_transfer>();
+  options.spill_transfer = transfer;
+  engine running(model, options);
+  net::io_context context;
+  const session_path file;
+  auto whose = running.open();
+  std::optional<error_code> saved;
+  whose.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
+  settle(running, context);
+  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  settle(running, context);
+  BOOST_TEST(!saved);
+  transfer->fail_one(std::make_exception_ptr(std::runtime_error("lost")));
+  settle(running, context);
+  BOOST_TEST((saved == error_code()));
+  whose.async_forward({1}, logits_of::last, [](error_code, auto) {});
+  settle(running, context);
+  BOOST_TEST(running.stats().tokens == 21u);
+  std::optional<std::vector<token>> opened;
+  running.async_open(file.path, 0, [&](error_code, sequence found) { opened = found.tokens(); });
+  settle(running, context);
+  BOOST_TEST((opened == prompt_of(*model)));
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
+  const auto model = golden_model("llama_default");
+  auto options = tiny_engine(*model);
+  const auto transfer = std::make_shared<cache::manual_transfer>();
+  options.spill_transfer = transfer;
+  engine running(model, options);
+  net::io_context context;
+  net::cancellation_signal cancel;
+  const session_path file;
+  auto whose = running.open();
+  std::optional<error_code> saved, fed;
+  whose.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
+  settle(running, context);
+  whose.async_save(file.path, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
+  settle(running, context);
+  cancel.emit(net::cancellation_type::total);
+  whose.async_forward({1}, logits_of::last, [&](error_code code, auto) { fed = code; });
+  settle(running, context);
+  BOOST_TEST((saved == error_code(net::error::operation_aborted)));
+  BOOST_TEST(!fed);
+  transfer->finish_one();
+  settle(running, context);
+  BOOST_TEST((fed == error_code()));
+  BOOST_TEST(!std::filesystem::exists(file.path));
+  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  settle(running, context);
+  transfer->finish_one();
+  settle(running, context);
+  BOOST_TEST((saved == error_code()));
+  BOOST_TEST(std::filesystem::exists(file.path));
+}
+
+BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) {
+  toy_engine toy;
+  net::io_context context;
+  const session_path file;
+  auto whose = toy.running.open();
+  std::optional<error_code> saved, opened;
+  whose.async_forward({1, 2}, logits_of::last, [](error_code, auto) {});
+  toy.settle(context);
+  toy.running.async_drain([](error_code) {});
+  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  toy.settle(context);
+  BOOST_TEST((saved == error_code()));
+  toy.running.async_open(file.path, 0, [&](error_code code, auto) { opened = code; });
+  toy.settle(context);
+  BOOST_TEST((opened == make_error_code(error::draining)));
+}
+
+BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
+  toy_engine first;
+  const session_path file;
+  toy_engine full({}, {.max_sequences = 1, .by_hand = true});
+  drive(first.running, [&]() -> net::awaitable<void> {
+    auto whose = first.running.open();
+    co_await whose.forward({1, 2, 3});
+    co_await whose.save(file.path);
+  });
+  drive(full.running, [&]() -> net::awaitable<void> {
+    auto whose = co_await full.running.open(file.path);
+    auto second = co_await full.running.async_open(file.path, 0, net::as_tuple(net::use_awaitable));
+    BOOST_TEST(std::get<0>(second) == make_error_code(error::queue_full));
+    BOOST_TEST(full.running.stats().sequences == 1);
+  });
+  BOOST_TEST(full.running.stats().sequences == 0);
+}
+
+BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
+  const auto model = golden_model("jamba_tiny");
+  auto options = tiny_engine(*model);
+  options.by_hand = false;
+  options.spill_bytes = 0;
+  options.spill_directory = std::filesystem::temp_directory_path();
+  const session_path file;
+  engine running(model, options);
+  net::io_context context;
+  std::vector<token> expected, found;
+  net::co_spawn(
+      context,
+      [&]() -> net::awaitable<void> {
+        auto whose = running.open();
+        co_await drawn(whose, prompt_of(*model));
+        co_await whose.park();
+        co_await whose.save(file.path);
+        expected = co_await drawn(whose);
+        auto opened = co_await running.open(file.path);
+        found = co_await drawn(opened);
+      },
+      [](std::exception_ptr error) {
+        if (error) std::rethrow_exception(error);
+      });
+  context.run();
+  BOOST_TEST(found == expected, boost::test_tools::per_element());
+  BOOST_TEST(found.size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_the_engine_ends_opening_and_saving) {
+  toy_engine toy;
+  net::io_context context;
+  const session_path file;
+  auto whose = toy.running.open();
+  std::optional<error_code> saved, opened;
+  whose.async_save(file.path, net::bind_executor(context, [&](error_code code) { saved = code; }));
+  toy.running.stop();
+  context.run();
+  BOOST_TEST((saved == make_error_code(error::engine_stopped)));
+  context.restart();
+  toy.running.async_open(file.path, 0, net::bind_executor(context, [&](error_code code, auto) { opened = code; }));
+  context.run();
+  BOOST_TEST(bool(opened && *opened));
+}
+
+}  // namespace cogen::test
