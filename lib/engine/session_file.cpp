@@ -223,6 +223,16 @@ class file_beside {
   descriptor file_;
 };
 
+failure image_lost(const std::filesystem::path& path, const std::exception& why) noexcept {
+  const auto code = make_error_code(boost::system::errc::io_error);
+  try {
+    return {code,
+            fmt::format("session {}: what the sequence has cached cannot be read: {}", path.string(), why.what())};
+  } catch (...) {
+    return {code, why.what()};
+  }
+}
+
 // Reading
 
 void read_all(int file, std::span<std::byte> into, const std::filesystem::path& path) {
@@ -329,8 +339,10 @@ failure write_session(const std::filesystem::path& path, const session& what, co
   return {};
 } catch (const session_error& e) {
   return e.why();
-} catch (...) {
+} catch (const std::bad_alloc&) {
   return failure_of(std::current_exception());
+} catch (const std::exception& e) {
+  return image_lost(path, e);
 }
 
 read_session read_session_file(const std::filesystem::path& path, const session_limits& within) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace cogen::test {
 
@@ -31,5 +32,18 @@ struct session_path {
     return "cogen-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".session";
   }
 };
+
+/// The descriptors of files without a name among the temporary ones.
+inline std::vector<int> nameless_files() {
+  const auto folder = std::filesystem::temp_directory_path();
+  std::vector<int> found;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(each.path(), gone).string();
+    if (!gone && target.starts_with(folder.string() + "/") && target.ends_with("(deleted)"))
+      found.push_back(std::stoi(each.path().filename().string()));
+  }
+  return found;
+}
 
 }  // namespace cogen::test

@@ -190,6 +190,25 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   BOOST_TEST((opened == prompt_of(*model)));
 }
 
+BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_spilled_is_not_saved) {
+  const auto model = golden_model("llama_default");
+  engine running(model, options_for({"llama_default", "plain", [](engine_options&) {}}, place::on_a_file));
+  const session_path file;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto whose = running.open();
+    const auto first = co_await drawn(whose, prompt_of(*model));
+    co_await whose.park();
+    const char other = 0x55;
+    BOOST_TEST_REQUIRE(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
+    const auto result = co_await whose.async_save(file.path, net::as_tuple(net::use_awaitable));
+    BOOST_TEST(std::get<0>(result) == boost::system::errc::io_error);
+    BOOST_TEST(whose.error().message() == "session " + file.path.string() +
+                                              ": what the sequence has cached cannot be read: what was spilled to a "
+                                              "file has changed there");
+    BOOST_TEST(!std::filesystem::exists(file.path));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);

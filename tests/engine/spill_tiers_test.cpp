@@ -2,6 +2,7 @@
 #include "engine/spill_file.hpp"
 #include "load/checksum.hpp"
 #include "model_engines.hpp"
+#include "session_files.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -16,18 +17,6 @@ const auto folder = std::filesystem::temp_directory_path();
 std::vector<std::byte> bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
-}
-
-/// The descriptors of files without a name in the folder.
-std::vector<int> nameless_files() {
-  std::vector<int> found;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const auto target = std::filesystem::read_symlink(each.path(), gone).string();
-    if (!gone && target.starts_with(folder.string() + "/") && target.ends_with("(deleted)"))
-      found.push_back(std::stoi(each.path().filename().string()));
-  }
-  return found;
 }
 
 /// Two sequences that are parked, of one slot.
