@@ -50,6 +50,8 @@ enum class feature {
   carried_out_late,
   source_read,
   parked,
+  transferred,
+  lost,
   end,
   length,
   stopped,

@@ -13,7 +13,10 @@ namespace cogen::engine_simulation {
 class device::face final : public runner {
  public:
   explicit face(std::shared_ptr<device> of) : device_(std::move(of)) {}
-  ~face() override { device_->held_.clear(); }
+  ~face() override {
+    device_->held_.clear();
+    device_->listener_ = nullptr;
+  }
 
   int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
   void launch(step_run& step) override { device_->launch(step); }
@@ -56,8 +59,21 @@ bool device::release(std::exception_ptr error) {
   return true;
 }
 
+bool device::end_transfer(simulation::random& chance) {
+  const auto names = cache_.on_their_way();
+  if (names.empty() || !listener_) return false;
+  const auto name = names[static_cast<std::size_t>(chance.between(0, static_cast<int>(names.size()) - 1))];
+  const bool ok = !chance.chance(settings_.losing);
+  if (told_) told_(fmt::format("  transfer {} {}", static_cast<std::uint64_t>(name), ok ? "ends" : "fails"));
+  seen_.visit(ok ? feature::transferred : feature::lost);
+  cache_.end(name, ok);
+  listener_->transferred(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error(lost)));
+  return true;
+}
+
 void device::carry_out(step_run& step) {
   cache_.apply(step.plan());
+  listener_ = &step.transfers();
   sampled_before_ = std::exchange(sampled_, {});
   for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
@@ -111,7 +127,7 @@ void device::check(const scheduler::plan& plan) const {
 
 int device::held_of(std::span<const token> tokens) const {
   std::size_t most = 0;
-  for (int slot = 0; slot < settings_.within.slots; ++slot) {
+  for (int slot = 0; slot < settings_.within.slots + settings_.within.spare_slots; ++slot) {
     if (cache_.length(slot) == 0) continue;
     const auto content = cache_.content(slot);
     const bool same = content.size() <= tokens.size() && std::equal(content.begin(), content.end(), tokens.begin());
@@ -129,6 +145,10 @@ void device::describe(const scheduler::plan& plan) const {
   for (const auto& each : plan.adoptions) line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
   for (const auto& each : plan.copies)
     line += fmt::format(" copy {}..{} from {} to {};", each.begin, each.end, each.from, each.to);
+  for (const auto& each : plan.spills)
+    line += fmt::format(" spill {} as {};", each.slot, static_cast<std::uint64_t>(each.name));
+  for (const auto& each : plan.restores)
+    line += fmt::format(" restore {} to {};", static_cast<std::uint64_t>(each.name), each.slot);
   for (const auto& each : plan.rows)
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
                         each.count, each.source ? " source" : "", each.chained ? " chained" : "",

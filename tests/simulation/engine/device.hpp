@@ -2,6 +2,7 @@
 
 #include "simulation/engine/coverage.hpp"
 #include "simulation/engine/settings.hpp"
+#include "simulation/random.hpp"
 #include "simulation/script.hpp"
 #include "simulation/toy_cache.hpp"
 
@@ -28,6 +29,12 @@ class device {
   /// Ends the step that has been held longest, with an error if there is one. False when none is held.
   bool release(std::exception_ptr error = nullptr);
 
+  /// Ends one of the transfers on their way, which fails as often as the settings say. False where there is none.
+  bool end_transfer(simulation::random& chance);
+
+  /// What it fails with.
+  static constexpr const char* lost = "the bus has lost it";
+
   /// The next launch throws this.
   void break_at_launch(std::exception_ptr with) { breaks_ = std::move(with); }
 
@@ -53,6 +60,7 @@ class device {
   std::deque<step_run*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
   std::exception_ptr breaks_;
+  transfer_listener* listener_ = nullptr;  // where there is an engine
   bool holds_ = false;
 };
 

@@ -55,7 +55,7 @@ class player {
       case 1:
         return stage_.run_handlers(chance_.chance(60));
       case 2:
-        return static_cast<void>(stage_.release());
+        return static_cast<void>(chance_.chance(50) ? stage_.end_transfer(chance_) : stage_.release());
       case 3:
         return stage_.pass(std::chrono::microseconds(chance_.between(0, 3000)));
       case 4:

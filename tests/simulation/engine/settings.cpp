@@ -18,6 +18,8 @@ scheduler::limits draw_limits(random& from) {
   within.patience = std::chrono::milliseconds(from.between(0, 8));
   const auto whole = static_cast<int>(within.usage(within.max_length));
   if (from.chance(40)) within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
+  if (from.chance(50)) within.spare_slots = from.between(1, within.slots);
+  if (from.chance(70)) within.spill_bytes = from.between(1, 4 * whole);
   return within;
 }
 
@@ -41,6 +43,7 @@ settings draw(random& from) {
   result.max_sequences = from.chance(20) ? from.between(1, 4) : 1000;
   result.holding = from.chance(30) ? 0 : from.between(10, 100);
   result.late = from.chance(50);
+  result.losing = from.chance(50) ? 0 : from.between(1, 50);
   result.actions = from.between(80, 400);
   result.most_live = from.between(1, 10);
   result.misfortunes = from.chance(60);
@@ -55,13 +58,14 @@ std::string describe(const settings& of) {
   };
   return fmt::format(
       "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
-      "words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}",
+      "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}",
       within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
       within.usage.block, limited(within.slack, scheduler::limits().slack),
       limited(within.patience.count(), scheduler::limits().patience.count()),
-      limited(within.memory_bytes, scheduler::limits().memory_bytes), of.spoken.words(), of.spoken.poison.value_or(-1),
-      of.end_tokens.size(), of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources",
-      of.max_sequences, of.holding, of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "");
+      limited(within.memory_bytes, scheduler::limits().memory_bytes), within.spill_bytes, of.losing, of.spoken.words(),
+      of.spoken.poison.value_or(-1), of.end_tokens.size(),
+      of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources", of.max_sequences, of.holding,
+      of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "");
 }
 
 }  // namespace cogen::engine_simulation

@@ -20,6 +20,7 @@ struct settings {
   std::optional<reads_sources> sources;
   int max_sequences = 0;
   int holding = 0;           ///< percent of the steps that do not end where they are launched
+  int losing = 0;            ///< percent of the transfers
   bool late = false;         ///< held steps are carried out when they end, not when they are launched
   int actions = 0;           ///< before everything is brought to an end
   int most_live = 0;         ///< clients at the same time

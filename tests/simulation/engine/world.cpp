@@ -40,6 +40,7 @@ engine world::make_engine() {
   options.max_sequences = settings_.max_sequences;
   options.log = [this](std::string_view line) {
     say("  log: {}", line);
+    if (line.ends_with(device::lost)) return;
     if (!doomed_ || !line.ends_with(fire))
       blame(std::make_exception_ptr(std::logic_error("the engine says: " + std::string(line))));
   };
@@ -149,12 +150,13 @@ void world::drain(random& chance) {
     round(chance.chance(20));
     run_handlers(chance.chance(80));
     release();
+    if (chance.chance(50)) end_transfer(chance);
     pass(std::chrono::microseconds(chance.between(0, 2000)));
     check();
   }
   for (int idle = 0; idle < 3; ++idle) {
     round(false);
-    if (release()) idle = -1;
+    if (release() || end_transfer(chance)) idle = -1;
     run_handlers(true);
     check();
   }
@@ -175,6 +177,7 @@ void world::check_empty() {
   require(stats.free_slots == settings_.within.slots, "not all slots are free in the end");
   require(stats.cache_bytes == 0, "memory is set aside for nobody");
   require(device_->cache().bytes() == 0, "the cache still holds something");
+  require(stats.spill_bytes == 0 && device_->cache().spilled_bytes() == 0, "something is spilled for nobody");
 }
 
 }  // namespace cogen::engine_simulation

@@ -39,6 +39,7 @@ class world {
   void round(bool hold);
   void run_handlers(bool all);
   bool release() { return device_->release(); }
+  bool end_transfer(random& chance) { return device_->end_transfer(chance); }
   void pass(clock::duration time) { clock_->advance(time); }
   void befall(misfortune what);
   std::vector<std::shared_ptr<client>>& clients() { return clients_; }
