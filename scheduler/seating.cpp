@@ -26,11 +26,7 @@ void run_again(machine& all, sequence& whose) {
 }
 
 seat move(machine& all, sequence& whose) {
-  auto first = all.slots.share(whose.slot, whose.cached, whose.cached);
-  if (!all.slots.returns(first)) {
-    first = {};
-    run_again(all, whose);
-  }
+  const auto first = all.slots.share(whose.slot, whose.cached, whose.cached);
   if (!free_for(all, whose, first)) return lose(all, whose);
   const int left = std::exchange(whose.slot, take_slot(all, whose.capacity, first));
   all.slots.leave(left);

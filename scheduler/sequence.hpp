@@ -12,15 +12,15 @@ namespace cogen::scheduler {
 
 /// How far the run of a sequence has come.
 struct progress {
-  output wanted = output::nothing;
-  std::uint64_t arrival = 0;  ///< names the run for ever
-  time asked{};
-  std::int64_t credits = 0;  ///< not yet spent on a row
-  std::int64_t samples = 0;  ///< for which no row is planned yet
-  int unknown = 0;           ///< tokens that rows in flight sample
-  int length_before = 0;
-  int sampled_before = 0;
-  int length_fed = 0;  ///< of the sequence with the run's own tokens
+  output wanted;
+  std::uint64_t arrival;  ///< names the run for ever
+  time asked;
+  std::int64_t credits;  ///< not yet spent on a row
+  std::int64_t samples;  ///< for which no row is planned yet
+  int unknown;           ///< tokens that rows in flight sample
+  int length_before;
+  int sampled_before;
+  int length_fed;  ///< of the sequence with the run's own tokens
 };
 
 /// A sequence waits until another one has run the first `length` tokens, which are its own, too; or, without a leader,
@@ -35,9 +35,9 @@ struct away {
   enum class stage : std::uint8_t { leaving, stored, returning, copied };
 
   ticket name;
-  stage at = stage::leaving;
-  int length = 0;  ///< of its slot
-  int reach = 0;
+  stage at;
+  int length;  ///< of its slot
+  int reach;
 };
 
 struct sequence;
@@ -71,7 +71,7 @@ struct sequence {
   int reused = 0;                    ///< tokens that it began with before its first row of all
 
   bool running = false;
-  progress current;
+  progress current{};
 
   phase where = phase::idle;  ///< the queue it is in
   candidate queued_as{};      ///< its place there, if that is ordered

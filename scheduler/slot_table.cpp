@@ -312,7 +312,6 @@ void slot_table::vacate(int index) {
 void slot_table::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
-  left.reach = 0;
   std::erase_if(trims_, [&](const trimming& each) { return each.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
@@ -368,7 +367,6 @@ void slot_table::append(int index, int count, const plan& by) {
   whose.length += count;
   whose.reach = std::max(whose.reach, whose.length);
   whose.touched = by.number;
-  if (whose.base >= 0) at(whose.base).touched = by.number;
 }
 
 void slot_table::trim() {
@@ -397,10 +395,7 @@ void slot_table::settle(plan& into) {
     drop_user(pending.from);
   }
   filling_.clear();
-  for (const int index : moving_) {
-    at(index).touched = into.number;
-    if (at(index).base >= 0) at(at(index).base).touched = into.number;
-  }
+  for (const int index : moving_) at(index).touched = into.number;
   moving_.clear();
 }
 

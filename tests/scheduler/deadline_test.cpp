@@ -11,6 +11,32 @@ namespace {
 constexpr int plenty = 1000;
 constexpr auto never = time::max();
 
+/// Tenants take turns, and the runs of each are served by deadline.
+class shared_deadlines final : public order {
+ public:
+  bool before(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
+  bool refuses_late() const noexcept override { return true; }
+  ledger* divides() noexcept override { return tenants_->divides(); }
+
+ private:
+  std::unique_ptr<order> tenants_ = fair_share();
+};
+
+/// Counts what it is asked.
+class counted_deadlines final : public order {
+ public:
+  explicit counted_deadlines(int& asked) : asked_(asked) {}
+
+  bool before(const candidate& a, const candidate& b) const noexcept override {
+    ++asked_;
+    return a.deadline < b.deadline;
+  }
+  bool refuses_late() const noexcept override { return true; }
+
+ private:
+  int& asked_;
+};
+
 /// One slot, steps of 10 tokens.
 struct hurried : served {
   explicit hurried(std::unique_ptr<order> policy = earliest_deadline_first()) : served(tight(), std::move(policy)) {}
@@ -81,6 +107,26 @@ BOOST_AUTO_TEST_CASE(those_that_are_served_before_a_run_are_ahead_of_it) {
   BOOST_REQUIRE(last);
   BOOST_CHECK(last->estimate() == time(100 + 10 * (80 + 50 + 4 * 250)));
   BOOST_CHECK(!s.refusal(250, time(8'000)));
+}
+
+BOOST_AUTO_TEST_CASE(those_of_all_tenants_are_ahead_by_their_deadlines) {
+  hurried s(std::make_unique<shared_deadlines>());
+  s.measure();
+  for (const std::uint64_t tenant : {1, 2, 3})
+    s.machine.submit({.tenant = tenant, .deadline = time(9'000)}, {counting(250), output::last_logits});
+  const auto refused = s.refusal(250, time(9'999));
+  BOOST_REQUIRE(refused);
+  BOOST_CHECK(refused->estimate() == time(100 + 10 * (4 * 250)));
+}
+
+BOOST_AUTO_TEST_CASE(only_the_runs_ahead_are_looked_at) {
+  int asked = 0;
+  hurried s(std::make_unique<counted_deadlines>(asked));
+  s.measure();
+  for (int i = 0; i < 500; ++i) s.submit(1, time(9'000 + i));
+  asked = 0;
+  s.submit(1, time(8'000));
+  BOOST_CHECK_LT(asked, 100);
 }
 
 BOOST_AUTO_TEST_CASE(those_that_decode_are_ahead_of_everybody) {

@@ -195,6 +195,20 @@ BOOST_AUTO_TEST_CASE(prompts_of_tenants_take_turns_where_all_have_slots) {
   BOOST_CHECK_LE(steps, 6);  // by arrival it would come after 550 tokens
 }
 
+BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_plan_holds_back_no_other_of_its_tenant) {
+  served s(with_slots(8), fair_share());
+  const auto parent = prefilled(s, 7);
+  s.machine.fork(parent);
+  s.machine.truncate(parent, 5);
+  s.machine.start(parent, {{40, 41}, output::last_logits});  // where the copy for the fork is read
+  const auto mine = submit(s, 0, 20);
+  const auto other = submit(s, 1, 20);
+  const auto step = s.step();
+  BOOST_CHECK(!row_of(step, parent));
+  BOOST_CHECK(row_of(step, mine));
+  BOOST_CHECK(row_of(step, other));
+}
+
 BOOST_AUTO_TEST_CASE(sources_are_charged_too) {
   served s(with_slots(1), fair_share());
   const auto source = std::make_shared<const std::vector<token>>(counting(40));
@@ -216,6 +230,43 @@ BOOST_AUTO_TEST_CASE(many_tenants_that_come_once_are_all_served) {
   }
   s.finish();
   BOOST_CHECK_EQUAL(s.machine.live(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_weighs_1_where_nothing_is_said_and_a_sequence_is_for_tenant_0) {
+  const auto policy = fair_share();
+  ledger& marks = *policy->divides();
+  marks.join(5);
+  marks.ran(5, 10, 0);
+  BOOST_CHECK_EQUAL(marks.mark(5, turn::prefill), 10);
+  BOOST_CHECK_EQUAL(marks.mark(5, turn::slot), 10);
+  served s(with_slots(1), fair_share());
+  for (int i = 0; i < 2; ++i) submit(s, 0, 10);
+  s.machine.submit({.release_at_end = true}, {counting(10), output::last_logits});
+  submit(s, 1, 10);
+  std::vector<std::uint64_t> turns;
+  for (int i = 0; i < 4; ++i) turns.push_back(static_cast<std::uint64_t>(s.step().rows.at(0).sequence));
+  BOOST_TEST(turns == (std::vector<std::uint64_t>{1, 4, 2, 3}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(tenants_that_have_gone_are_remembered_until_they_are_too_many) {
+  const auto policy = fair_share();
+  ledger& marks = *policy->divides();
+  const auto has_had = [&](std::uint64_t tenant) {
+    marks.join(tenant);
+    return marks.mark(tenant, turn::prefill);
+  };
+  const auto come_and_go = [&](std::uint64_t first, std::uint64_t last) {
+    for (auto tenant = first; tenant < last; ++tenant) {
+      marks.join(tenant);
+      marks.ran(tenant, 10, 0);
+      marks.leave(tenant);
+    }
+  };
+  come_and_go(0, 65'536);
+  BOOST_CHECK_EQUAL(has_had(0), 10);  // and it stays
+  come_and_go(65'536, 4 * 65'536);
+  BOOST_CHECK_EQUAL(has_had(0), 10);
+  BOOST_CHECK_EQUAL(has_had(1), 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_weight_that_makes_no_sense_is_named) {

@@ -116,6 +116,22 @@ BOOST_DATA_TEST_CASE(a_limit_that_makes_no_sense_is_named, boost::unit_test::dat
   });
 }
 
+BOOST_AUTO_TEST_CASE(limits_have_defaults) {
+  scheduler machine{limits()};
+  const auto idle = machine.submit({}, {{1}, output::last_logits});
+  machine.absorb(machine.next(), std::vector<row_result>(1));
+  machine.park(idle);
+  BOOST_CHECK_EQUAL(machine.spilled(), 0);
+  machine.absorb(machine.next(), {});
+  for (int i = 0; i < 17; ++i) machine.submit({}, {counting(100), output::last_logits});
+  BOOST_CHECK_EQUAL(tokens_in(machine.next()), 512);
+  BOOST_CHECK_EQUAL(machine.waiting(), 1);
+  BOOST_CHECK_EQUAL(machine.memory_in_use(), 0);
+  BOOST_CHECK_THROW(machine.next(), std::logic_error);
+  BOOST_CHECK_THROW(machine.submit({}, {counting(2049)}), std::length_error);
+  BOOST_CHECK_NO_THROW(machine.submit({}, {counting(2048), output::last_logits}));
+}
+
 BOOST_AUTO_TEST_CASE(what_never_fits_is_refused_and_changes_nothing) {
   auto within = roomy();
   within.memory_bytes = 100;

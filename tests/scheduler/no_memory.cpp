@@ -1,22 +1,27 @@
 #include "scheduler/no_memory.hpp"
 
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace cogen::scheduler {
 namespace {
 
-constinit thread_local int refusing = 0;
+constexpr int unlimited = std::numeric_limits<int>::max();
+
+constinit thread_local int left = unlimited;
+
+bool allowed() { return left == unlimited || left-- > 0; }
 
 }  // namespace
 
-no_memory::no_memory() { ++refusing; }
-no_memory::~no_memory() { --refusing; }
+no_memory::no_memory(int allowed) { left = allowed; }
+no_memory::~no_memory() { left = unlimited; }
 
 }  // namespace cogen::scheduler
 
 void* operator new(std::size_t bytes) {
-  void* const block = cogen::scheduler::refusing > 0 ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  void* const block = cogen::scheduler::allowed() ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
   if (!block) throw std::bad_alloc();
   return block;
 }

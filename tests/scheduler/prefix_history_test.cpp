@@ -116,7 +116,7 @@ class history {
   template <class Change>
   void when_memory_allows(Change change) {
     try {
-      const no_memory none;
+      const no_memory none(random_.between(0, 1));
       return change();
     } catch (const std::bad_alloc&) {
       ++seen_.refusals;

@@ -89,6 +89,18 @@ BOOST_AUTO_TEST_CASE(before_any_time_was_told_priority_counts_too) {
   BOOST_CHECK(s.next_one() == high);
 }
 
+BOOST_AUTO_TEST_CASE(a_level_counts_as_ten_seconds_where_nothing_is_said_and_a_run_has_level_0) {
+  const auto order = by_priority();
+  const auto ten_seconds = asked(std::chrono::seconds(10), 1);
+  BOOST_CHECK(!order->before(ten_seconds, asked(time(), 0)));
+  BOOST_CHECK(order->before(ten_seconds, asked(time(1), 0)));
+  urgent s;
+  const auto first = s.submit_at(0, 0);
+  const auto second = s.machine.submit({}, {counting(5), output::last_logits});
+  BOOST_CHECK(s.next_one() == first);
+  BOOST_CHECK(s.next_one() == second);
+}
+
 BOOST_AUTO_TEST_CASE(the_most_extreme_numbers_have_an_order) {
   const auto order = by_priority(time::max());
   constexpr int lowest = std::numeric_limits<int>::min(), highest = std::numeric_limits<int>::max();

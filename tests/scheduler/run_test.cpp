@@ -27,6 +27,14 @@ BOOST_AUTO_TEST_CASE(a_sampling_run_stops_at_its_credits_and_goes_on_with_more) 
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_has_one_credit_where_nothing_is_said) {
+  served s(roomy());
+  const auto id = s.machine.submit({}, {counting(5)});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.sampled(id).size(), 1);
+  BOOST_CHECK(!s.machine.idle(id));
+}
+
 BOOST_AUTO_TEST_CASE(a_run_of_a_number_of_samples_ends_without_an_event) {
   served s(roomy());
   const auto id = s.machine.submit({}, {counting(5), output::sample, plenty, 2});

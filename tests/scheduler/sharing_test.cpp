@@ -239,4 +239,24 @@ BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(nobody_is_parked_for_a_slot_that_can_be_given_up_after_the_plan_in_flight) {
+  auto within = sharing_limits(2);
+  within.spare_slots = 0;
+  within.depth = 2;
+  within.patience = time(0);
+  served s(within);
+  const auto resting = prefilled(s, 9);
+  s.machine.submit({.end_tokens = alone(counting(20, 100), 1), .release_at_end = true},
+                   {counting(20, 100), output::sample, 9});
+  s.launch();
+  s.launch();
+  const auto waits = ask(s, counting(20, 200));
+  s.absorb();
+  BOOST_CHECK_EQUAL(s.machine.kept_slots(), 1);
+  BOOST_CHECK(s.launch().rows.empty());
+  BOOST_CHECK(s.machine.seated(resting));
+  s.absorb();
+  BOOST_CHECK(row_of(s.launch(), waits));
+}
+
 }  // namespace cogen::scheduler

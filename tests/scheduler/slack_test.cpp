@@ -214,6 +214,13 @@ BOOST_AUTO_TEST_CASE(a_footprint_counts_capped_blocks_up_to_their_cap) {
   BOOST_CHECK_EQUAL(usage(400), 10 + 400 + 200 + 1000);
 }
 
+BOOST_AUTO_TEST_CASE(a_footprint_counts_nothing_that_is_not_said) {
+  const footprint usage{.per_block = 1, .capped = {{.per_block = 5}, {.blocks = 5}}};
+  BOOST_CHECK_EQUAL(usage(64), 1);
+  BOOST_CHECK_EQUAL(usage(65), 2);
+  BOOST_CHECK_EQUAL(footprint{}(1000), 0);
+}
+
 BOOST_AUTO_TEST_CASE(forks_share_blocks_and_no_capped_ones) {
   auto within = forgetful();
   within.usage.capped = {{100, 2}};

@@ -1,8 +1,10 @@
 // What a parked sequence has cached goes to the host and comes back, at its own pace, and may be lost on the way.
+#include "scheduler/no_memory.hpp"
 #include "scheduler/served.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <new>
 #include <stdexcept>
 
 namespace cogen::scheduler {
@@ -87,6 +89,20 @@ BOOST_AUTO_TEST_CASE(it_leaves_until_it_is_away_and_not_while_it_comes_back) {
   BOOST_CHECK(!p.s.machine.leaving(p.idle));
   p.s.end_transfers();
   BOOST_CHECK(!p.s.machine.leaving(p.idle));
+}
+
+BOOST_AUTO_TEST_CASE(as_many_are_spilled_as_the_memory_of_one_takes) {
+  auto within = spilling_limits(3);
+  within.memory_bytes = 80;
+  served s(within);
+  for (int i = 0; i < 2; ++i) s.machine.submit({.max_length = 40}, {counting(9), output::last_logits});
+  s.finish();
+  const auto third = s.machine.submit({.max_length = 40}, {counting(9), output::last_logits});
+  s.step();
+  BOOST_CHECK_EQUAL(s.machine.parked(), 1);
+  BOOST_CHECK(s.step().empty());
+  s.end_transfers();
+  BOOST_CHECK(row_of(s.step(), third));
 }
 
 BOOST_AUTO_TEST_CASE(while_one_comes_back_the_others_go_on) {
@@ -238,6 +254,32 @@ BOOST_AUTO_TEST_CASE(a_fork_of_one_that_is_away_computes_its_own_tokens) {
   const auto child = p.s.machine.fork(p.idle);
   BOOST_CHECK(!p.s.machine.seated(child));
   check_continues(p.s, child, counting(9));
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_that_brings_another_one_back_may_be_refused_memory_anywhere) {
+  bool forked = false;
+  for (int allowed = 0; !forked; ++allowed) {
+    auto within = spilling_limits(2);
+    within.patience = time::max();
+    served s(within);
+    const auto away = prefilled(s, 9);
+    s.machine.park(away);
+    s.finish();
+    const auto parent = prefilled(s, 7);
+    const auto gone = prefilled(s, 5);
+    s.machine.start(away, {{}, output::sample, 3, 3});
+    s.machine.cancel(gone);
+    try {
+      const no_memory none(allowed);
+      s.machine.fork(parent);
+      forked = true;
+    } catch (const std::bad_alloc&) {
+    }
+    s.machine.verify();
+    BOOST_CHECK_EQUAL(s.machine.live(), forked ? 3 : 2);
+    s.finish();
+    BOOST_CHECK(s.sampled(away) == alone(counting(9), 3));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_that_is_spilled_takes_what_it_shares_along) {

@@ -75,6 +75,7 @@ enum class feature {
   opened,
   opened_without_room,
   refused,
+  memory_refused,
   empty_plan,
   plan_without_rows,
   overtaken,       ///< by one that came later, as the policy has it

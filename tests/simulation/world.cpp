@@ -1,6 +1,9 @@
 #include "simulation/world.hpp"
 
+#include "scheduler/no_memory.hpp"
+
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 
 namespace cogen::scheduler::simulate {
@@ -21,6 +24,13 @@ void refused(coverage& seen, Verb&& verb) {
     return seen.visit(feature::refused);
   }
   throw std::logic_error("it was taken although it makes no sense now");
+}
+
+/// The verb needs no memory.
+template <class Verb>
+void without_memory(const Verb& verb) {
+  const no_memory none;
+  verb();
 }
 
 const char* text(output wanted) {
@@ -71,6 +81,21 @@ void world::visit(sequence_id id, verb what) {
   seen_.visit(state_of(machine_.phase_of(id), whose->rows_in_flight > 0, !whose->tokens.empty()), what);
 }
 
+/// Memory is refused to the verb by chance, once: it has changed nothing then.
+template <class Verb>
+auto world::when_memory_allows(const Verb& verb) {
+  if (!chance_.chance(10)) return verb();
+  try {
+    const no_memory none(chance_.between(0, 15));
+    return verb();
+  } catch (const std::bad_alloc&) {
+    seen_.visit(feature::memory_refused);
+    machine_.verify();
+    require(machine_.live() == static_cast<int>(live_.size()), "memory was refused to a sequence that is there");
+  }
+  return verb();
+}
+
 // Verbs
 
 int world::capacity_of(const sequence_options& options, const run* first) const {
@@ -97,7 +122,8 @@ void world::submit(const sequence_options& options, const run& first) {
   if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options, first); });
   added.begin(first, ++runs_);
   sequence_id id;
-  if (taken_in_time(added, false, [&] { id = machine_.submit(options, first); })) taken_in(id, std::move(added));
+  const auto submit = [&] { id = machine_.submit(options, first); };
+  if (taken_in_time(added, false, [&] { when_memory_allows(submit); })) taken_in(id, std::move(added));
 }
 
 void world::submit(const sequence_options& options) {
@@ -105,7 +131,7 @@ void world::submit(const sequence_options& options) {
   say("submit an empty sequence of " + std::to_string(added.capacity));
   const bool fits = settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
   if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options); });
-  taken_in(machine_.submit(options), std::move(added));
+  taken_in(when_memory_allows([&] { return machine_.submit(options); }), std::move(added));
 }
 
 void world::start(sequence_id id, const run& next) {
@@ -122,14 +148,14 @@ void world::start(sequence_id id, const run& next) {
   if (first_prefilling_ == id) first_unserved_ = 0;
   mirror begun = *whose;
   begun.begin(next, ++runs_);
-  if (taken_in_time(begun, is_somewhere(id), start)) *whose = std::move(begun);
+  if (taken_in_time(begun, is_somewhere(id), [&] { when_memory_allows(start); })) *whose = std::move(begun);
   check_sequences();
 }
 
 void world::grant(sequence_id id, int credits) {
   visit(id, verb::grant);
   say("grant " + text(id) + " " + std::to_string(credits));
-  machine_.grant(id, credits);
+  without_memory([&] { machine_.grant(id, credits); });
   if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->credits += credits;
   check_sequences();
 }
@@ -137,7 +163,7 @@ void world::grant(sequence_id id, int credits) {
 void world::abandon(sequence_id id) {
   visit(id, verb::abandon);
   say("abandon " + text(id));
-  machine_.abandon(id);
+  without_memory([&] { machine_.abandon(id); });
   if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->abandon();
   check_sequences();
 }
@@ -145,7 +171,7 @@ void world::abandon(sequence_id id) {
 void world::cancel(sequence_id id) {
   visit(id, verb::cancel);
   say("cancel " + text(id));
-  machine_.cancel(id);
+  without_memory([&] { machine_.cancel(id); });
   if (find(id)) forget(id);
   check_sequences();
 }
@@ -166,7 +192,7 @@ void world::fork(sequence_id id) {
   mirror child(parent->options, parent->capacity);
   child.tokens = parent->tokens;
   child.sampled = parent->sampled;
-  const auto added = fork();
+  const auto added = when_memory_allows(fork);
   check_parked(waited);
   if (machine_.seated(added)) child.reached = parent->reached;
   taken_in(added, std::move(child));
@@ -183,7 +209,7 @@ void world::truncate(sequence_id id, int length) {
   if (whose->running) return refused<std::logic_error>(seen_, truncate);
   if (length < 0 || length > static_cast<int>(whose->tokens.size()))
     return refused<std::invalid_argument>(seen_, truncate);
-  truncate();
+  without_memory(truncate);
   whose->truncate(length);
   check_sequences();
 }
@@ -191,7 +217,7 @@ void world::truncate(sequence_id id, int length) {
 void world::park(sequence_id id) {
   visit(id, verb::park);
   say("park " + text(id));
-  machine_.park(id);
+  when_memory_allows([&] { machine_.park(id); });
   auto* whose = const_cast<mirror*>(find(id));
   if (!whose || machine_.parked() == parked_) return check_sequences();
   require(!whose->running && whose->seated && !whose->away, "it was parked although it runs, or has no slot");

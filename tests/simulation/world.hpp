@@ -75,6 +75,8 @@ class world {
     std::vector<row_result> results;
   };
 
+  template <class Verb>
+  auto when_memory_allows(const Verb& verb);
   void say(const std::string& what) const;
   void visit(sequence_id id, verb what);
   int capacity_of(const sequence_options& options, const run* first) const;

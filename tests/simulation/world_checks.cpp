@@ -285,6 +285,8 @@ void world::check_busy_slots() const {
     for (const auto& cut : each.step.trims) busy.insert(cut.slot);
     for (const auto& taken : each.step.adoptions) busy.insert({taken.slot, taken.of});
     for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
+    for (const auto& begun : each.step.spills) busy.insert(begun.slot);
+    for (const auto& begun : each.step.restores) busy.insert(begun.slot);
   }
   const int slots = settings_.within.slots + settings_.within.spare_slots;
   require(machine_.free_slots() <= slots - static_cast<int>(busy.size()), "a slot is free that a plan in flight names");

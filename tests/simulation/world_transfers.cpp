@@ -1,3 +1,4 @@
+#include "scheduler/no_memory.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ void world::note_transfers(const plan& made) {
   for (const auto& each : made.restores) {
     seen_.visit(feature::restored);
     const auto found = live_.find(each.sequence);
-    if (found == live_.end() || !machine_.seated(each.sequence)) continue;  // it has left its slot again
+    if (found == live_.end() || !found->second.away || !machine_.seated(each.sequence)) continue;  // it has left again
     auto& whose = found->second;
     require(whose.away == each.name && whose.moves == mirror::stage::spilled, "what is restored was not spilled");
     whose.moves = mirror::stage::returning;
@@ -54,7 +55,10 @@ bool world::end_transfer() {
   const bool ok = !chance_.chance(losing_);
   say("transfer " + std::to_string(static_cast<std::uint64_t>(name)) + (ok ? " ends" : " fails"));
   runner_.end(name, ok);
-  machine_.transferred(name, ok);
+  {
+    const no_memory none;
+    machine_.transferred(name, ok);
+  }
   end_copy(name, ok);
   for (auto& [id, whose] : live_) {
     if (whose.away != name) continue;
