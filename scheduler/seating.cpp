@@ -42,6 +42,7 @@ void spill(machine& all, sequence& whose) {
   const slot& from = all.slots[whose.slot];
   const auto name = all.spilled.take_out(whose.id, whose.slot, from.length, all.within.usage(from.length));
   whose.away = {name, away::stage::leaving, from.length, from.reach};
+  whose.follows.reset();
   all.queued.drop(whose);
   all.slots.begin_transfer(whose.slot);
   all.slots.leave(std::exchange(whose.slot, -1));

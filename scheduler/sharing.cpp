@@ -25,11 +25,11 @@ bool is_worth_it(const machine& all, const sequence& whose, int length) {
   return length >= whose.cached + all.within.usage.block;
 }
 
-/// With `soon`, what is kept from this plan on counts, too.
-prefix_match look_up(const machine& all, const sequence& whose, bool soon = false) {
+/// What is kept from this plan on counts, too.
+prefix_match look_up(const machine& all, const sequence& whose) {
   const auto usable = [&](int slot, int length) {
     if (slot == whose.slot) return 0;
-    const bool comes = soon && all.slots[slot].kept && all.slots[slot].pending;
+    const bool comes = all.slots[slot].kept && all.slots[slot].pending;
     return comes ? length : all.slots.can_share(slot, length);
   };
   return all.known.find(whose.options.salt, to_begin_with(whose), usable);
@@ -183,7 +183,7 @@ void join_leaders(machine& all) {
 bool begin(machine& all, sequence& whose, const plan& made) {
   if (!shares(all, whose)) return true;
   if (whose.follows) return false;
-  const auto found = look_up(all, whose, true);
+  const auto found = look_up(all, whose);
   if (is_worth_it(all, whose, found.length)) {
     if (all.slots[found.slot].pending) return whose.follows.emplace(), false;
     begin_again(all, whose, found);

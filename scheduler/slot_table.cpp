@@ -62,12 +62,7 @@ bool slot_table::will_fit(int capacity) const {
 }
 
 int slot_table::kept_readers(int index) const {
-  int count = 0;
-  for (const int each : kept_) {
-    count += (*this)[each].base == index;
-    count += (*this)[each].pending && (*this)[each].pending->from == index;
-  }
-  return count;
+  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].base; }));
 }
 
 bool slot_table::only_its_owners(int index) const { return (*this)[index].users == 1 + kept_readers(index); }

@@ -27,6 +27,13 @@ BOOST_AUTO_TEST_CASE(a_sampling_run_stops_at_its_credits_and_goes_on_with_more) 
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_scheduler_can_be_moved) {
+  scheduler made(roomy());
+  const auto id = made.submit({}, {counting(5), output::last_logits});
+  scheduler moved = std::move(made);
+  BOOST_CHECK(row_of(moved.next(), id));
+}
+
 BOOST_AUTO_TEST_CASE(a_run_has_one_credit_where_nothing_is_said) {
   served s(roomy());
   const auto id = s.machine.submit({}, {counting(5)});

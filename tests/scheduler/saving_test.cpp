@@ -196,4 +196,16 @@ BOOST_AUTO_TEST_CASE(a_past_that_makes_no_sense_is_refused_and_changes_nothing) 
   BOOST_CHECK_EQUAL(s.machine.spill_in_use(), 0);
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_to_run_its_only_token_again_has_nothing_stored) {
+  auto within = roomy();
+  within.spill_bytes = 1'000'000;
+  served s(within);
+  const auto id = prefilled(s, 1);
+  s.machine.park(id);
+  s.finish();
+  BOOST_CHECK(s.machine.stored(id));
+  s.machine.start(id, {{}, output::last_logits});
+  BOOST_CHECK(!s.machine.stored(id));
+}
+
 }  // namespace cogen::scheduler

@@ -259,4 +259,13 @@ BOOST_AUTO_TEST_CASE(nobody_is_parked_for_a_slot_that_can_be_given_up_after_the_
   BOOST_CHECK(row_of(s.launch(), waits));
 }
 
+BOOST_AUTO_TEST_CASE(a_slot_is_kept_from_a_whole_block_on) {
+  for (const int tokens : {3, 4}) {
+    served s(sharing_limits(2));
+    s.machine.submit({.release_at_end = true}, {counting(tokens), output::last_logits});
+    s.finish();
+    BOOST_CHECK_EQUAL(s.machine.kept_slots(), tokens / 4);
+  }
+}
+
 }  // namespace cogen::scheduler

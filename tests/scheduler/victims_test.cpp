@@ -43,6 +43,32 @@ class newest_first final : public victims {
   bool before(const holder& a, const holder& b) const noexcept override { return a.run.sequence > b.run.sequence; }
 };
 
+/// Counts the tokens that are seated, run out of those, and dropped; tenants take turns at nothing.
+struct told final : ledger {
+  void join(std::uint64_t) override {}
+  void leave(std::uint64_t) noexcept override {}
+  void waits(std::uint64_t, bool) noexcept override {}
+  void seated(std::uint64_t, std::int64_t tokens) noexcept override { owed += tokens; }
+  void ran(std::uint64_t, std::int64_t, std::int64_t fed) noexcept override { owed -= fed; }
+  void dropped(std::uint64_t, std::int64_t tokens) noexcept override { owed -= tokens; }
+  double mark(std::uint64_t, turn) const noexcept override { return 0; }
+
+  std::int64_t owed = 0;
+};
+
+/// Divides, and lets those displace others that have more priority.
+class ranks final : public order {
+ public:
+  explicit ranks(told& to) : to_(to) {}
+
+  bool before(const candidate& a, const candidate& b) const noexcept override { return a.priority > b.priority; }
+  bool displaces(const candidate& a, const candidate& b) const noexcept override { return before(a, b); }
+  ledger* divides() noexcept override { return &to_; }
+
+ private:
+  told& to_;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(of_those_that_rest_the_policy_says_who_leaves) {
@@ -134,6 +160,42 @@ BOOST_AUTO_TEST_CASE(rows_in_flight_are_waited_for) {
   BOOST_CHECK(row_of(s.step(), urgent));
   s.finish();
   BOOST_CHECK(s.sampled(low) == alone(counting(5, 10), 4));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_follows_and_is_displaced_follows_no_more) {
+  auto within = crowded(2);
+  within.reuse = true;
+  within.step_tokens = 8;
+  served s(within, by_priority(time(100)));
+  s.machine.submit({}, {counting(14), output::last_logits});
+  s.step();
+  const auto follower = s.machine.submit({.max_new_tokens = 2}, {counting(19), output::sample, 2});
+  s.step();
+  BOOST_CHECK(s.machine.follows(follower));
+  const auto urgent = ask(s, 5, 50);
+  BOOST_CHECK_EQUAL(s.step().spills.size(), 1);
+  BOOST_CHECK(!s.machine.follows(follower));
+  s.finish();
+  BOOST_CHECK(s.sampled(follower) == alone(counting(19), 2));
+  BOOST_CHECK(s.sampled(urgent) == alone(counting(5, 50), 4));
+}
+
+BOOST_AUTO_TEST_CASE(what_one_that_is_displaced_had_still_to_be_fed_is_not_charged) {
+  for (const std::int64_t room : {0, 1'000'000}) {
+    told charged;
+    auto within = crowded(1);
+    within.spill_bytes = room;
+    within.step_tokens = 8;
+    served s(within, std::make_unique<ranks>(charged));
+    s.machine.submit({}, {counting(20), output::last_logits});
+    s.step();
+    BOOST_CHECK_EQUAL(charged.owed, 12);
+    ask(s, 5, 50);
+    s.step();
+    BOOST_CHECK_EQUAL(s.machine.parked(), 1);
+    s.finish();
+    BOOST_CHECK_EQUAL(charged.owed, 0);
+  }
 }
 
 }  // namespace cogen::scheduler

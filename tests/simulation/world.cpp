@@ -3,7 +3,6 @@
 #include "scheduler/no_memory.hpp"
 
 #include <algorithm>
-#include <new>
 #include <stdexcept>
 
 namespace cogen::scheduler::simulate {
@@ -79,21 +78,6 @@ void world::visit(sequence_id id, verb what) {
   if (!whose) return seen_.visit(state::gone, what);
   if (whose->away) return seen_.visit(state_of_spilled(whose->running, static_cast<int>(whose->moves)), what);
   seen_.visit(state_of(machine_.phase_of(id), whose->rows_in_flight > 0, !whose->tokens.empty()), what);
-}
-
-/// Memory is refused to the verb by chance, once: it has changed nothing then.
-template <class Verb>
-auto world::when_memory_allows(const Verb& verb) {
-  if (!chance_.chance(10)) return verb();
-  try {
-    const no_memory none(chance_.between(0, 15));
-    return verb();
-  } catch (const std::bad_alloc&) {
-    seen_.visit(feature::memory_refused);
-    machine_.verify();
-    require(machine_.live() == static_cast<int>(live_.size()), "memory was refused to a sequence that is there");
-  }
-  return verb();
 }
 
 // Verbs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scheduler/no_memory.hpp"
 #include "simulation/coverage.hpp"
 #include "simulation/fairness.hpp"
 #include "simulation/mirror.hpp"
@@ -9,6 +10,7 @@
 
 #include <deque>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,8 +77,20 @@ class world {
     std::vector<row_result> results;
   };
 
+  /// Memory is refused to the verb by chance, once: it has changed nothing then.
   template <class Verb>
-  auto when_memory_allows(const Verb& verb);
+  auto when_memory_allows(const Verb& verb) {
+    if (!chance_.chance(10)) return verb();
+    try {
+      const no_memory none(chance_.between(0, 15));
+      return verb();
+    } catch (const std::bad_alloc&) {
+      seen_.visit(feature::memory_refused);
+      machine_.verify();
+    }
+    return verb();
+  }
+
   void say(const std::string& what) const;
   void visit(sequence_id id, verb what);
   int capacity_of(const sequence_options& options, const run* first) const;

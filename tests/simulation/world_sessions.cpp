@@ -21,7 +21,7 @@ void world::copy_out(sequence_id id) {
   auto* const whose = const_cast<mirror*>(find(id));
   const bool stored = whose && machine_.stored(id);
   const bool possible = whose && !whose->running && machine_.seated(id) && !machine_.moving(id);
-  const auto made = machine_.copy_out(id);
+  const auto made = when_memory_allows([&] { return machine_.copy_out(id); });
   require(made.has_value() == possible, text(id) + " was copied out, or was not, against the contract");
   const bool away = whose && whose->away && !machine_.seated(id) && !machine_.moving(id);
   require(away || !stored, text(id) + " is stored against the contract");
@@ -76,7 +76,7 @@ bool world::open() {
   const auto spill_bytes = settings_.within.spill_bytes;
   const auto bytes = settings_.within.usage(from.before.image->length);
   const bool fits = spill_bytes > 0 && machine_.spill_in_use() + bytes <= spill_bytes;
-  const auto id = machine_.resume(from.options, from.before);
+  const auto id = when_memory_allows([&] { return machine_.resume(from.options, from.before); });
   const auto kept = machine_.stored(id);
   require(kept.has_value() == fits, text(id) + " is stored, or is not, against its room");
   if (kept) {
