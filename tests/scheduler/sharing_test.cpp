@@ -231,6 +231,18 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_comes_back_from_the_host_takes_what_is_long
   BOOST_CHECK_EQUAL(s.machine.spill_in_use(), 0);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) {
+  served s(sharing_limits(2));
+  const auto id = s.machine.submit({}, {counting(100), output::last_logits});
+  s.finish();
+  s.machine.truncate(id, 50);
+  const auto other = ask(s, prompt(90, 10, 1));
+  s.machine.start(id, {counting(5, 700), output::last_logits});
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, id) && row_of(made, other));
+  BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
+}
+
 BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
   auto within = sharing_limits(2);
   within.spare_slots = -1;
