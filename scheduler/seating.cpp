@@ -147,6 +147,7 @@ void arrive(machine& all, sequence& whose, bool ok) {
 
 void rest(machine& all, sequence& whose) {
   all.queued.drop(whose);
+  whose.follows.reset();
   if (whose.cached == 0) unseat(all, whose);
   // Nobody else begins with what it is about to forget, and holds it up.
   if (whose.slot >= 0) all.known.cut(whose.slot, whose.cached);

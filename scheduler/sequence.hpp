@@ -27,6 +27,7 @@ struct progress {
 /// until the next plan.
 struct following {
   sequence_id leader{};
+  std::uint64_t arrival = 0;  ///< names the leader's run
   int length = 0;
 };
 

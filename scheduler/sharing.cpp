@@ -88,9 +88,14 @@ bool comes_to(const machine& all, const sequence& leader, int length) {
   return length >= leader.cached || all.slots.goes_back(leader.slot, length);
 }
 
-bool still_runs(const machine& all, const sequence& leader, int length) {
-  return leader.ready() && leader.slot >= 0 && leader.served == all.plans && all.known.length(leader.slot) < length &&
-         comes_to(all, leader, length);
+/// Null where nobody runs what the sequence waits for.
+sequence* leader_of(machine& all, const following& what) {
+  const auto found = all.sequences.find(what.leader);
+  if (found == all.sequences.end()) return nullptr;
+  sequence& leader = found->second;
+  const bool same = leader.ready() && leader.current.arrival == what.arrival;
+  const bool runs = same && leader.slot >= 0 && leader.served == all.plans;
+  return runs && all.known.length(leader.slot) < what.length && comes_to(all, leader, what.length) ? &leader : nullptr;
 }
 
 /// True where it has found one.
@@ -102,7 +107,7 @@ bool follow(machine& all, sequence& whose, const plan& made) {
     const int both = shares(all, leader) ? shared(whose, leader) : 0;
     if (both <= most) continue;
     if (comes_to(all, leader, both)) {
-      whose.follows = {leader.id, most = both};
+      whose.follows = {leader.id, leader.current.arrival, most = both};
       branch_at(all, leader, both);
     } else {
       branch_at(all, whose, both);
@@ -168,11 +173,8 @@ void join_leaders(machine& all) {
   for (auto* each = chunks.first(); each;) {
     sequence& whose = *std::exchange(each, chunks.after(*each));
     if (!whose.follows) continue;
-    const auto [id, length] = *whose.follows;
-    const auto leader = all.sequences.find(id);
-    const bool waits = leader != all.sequences.end() && still_runs(all, leader->second, length);
-    if (waits) {
-      branch_at(all, leader->second, length);
+    if (auto* const leader = leader_of(all, *whose.follows)) {
+      branch_at(all, *leader, whose.follows->length);
       continue;
     }
     whose.follows.reset();

@@ -211,6 +211,20 @@ BOOST_AUTO_TEST_CASE(one_that_waits_for_another_can_go_at_any_time) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_that_waits_for_another_and_is_abandoned_can_do_something_else) {
+  served s(sharing_limits(2));
+  ask(s, prompt(1000, 10, 1));
+  const auto follower = s.machine.submit({}, {prompt(1000, 10, 2), output::last_logits});
+  s.step();
+  s.step();
+  BOOST_REQUIRE(s.machine.follows(follower));
+  s.machine.abandon(follower);
+  BOOST_CHECK(!s.machine.follows(follower));
+  s.machine.start(follower, {{7}, output::last_logits});
+  BOOST_CHECK(row_of(s.step(), follower));
+  s.finish();
+}
+
 BOOST_AUTO_TEST_CASE(a_sequence_that_comes_back_from_the_host_takes_what_is_longer) {
   auto within = sharing_limits(1);
   within.patience = time(0);

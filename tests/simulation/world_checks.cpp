@@ -113,7 +113,7 @@ void world::check_service(const plan& made) {
     const auto where = machine_.phase_of(id);
     const bool follows = machine_.follows(id);
     if (follows) seen_.visit(feature::followed);
-    require(!follows || !made.rows.empty(), text(id) + " waits for another one that has no row");
+    require(!follows || !made.empty(), text(id) + " waits for another one, and nothing is planned");
     const bool could = (where == phase::prefilling || where == phase::decoding) && !follows;
     each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
     if (where == phase::waiting && each.slot >= 0) {
