@@ -44,7 +44,7 @@ bool is_continued(const machine& all, const prefix_match& found) {
 }
 
 bool take_over(machine& all, sequence& whose, const prefix_match& found) {
-  if (!all.slots.can_take_over(found.slot, whose.capacity)) return false;
+  if (!all.slots.can_take_over(found.slot, whose.capacity, found.length)) return false;
   all.slots.take_over(found.slot, whose.capacity);
   all.known.cut(found.slot, found.length);
   whose.slot = found.slot;

@@ -205,11 +205,11 @@ void slot_table::keep(int index, bool branch) {
   kept_.push_back(index);
 }
 
-bool slot_table::can_take_over(int index, int capacity) const {
+bool slot_table::can_take_over(int index, int capacity, int length) const {
   const slot& wanted = (*this)[index];
   const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
-  return wanted.kept && wanted.length <= capacity && has_one_user(index) && settled && has_seat() &&
-         memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
+  return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
+         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
 }
 
 void slot_table::take_over(int index, int capacity) {

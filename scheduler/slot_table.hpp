@@ -105,8 +105,9 @@ class slot_table {
   /// The owner goes, and what the slot holds is kept: it is now the one used last.
   void keep(int index, bool branch = false);
 
-  /// Whether nothing reads the kept slot, it holds no more than so many tokens, and memory for them fits.
-  bool can_take_over(int index, int capacity) const;
+  /// Whether nothing reads the kept slot, it holds no more than so many tokens, memory for them fits, and it can be cut
+  /// to `length` of them without more.
+  bool can_take_over(int index, int capacity, int length) const;
 
   /// The kept slot has an owner again. Call only if it can.
   void take_over(int index, int capacity);
