@@ -67,16 +67,24 @@ int slot_table::kept_readers(int index) const {
 
 bool slot_table::only_its_owners(int index) const { return (*this)[index].users == 1 + kept_readers(index); }
 
+bool slot_table::goes_with_what_is_kept(int index) const {
+  const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
+  const auto reads = [&](int each) { return (*this)[each].base == index && can_go(each); };
+  const slot& whose = (*this)[index];
+  return whose.touched <= absorbed_ && whose.users == std::ranges::count_if(kept_, reads) + whose.kept;
+}
+
 int slot_table::free() const {
-  const auto evicted =
-      std::ranges::count_if(kept_, [&](int each) { return has_one_user(each) && can_be_evicted(each); });
+  const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
+  const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
   return static_cast<int>(std::min<std::ptrdiff_t>(seats_ - owned_, std::ssize(free_) + evicted));
 }
 
 std::int64_t slot_table::kept_bytes() const {
   std::int64_t bytes = 0;
-  for (const int each : kept_)
-    if (has_one_user(each) && can_be_evicted(each)) bytes += (*this)[each].bytes;
+  for (const auto* list : {&kept_, &orphans_})
+    for (const int each : *list)
+      if (goes_with_what_is_kept(each)) bytes += (*this)[each].bytes;
   return bytes;
 }
 

@@ -51,7 +51,7 @@ class slot_table {
   /// Slots that sequences could be given now, those that would have to be evicted included.
   int free() const;
 
-  /// Slots that hold what is kept; and of those that can go now, what is set aside for them.
+  /// Slots that hold what is kept; and what is set aside for those that can go now, with what only they read.
   int kept() const { return static_cast<int>(kept_.size()); }
   std::int64_t kept_bytes() const;
 
@@ -150,6 +150,7 @@ class slot_table {
   bool has_one_user(int index) const { return (*this)[index].users == 1; }
   bool can_be_shortened(int index) const;
   bool can_be_evicted(int index) const;
+  bool goes_with_what_is_kept(int index) const;
   int kept_readers(int index) const;
   bool shrink_base(int index, int shared, std::uint64_t by);
   void shorten(int index);
