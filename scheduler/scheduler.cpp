@@ -113,7 +113,7 @@ machine::machine(const limits& limits, std::unique_ptr<order> order, std::unique
       leaves(victims ? std::move(victims) : longest_rested()),
       slots(within),
       spilled(within),
-      known(within.slots + within.spare_slots),
+      known(within.all_slots()),
       queued(*policy) {}
 
 scheduler::scheduler(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims)

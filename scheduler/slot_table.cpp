@@ -28,7 +28,7 @@ slot_table::slot_table(const limits& within)
       slack_(within.slack),
       seats_(within.slots),
       memory_(within.memory_bytes),
-      slots_(static_cast<std::size_t>(within.slots) + static_cast<std::size_t>(within.spare_slots)) {
+      slots_(static_cast<std::size_t>(within.all_slots())) {
   for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
     each->reserve(slots_.size());
   trims_.reserve(slots_.size());
@@ -46,6 +46,7 @@ bool slot_table::fits(int capacity, const origin& first) const {
 }
 
 bool slot_table::will_fit(int capacity) const {
+  if (!has_seat()) return false;
   std::int64_t returning = 0;
   auto slots = free_.size() + draining_.size();
   const auto returns = [&](int index) {
@@ -57,35 +58,8 @@ bool slot_table::will_fit(int capacity) const {
     if (const int readers = kept_readers(index); (*this)[index].users == readers + (*this)[index].moving)
       returns(index);
   for (const int index : kept_)
-    if ((*this)[index].users == 1 + kept_readers(index)) returns(index);
-  return has_seat() && slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
-}
-
-int slot_table::kept_readers(int index) const {
-  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].base; }));
-}
-
-bool slot_table::only_its_owners(int index) const { return (*this)[index].users == 1 + kept_readers(index); }
-
-bool slot_table::goes_with_what_is_kept(int index) const {
-  const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
-  const auto reads = [&](int each) { return (*this)[each].base == index && can_go(each); };
-  const slot& whose = (*this)[index];
-  return whose.touched <= absorbed_ && whose.users == std::ranges::count_if(kept_, reads) + whose.kept;
-}
-
-int slot_table::free() const {
-  const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
-  const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
-  return static_cast<int>(std::min<std::ptrdiff_t>(seats_ - owned_, std::ssize(free_) + evicted));
-}
-
-std::int64_t slot_table::kept_bytes() const {
-  std::int64_t bytes = 0;
-  for (const auto* list : {&kept_, &orphans_})
-    for (const int each : *list)
-      if (goes_with_what_is_kept(each)) bytes += (*this)[each].bytes;
-  return bytes;
+    if (only_its_owners(index)) returns(index);
+  return slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
 }
 
 int slot_table::can_share(int index, int length) const {
@@ -203,61 +177,9 @@ void slot_table::leave(int index) {
   drop_user(index);
 }
 
-void slot_table::keep(int index, bool branch) {
-  slot& left = at(index);
-  left.branch = branch;
-  --owned_;
-  left.owned = false;
-  left.kept = true;
-  set_aside(left, std::min(left.bytes, bytes(left.length, left.shared)));
-  kept_.push_back(index);
-}
-
-bool slot_table::can_take_over(int index, int capacity, int length) const {
-  const slot& wanted = (*this)[index];
-  const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
-  return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
-         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
-}
-
-void slot_table::take_over(int index, int capacity) {
-  slot& taken = at(index);
-  ++owned_;
-  taken.owned = true;
-  taken.kept = false;
-  set_aside(taken, bytes(capacity, taken.shared));
-  std::erase(kept_, index);
-}
-
-void slot_table::used(int index) {
-  const auto found = std::ranges::find(kept_, index);
-  if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
-}
-
 bool slot_table::can_be_shortened(int index) const {
   const slot& whose = (*this)[index];
   return !whose.moving && !whose.pending && !read_beyond(index, whose.pinned()) && !begins_another(index);
-}
-
-bool slot_table::can_be_evicted(int index) const {
-  const slot& whose = (*this)[index];
-  if (whose.touched > absorbed_) return false;
-  return has_one_user(index) || (whose.length > whose.pinned() && can_be_shortened(index));
-}
-
-bool slot_table::evict(int but) {
-  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].base != but); };
-  const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
-  if (found == kept_.end()) return false;
-  const int index = *found;
-  if (!has_one_user(index)) {
-    shorten(index);
-    return true;
-  }
-  kept_.erase(found);
-  at(index).kept = false;
-  drop_user(index);
-  return true;
 }
 
 void slot_table::shorten(int index) {

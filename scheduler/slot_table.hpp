@@ -68,7 +68,8 @@ class slot_table {
   /// Whether nobody else reads the slot, and no plan in flight names it.
   bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
 
-  /// Whether nothing but what is kept needs the slot once its owner leaves and the plans in flight are absorbed.
+  /// Whether nothing but what is kept needs the slot once its owner or keeper leaves and the plans in flight are
+  /// absorbed.
   bool only_its_owners(int index) const;
 
   /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.

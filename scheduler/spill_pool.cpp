@@ -7,7 +7,7 @@
 namespace cogen::scheduler {
 
 spill_pool::spill_pool(const limits& within) : memory_(within.spill_bytes) {
-  const auto slots = static_cast<std::size_t>(within.slots) + static_cast<std::size_t>(within.spare_slots);
+  const auto slots = static_cast<std::size_t>(within.all_slots());
   moving_.reserve(slots);
   spills_.reserve(slots);
   restores_.reserve(slots);

@@ -73,7 +73,7 @@ void verify(const machine& all) {
   int owned = 0;
   std::size_t moving = 0;
   all.known.verify();
-  for (int index = 0; index < all.within.slots + all.within.spare_slots; ++index) {
+  for (int index = 0; index < all.within.all_slots(); ++index) {
     owned += all.slots[index].owned;
     moving += all.slots[index].moving;
   }

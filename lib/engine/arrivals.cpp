@@ -5,7 +5,7 @@
 namespace cogen::detail {
 
 arrivals::arrivals(int slots, std::function<void()> wake)
-    : room_(static_cast<std::size_t>(slots)), wake_(std::move(wake)) {
+    : room_(2 * static_cast<std::size_t>(slots)), wake_(std::move(wake)) {
   arrived_.reserve(room_);
 }
 

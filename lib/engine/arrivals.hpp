@@ -17,7 +17,7 @@ class arrivals final : public transfer_listener {
     std::function<void()> job;  ///< instead of an end
   };
 
-  /// Room for as many as can be on their way, one for each slot. `wake` must not throw.
+  /// Room for as many as can be on their way: for each slot an end, and a job before it. `wake` must not throw.
   arrivals(int slots, std::function<void()> wake);
 
   void transferred(scheduler::ticket name, std::exception_ptr error) noexcept override;

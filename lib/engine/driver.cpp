@@ -31,7 +31,7 @@ driver::driver(engine_parts parts, engine_options options)
       scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
-      arrivals_(parts_.limits.slots, [this] { wake(); }),
+      arrivals_(parts_.limits.all_slots(), [this] { wake(); }),
       room_(options_.max_sequences, options_.max_waiting, [this] { say_idle(); }),
       seed_(std::random_device{}()) {
   publish();
@@ -103,6 +103,16 @@ void driver::join(scheduler::sequence_id id, std::shared_ptr<participant> member
   observer_.joined(*joined, id, now());
 }
 
+template <class Call>
+void driver::attempt(participant& member, const Call& call) {
+  try {
+    call();
+  } catch (...) {
+    member.give_up(failure_of(std::current_exception()));
+  }
+  observer_.look_at(member);
+}
+
 bool driver::turn() {
   if (ended_) return false;
   read_mail();
@@ -133,14 +143,7 @@ void driver::run_handlers() {
 
 void driver::read_mail() noexcept try {
   scheduler_.pass(parts_.clock->now().time_since_epoch());
-  while (auto sender = mailbox_.take()) {
-    try {
-      sender->attend();
-    } catch (...) {
-      sender->give_up(failure_of(std::current_exception()));
-    }
-    observer_.look_at(*sender);
-  }
+  while (auto sender = mailbox_.take()) attempt(*sender, [&] { sender->attend(); });
   observer_.look_at_parked(now());
   if (!ended_) publish();
 } catch (...) {
@@ -191,16 +194,7 @@ void driver::take_arrival(const arrivals::arrival& what) {
   observer_.transferred(what.name, what.error, now());
   const auto whose = scheduler_.transferred(what.name, !what.error);
   if (const auto found = whose ? members_.find(*whose) : members_.end(); found != members_.end())
-    tell_moved(found->second);
-}
-
-void driver::tell_moved(std::shared_ptr<participant> member) noexcept {
-  try {
-    member->moved();
-  } catch (...) {
-    member->give_up(failure_of(std::current_exception()));
-  }
-  observer_.look_at(*member);
+    attempt(*found->second, [member = found->second] { member->moved(); });
 }
 
 void driver::launch_next() {
@@ -211,10 +205,7 @@ void driver::launch_next() {
   if (plan.empty()) return;
   std::vector<std::shared_ptr<participant>> owners;
   owners.reserve(plan.rows.size());
-  for (const auto& row : plan.rows) {
-    owners.push_back(members_.at(row.sequence));
-    owners.back()->seat(scheduler_.reused(row.sequence));
-  }
+  for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
   observer_.launched(step, waited, begin);
@@ -246,12 +237,7 @@ void driver::absorb(step_in_flight& step) {
     const auto member = found->second;
     row_outcome nothing;
     auto& outcome = event.row < 0 ? nothing : step.outcomes()[static_cast<std::size_t>(event.row)];
-    try {
-      member->take(event, outcome);
-    } catch (...) {
-      member->give_up(failure_of(std::current_exception()));
-    }
-    observer_.look_at(*member);
+    attempt(*member, [&] { member->take(event, outcome); });
     served_.push_back(member);
   }
 }

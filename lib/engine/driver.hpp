@@ -77,7 +77,11 @@ class driver {
   void read_mail() noexcept;
   void take_arrivals();
   void take_arrival(const arrivals::arrival& what);
-  void tell_moved(std::shared_ptr<participant> member) noexcept;
+
+  /// What the call throws is the member's own end. The caller holds the member.
+  template <class Call>
+  void attempt(participant& member, const Call& call);
+
   void ring_alarms();
   void gather();
   bool advance() noexcept;

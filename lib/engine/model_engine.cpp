@@ -109,17 +109,12 @@ detail::spill_room spill_room_of(const engine_options& options) {
   return room;
 }
 
-std::unique_ptr<scheduler::order> order_of(const engine_options& options) {
-  if (!options.order) return scheduler::first_come();
-  auto made = options.order();
-  if (!made) throw std::invalid_argument("engine_options.order made no order");
-  return made;
-}
-
-std::unique_ptr<scheduler::victims> victims_of(const engine_options& options) {
-  if (!options.victims) return scheduler::longest_rested();
-  auto made = options.victims();
-  if (!made) throw std::invalid_argument("engine_options.victims made no policy");
+template <class Policy>
+std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& option,
+                                std::unique_ptr<Policy> (*otherwise)(), const char* why_not) {
+  if (!option) return otherwise();
+  auto made = option();
+  if (!made) throw std::invalid_argument(why_not);
   return made;
 }
 
@@ -142,8 +137,8 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.spill_bytes = spill_budget(options);
   parts.runner = std::move(runner);
   parts.identity = model->identity();
-  parts.order = order_of(options);
-  parts.victims = victims_of(options);
+  parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");
+  parts.victims = made_by(options.victims, &scheduler::longest_rested, "engine_options.victims made no policy");
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();

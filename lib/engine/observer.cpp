@@ -69,7 +69,8 @@ void observer::launched(step_in_flight& step, int waited, clock::time_point now)
   if (seated < waited - plans_.waiting()) look_at_all(now);  // some have a slot and no row yet
   transfer(plan, now);
   if (plan.rows.empty()) return;
-  count(plan);
+  const auto bytes = cache_bytes();
+  count(plan, bytes);
   step.event = {.number = stats_.steps,
                 .begin = now,
                 .rows = static_cast<int>(plan.rows.size()),
@@ -77,7 +78,7 @@ void observer::launched(step_in_flight& step, int waited, clock::time_point now)
                 .slots_in_use = slots_ - plans_.free_slots(),
                 .waiting = plans_.waiting(),
                 .parked = parked_,
-                .cache_bytes = cache_bytes()};
+                .cache_bytes = bytes};
 }
 
 void observer::transfer(const scheduler::plan& plan, clock::time_point now) noexcept {
@@ -147,13 +148,13 @@ void observer::park(participant& whose, clock::time_point now) noexcept {
 
 // What everybody may know
 
-void observer::count(const scheduler::plan& plan) noexcept {
+void observer::count(const scheduler::plan& plan, std::int64_t bytes) noexcept {
   ++stats_.steps;
   stats_.rows += plan.rows.size();
   stats_.tokens += static_cast<std::uint64_t>(tokens_of(plan));
   for (const auto& row : plan.rows) stats_.sampled += row.wanted == scheduler::output::sample;
   stats_.peak_rows = std::max(stats_.peak_rows, static_cast<int>(plan.rows.size()));
-  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, cache_bytes());
+  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, bytes);
 }
 
 std::int64_t observer::cache_bytes() const noexcept { return plans_.memory_in_use() - plans_.kept_bytes(); }
@@ -168,7 +169,7 @@ engine_stats observer::stats() noexcept {
   stats_.reused = plans_.reused();
   stats_.kept_slots = plans_.kept_slots();
   stats_.kept_bytes = plans_.kept_bytes();
-  stats_.cache_bytes = cache_bytes();
+  stats_.cache_bytes = plans_.memory_in_use() - stats_.kept_bytes;
   stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
   return stats_;
 }

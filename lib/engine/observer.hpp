@@ -66,7 +66,7 @@ class observer {
   void park(participant& whose, clock::time_point now) noexcept;
   void serve(participant& whose, const scheduler::row& row, const step_event& step) noexcept;
   void end(participant& whose, const chronicle::news& how) noexcept;
-  void count(const scheduler::plan& plan) noexcept;
+  void count(const scheduler::plan& plan, std::int64_t bytes) noexcept;
   std::int64_t cache_bytes() const noexcept;
   void transfer(const scheduler::plan& plan, clock::time_point now) noexcept;
   void begin(kind what, scheduler::ticket name, scheduler::sequence_id whose, int tokens,

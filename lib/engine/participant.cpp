@@ -23,10 +23,10 @@ void participant::end_work() noexcept { engine_->room().rest(place_); }
 
 void participant::leave_place() noexcept { engine_->room().leave(place_); }
 
-void participant::seat(int reused) noexcept {
+void participant::seat() {
   if (std::exchange(seated_, true)) return;
   engine_->room().seat(place_);
-  begin_after(reused);
+  begin_after(engine_->plans().reused(id_.value()));
 }
 
 void participant::give_up(const failure& why) {

@@ -44,8 +44,8 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
 
-  /// It has a slot: a row of it is in a plan. `reused` tokens that it begins with were there before its first row.
-  void seat(int reused) noexcept;
+  /// It has a slot: a row of it is in a plan.
+  void seat();
 
   /// What the end of it is told with. Any thread.
   virtual finish_reason reason() const { return finish_reason::failed; }

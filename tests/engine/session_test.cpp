@@ -48,6 +48,12 @@ net::awaitable<std::vector<token>> drawn(sequence& whose, std::vector<token> fed
 
 std::vector<token> prompt_of(const model& model) { return some_tokens(model, 20, 3); }
 
+struct one_engine {
+  const std::shared_ptr<const cogen::model> model = golden_model("llama_default");
+  engine running{model, tiny_engine(*model)};
+  const session_path file;
+};
+
 }  // namespace
 
 BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
@@ -85,10 +91,7 @@ BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
   });
 }
 
-BOOST_AUTO_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on) {
-  const auto model = golden_model("llama_default");
-  engine running(model, tiny_engine(*model));
-  const session_path file;
+BOOST_FIXTURE_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
     auto whose = running.open();
     const auto first = co_await drawn(whose, prompt_of(*model));
@@ -101,10 +104,8 @@ BOOST_AUTO_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on) {
-  const auto model = golden_model("llama_default");
-  engine running(model, tiny_engine(*model));
-  const session_path file, second;
+BOOST_FIXTURE_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on, one_engine) {
+  const session_path second;
   drive(running, [&]() -> net::awaitable<void> {
     auto whose = running.open();
     co_await drawn(whose, prompt_of(*model));
@@ -115,11 +116,7 @@ BOOST_AUTO_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on) {
   BOOST_TEST(file.bytes() == second.bytes());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_cut_is_saved_as_it_is) {
-  const auto model = golden_model("llama_default");
-  const auto options = tiny_engine(*model);
-  engine running(model, options);
-  const session_path file;
+BOOST_FIXTURE_TEST_CASE(one_that_was_cut_is_saved_as_it_is, one_engine) {
   std::vector<token> expected;
   drive(running, [&]() -> net::awaitable<void> {
     auto whose = running.open();
@@ -133,10 +130,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_cut_is_saved_as_it_is) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_sequence_is_saved_and_opened) {
-  const auto model = golden_model("llama_default");
-  engine running(model, tiny_engine(*model));
-  const session_path file;
+BOOST_FIXTURE_TEST_CASE(an_empty_sequence_is_saved_and_opened, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
     auto whose = running.open();
     co_await whose.save(file.path);

@@ -14,8 +14,7 @@ void require(bool holds, const char* what, int slot) {
 
 }  // namespace
 
-cache::cache(const limits& within)
-    : within_(within), slots_(static_cast<std::size_t>(within.slots + within.spare_slots)) {}
+cache::cache(const limits& within) : within_(within), slots_(static_cast<std::size_t>(within.all_slots())) {}
 
 cache::storage& cache::at(int slot) { return slots_.at(static_cast<std::size_t>(slot)); }
 const cache::storage& cache::at(int slot) const { return slots_.at(static_cast<std::size_t>(slot)); }
@@ -35,7 +34,7 @@ std::vector<token> cache::content(int slot) const {
 
 std::int64_t cache::bytes() const {
   std::int64_t sum = 0;
-  for (int slot = 0; slot < within_.slots + within_.spare_slots; ++slot)
+  for (int slot = 0; slot < within_.all_slots(); ++slot)
     if (length(slot) > 0)
       sum += within_.usage(length(slot)) - within_.usage.per_block * (at(slot).shared / within_.usage.block);
   return sum;

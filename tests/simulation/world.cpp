@@ -1,18 +1,13 @@
 #include "simulation/world.hpp"
 
 #include "scheduler/no_memory.hpp"
+#include "simulation/require.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace cogen::scheduler::simulate {
 namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
 
 /// The verb must throw this and change nothing.
 template <class Error, class Verb>

@@ -1,21 +1,11 @@
+#include "simulation/require.hpp"
 #include "simulation/rules.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 namespace cogen::scheduler::simulate {
-namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
-std::string text(ticket name) { return "ticket " + std::to_string(static_cast<std::uint64_t>(name)); }
-
-}  // namespace
 
 // Rows
 
@@ -288,8 +278,8 @@ void world::check_busy_slots() const {
     for (const auto& begun : each.step.spills) busy.insert(begun.slot);
     for (const auto& begun : each.step.restores) busy.insert(begun.slot);
   }
-  const int slots = settings_.within.slots + settings_.within.spare_slots;
-  require(machine_.free_slots() <= slots - static_cast<int>(busy.size()), "a slot is free that a plan in flight names");
+  require(machine_.free_slots() <= settings_.within.all_slots() - static_cast<int>(busy.size()),
+          "a slot is free that a plan in flight names");
 }
 
 void world::check_empty() {

@@ -1,18 +1,11 @@
+#include "simulation/require.hpp"
 #include "simulation/rules.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 namespace cogen::scheduler::simulate {
-namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-}  // namespace
 
 // Order
 

@@ -1,19 +1,10 @@
+#include "simulation/require.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 namespace cogen::scheduler::simulate {
-namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
-
-}  // namespace
 
 void world::copy_out(sequence_id id) {
   visit(id, verb::copy_out);

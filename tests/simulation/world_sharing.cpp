@@ -1,15 +1,7 @@
+#include "simulation/require.hpp"
 #include "simulation/world.hpp"
 
-#include <stdexcept>
-
 namespace cogen::scheduler::simulate {
-namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-}  // namespace
 
 /// Tokens go from slot to slot between those sequences alone that may share, or are forks of each other.
 void world::note_marks(const plan& made) {

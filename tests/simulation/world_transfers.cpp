@@ -1,18 +1,11 @@
 #include "scheduler/no_memory.hpp"
+#include "simulation/require.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 namespace cogen::scheduler::simulate {
-namespace {
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-}  // namespace
 
 /// What was parked is spilled by the next plan or lost, and what is restored had been spilled.
 void world::note_transfers(const plan& made) {

@@ -127,7 +127,7 @@ void device::check(const scheduler::plan& plan) const {
 
 int device::held_of(std::span<const token> tokens) const {
   std::size_t most = 0;
-  for (int slot = 0; slot < settings_.within.slots + settings_.within.spare_slots; ++slot) {
+  for (int slot = 0; slot < settings_.within.all_slots(); ++slot) {
     if (cache_.length(slot) == 0) continue;
     const auto content = cache_.content(slot);
     const bool same = content.size() <= tokens.size() && std::equal(content.begin(), content.end(), tokens.begin());

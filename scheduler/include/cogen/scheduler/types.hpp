@@ -124,6 +124,9 @@ struct limits {
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
+
+  /// Those of `slots` and the spare ones together.
+  int all_slots() const { return slots + spare_slots; }
 };
 
 }  // namespace cogen::scheduler

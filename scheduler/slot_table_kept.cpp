@@ -1,0 +1,90 @@
+#include "slot_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace cogen::scheduler {
+
+bool slot_table::goes_with_what_is_kept(int index) const {
+  const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
+  const auto reads = [&](int each) { return (*this)[each].base == index && can_go(each); };
+  const slot& whose = (*this)[index];
+  if (whose.touched > absorbed_) return false;
+  return whose.users == whose.kept || whose.users == std::ranges::count_if(kept_, reads) + whose.kept;
+}
+
+int slot_table::free() const {
+  const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
+  const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
+  return static_cast<int>(std::min<std::ptrdiff_t>(seats_ - owned_, std::ssize(free_) + evicted));
+}
+
+std::int64_t slot_table::kept_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto* list : {&kept_, &orphans_})
+    for (const int each : *list)
+      if (goes_with_what_is_kept(each)) bytes += (*this)[each].bytes;
+  return bytes;
+}
+
+int slot_table::kept_readers(int index) const {
+  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].base; }));
+}
+
+bool slot_table::only_its_owners(int index) const {
+  return has_one_user(index) || (*this)[index].users == 1 + kept_readers(index);
+}
+
+void slot_table::keep(int index, bool branch) {
+  slot& left = at(index);
+  left.branch = branch;
+  --owned_;
+  left.owned = false;
+  left.kept = true;
+  set_aside(left, std::min(left.bytes, bytes(left.length, left.shared)));
+  kept_.push_back(index);
+}
+
+bool slot_table::can_take_over(int index, int capacity, int length) const {
+  const slot& wanted = (*this)[index];
+  const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
+  return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
+         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
+}
+
+void slot_table::take_over(int index, int capacity) {
+  slot& taken = at(index);
+  ++owned_;
+  taken.owned = true;
+  taken.kept = false;
+  set_aside(taken, bytes(capacity, taken.shared));
+  std::erase(kept_, index);
+}
+
+void slot_table::used(int index) {
+  const auto found = std::ranges::find(kept_, index);
+  if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
+}
+
+bool slot_table::can_be_evicted(int index) const {
+  const slot& whose = (*this)[index];
+  if (whose.touched > absorbed_) return false;
+  return has_one_user(index) || (whose.length > whose.pinned() && can_be_shortened(index));
+}
+
+bool slot_table::evict(int but) {
+  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].base != but); };
+  const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
+  if (found == kept_.end()) return false;
+  const int index = *found;
+  if (!has_one_user(index)) {
+    shorten(index);
+    return true;
+  }
+  kept_.erase(found);
+  at(index).kept = false;
+  drop_user(index);
+  return true;
+}
+
+}  // namespace cogen::scheduler

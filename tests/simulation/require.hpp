@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cogen/scheduler/types.hpp>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::scheduler::simulate {
+
+inline void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+inline std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
+inline std::string text(ticket name) { return "ticket " + std::to_string(static_cast<std::uint64_t>(name)); }
+
+}  // namespace cogen::scheduler::simulate
