@@ -79,7 +79,7 @@ value join(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "join", {"iterable"});
   traced_text result;
   bool is_first = true;
-  for (const auto& item : items_of(run, bound.at(0))->items) {
+  for (auto items = items_of(run, bound.at(0)); const auto& item : items->items) {
     if (!item.text()) run.fail("'join' joins texts, not " + kind_of(item));
     run.charge(item.text()->size() + self.text()->size());
     if (!is_first) result.append(*self.text());

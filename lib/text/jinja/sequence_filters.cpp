@@ -157,7 +157,7 @@ value largest(renderer& run, const value& input, const arguments& given) {
 value sum(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "sum", {"attribute", "start"});
   auto total = bound.find(1) ? bound.at(1) : value(std::int64_t{0});
-  for (const auto& item : items_of(run, input)->items) {
+  for (auto items = items_of(run, input); const auto& item : items->items) {
     total = calculate(run, arithmetic::add, total, attribute_of(run, item, bound.find(0)));
   }
   return total;
@@ -193,7 +193,7 @@ value choose(renderer& run, const value& input, const arguments& given, choice h
   auto test = has_test ? known_test(run, name_in(run, given.positional[used], how.name).bytes()) : nullptr;
   auto rest = without_first(given, has_test ? used + 1 : used);
   std::vector<value> chosen;
-  for (const auto& item : items_of(run, input)->items) {
+  for (auto items = items_of(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = attribute_of(run, item, attribute);
     if ((test ? test(run, what, rest) : is_true(what)) == how.keeps) chosen.push_back(item);
@@ -217,7 +217,7 @@ value rejectattr(renderer& run, const value& input, const arguments& given) {
 value map_attribute(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "map", {"attribute", "default"});
   std::vector<value> mapped;
-  for (const auto& item : items_of(run, input)->items) {
+  for (auto items = items_of(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = attribute_of(run, item, &bound.at(0));
     mapped.push_back(what.is_undefined() && bound.find(1) ? bound.at(1) : what);
@@ -232,7 +232,7 @@ value map(renderer& run, const value& input, const arguments& given) {
   if (!apply) run.fail("the filter '" + name + "' is unknown");
   auto rest = without_first(given, 1);
   std::vector<value> mapped;
-  for (const auto& item : items_of(run, input)->items) {
+  for (auto items = items_of(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     mapped.push_back(apply(run, item, rest));
   }
