@@ -26,6 +26,8 @@ struct workload {
   int step_tokens;
   int depth;
   int new_tokens;
+  int common = 0;        ///< tokens that all prompts begin with, and slots are reused; 0: they are not
+  bool growing = false;  ///< memory is set aside as sequences grow
 };
 
 constexpr workload workloads[] = {
@@ -34,11 +36,18 @@ constexpr workload workloads[] = {
     {"1000 live, all decode, one plan ahead", 1000, 1000, 1, 1000, 2, plenty},
     {"1000 live, half of them fit in a plan", 1000, 1000, 1, 500, 1, plenty},
     {"1000 live, 32 slots, prompts of 200, answers of 50", 1000, 32, 200, 512, 1, 50},
+    {"1000 live, all decode, memory as they grow", 1000, 1000, 1, 1000, 1, plenty, 0, true},
+    {"1000 live, all decode, reused", 1000, 1000, 1, 1000, 1, plenty, 1},
+    {"1000 live, 32 slots, prompts that begin alike", 1000, 32, 200, 512, 1, 50, 150},
 };
 
 class load {
  public:
-  explicit load(const workload& what) : what_(what), machine_(limits_of(what)) { top_up(); }
+  explicit load(const workload& what)
+      : what_(what),
+        machine_(limits_of(what), first_come(), longest_rested(), what.growing ? watermarks() : whole_length()) {
+    top_up();
+  }
 
   /// Rows absorbed in `steps` steps.
   std::size_t run(int steps) {
@@ -63,6 +72,9 @@ class load {
     result.step_tokens = what.step_tokens;
     result.depth = what.depth;
     result.usage = {0, 1, 64};
+    result.reuse = what.common > 0;
+    result.spare_slots = what.common > 0 ? what.slots : 0;
+    if (what.growing) result.memory_bytes = std::int64_t{1000} * (1 << 16);
     return result;
   }
 
@@ -70,11 +82,18 @@ class load {
     sequence_options options;
     options.max_new_tokens = what_.new_tokens;
     options.release_at_end = true;
-    while (machine_.live() < what_.live)
-      machine_.submit(options, {std::vector<token>(static_cast<std::size_t>(what_.prompt), 1), output::sample, plenty});
+    while (machine_.live() < what_.live) machine_.submit(options, {next_prompt(), output::sample, plenty});
+  }
+
+  std::vector<token> next_prompt() {
+    std::vector<token> prompt(static_cast<std::size_t>(what_.prompt), 1);
+    ++asked_;
+    std::fill(prompt.begin() + std::min(what_.common, what_.prompt), prompt.end(), asked_);
+    return prompt;
   }
 
   workload what_;
+  token asked_ = 0;
   scheduler machine_;
   std::deque<plan> in_flight_;
 };

@@ -1,5 +1,7 @@
 #include "leaving.hpp"
 
+#include "growing.hpp"
+
 namespace cogen::scheduler {
 namespace {
 
@@ -17,54 +19,57 @@ holder as_holder(const machine& all, const sequence& whose) {
   return {whose.as_candidate(), whose.since, whose.cached, all.slots[whose.slot].bytes};
 }
 
-/// Those that rest stand in the order in which they began to.
-sequence* first_of_resting(machine& all) {
+/// Those that rest stand in the order in which they began to, and `may` holds for the first of them.
+sequence* first_of_resting(machine& all, const auto& may) {
   sequence* first = nullptr;
   for (sequence* each : all.queued.resting) {
-    if (!has_rested(all, *each)) break;
+    if (!may(*each)) break;
     if (!can_be_parked(all, *each)) continue;
     if (!first || all.leaves->before(as_holder(all, *each), as_holder(all, *first))) first = each;
   }
   return first;
 }
 
-/// The lowest of those that may be displaced.
-class lowest {
- public:
-  lowest(machine& all, const sequence& waits) : all_(all), waits_(waits.as_candidate()) {}
+bool comes_lower(const machine& all, const holder& a, const holder& b) {
+  if (all.policy->before(b.run, a.run)) return true;
+  return !all.policy->before(a.run, b.run) && all.leaves->before(a, b);
+}
 
-  void look_at(sequence& each) {
-    const auto held = as_holder(all_, each);
-    if (!all_.policy->displaces(waits_, held.run) || !can_be_parked(all_, each)) return;
-    if (found && !comes_lower(held, as_holder(all_, *found))) return;
-    found = &each;
-  }
+/// Of those that run, and that `may` holds for.
+sequence* lowest_of_running(machine& all, const auto& may) {
+  sequence* lowest = nullptr;
+  const auto look_at = [&](sequence& each) {
+    const auto held = as_holder(all, each);
+    if (!may(held.run) || !can_be_parked(all, each)) return;
+    if (!lowest || comes_lower(all, held, as_holder(all, *lowest))) lowest = &each;
+  };
+  for (sequence* each : all.queued.decoding) look_at(*each);
+  for (sequence* each : all.queued.prefilling.all()) look_at(*each);
+  return lowest;
+}
 
-  sequence* found = nullptr;
-
- private:
-  bool comes_lower(const holder& a, const holder& b) const {
-    if (all_.policy->before(b.run, a.run)) return true;
-    return !all_.policy->before(a.run, b.run) && all_.leaves->before(a, b);
-  }
-
-  machine& all_;
-  const candidate waits_;
-};
+bool comes_after(const machine& all, const candidate& a, const candidate& b) {
+  return all.policy->before(b, a) || (!all.policy->before(a, b) && a.arrival > b.arrival);
+}
 
 }  // namespace
 
 sequence* next_to_leave(machine& all, const sequence& waits) {
-  if (auto* const rests = first_of_resting(all)) return rests;
-  lowest running(all, waits);
-  for (sequence* each : all.queued.decoding) running.look_at(*each);
-  for (sequence* each : all.queued.prefilling.all()) running.look_at(*each);
-  return running.found;
+  if (auto* const rests = first_of_resting(all, [&](auto& each) { return has_rested(all, each); })) return rests;
+  const auto above = waits.as_candidate();
+  return lowest_of_running(all, [&](const candidate& each) { return all.policy->displaces(above, each); });
+}
+
+sequence* next_to_make_way(machine& all, const sequence& grows) {
+  if (auto* const rests = first_of_resting(all, [](auto&) { return true; })) return rests;
+  const auto above = grows.as_candidate();
+  return lowest_of_running(all, [&](const candidate& each) { return comes_after(all, each, above); });
 }
 
 std::optional<time> next_to_be_parked(const machine& all) {
   const auto& waiting = all.queued.waiting;
-  if (waiting.empty() || (all.slots.has_seat() && all.slots.fits(waiting.first()->capacity))) return std::nullopt;
+  if (waiting.empty() || (all.slots.has_seat() && all.slots.fits(to_be_reserved(all, *waiting.first()))))
+    return std::nullopt;
   for (const auto* each : all.queued.resting)
     if (each->since && !has_rested(all, *each) && can_be_parked(all, *each))
       return all.within.patience < time::max() - *each->since ? std::optional(*each->since + all.within.patience)

@@ -10,6 +10,10 @@ namespace cogen::scheduler {
 /// long, or, without any, one that the order lets be displaced.
 sequence* next_to_leave(machine& all, const sequence& waits);
 
+/// Whoever has to leave its slot next so that `grows`, which has one, finds more memory; null where nobody can: one
+/// that rests, or, without any, the last of those that come after it.
+sequence* next_to_make_way(machine& all, const sequence& grows);
+
 /// When the next sequence that rests has done so for long, if one waits for its slot.
 std::optional<time> next_to_be_parked(const machine& all);
 

@@ -6,6 +6,7 @@
 #include "slot_table.hpp"
 #include "spill_pool.hpp"
 
+#include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/victims.hpp>
 
 #include <deque>
@@ -30,11 +31,13 @@ struct plan_in_flight {
 
 /// All that the scheduler knows; the files beside this one hold its verbs.
 struct machine {
-  machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims);
+  machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims,
+          std::unique_ptr<reservation> reserves);
 
   const limits within;
   const std::unique_ptr<order> policy;
   const std::unique_ptr<victims> leaves;
+  const std::unique_ptr<reservation> reserves;
   slot_table slots;
   spill_pool spilled;
   prefix_tree known;  ///< what slots hold, for others to begin with

@@ -1,5 +1,6 @@
 #include "packing.hpp"
 
+#include "growing.hpp"
 #include "seating.hpp"
 #include "sharing.hpp"
 
@@ -48,7 +49,7 @@ class packing {
 
   /// False where it has to wait for another plan.
   bool serve(sequence& whose) {
-    if (whose.fresh && !begin(all_, whose, plan_)) return false;
+    if (is_short(whose) || (whose.fresh && !begin(all_, whose, plan_))) return false;
     const auto seated = prepare(all_, whose, plan_);
     lost_ |= seated == seat::lost;
     if (seated != seat::ready) return false;

@@ -1,3 +1,4 @@
+#include "growing.hpp"
 #include "lateness.hpp"
 #include "leaving.hpp"
 #include "limits.hpp"
@@ -107,17 +108,20 @@ void begin(machine& all, sequence& whose, run&& next) {
 
 }  // namespace
 
-machine::machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims)
+machine::machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims,
+                 std::unique_ptr<reservation> reservation)
     : within(checked(limits)),
       policy(order ? std::move(order) : first_come()),
       leaves(victims ? std::move(victims) : longest_rested()),
-      slots(within),
+      reserves(reservation ? std::move(reservation) : whole_length()),
+      slots(within, reserves->high(within.memory_bytes)),
       spilled(within),
       known(within.all_slots()),
       queued(*policy) {}
 
-scheduler::scheduler(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims)
-    : machine_(std::make_unique<machine>(limits, std::move(order), std::move(victims))) {}
+scheduler::scheduler(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims,
+                     std::unique_ptr<reservation> reserves)
+    : machine_(std::make_unique<machine>(limits, std::move(order), std::move(victims), std::move(reserves))) {}
 
 scheduler::~scheduler() = default;
 scheduler::scheduler(scheduler&&) noexcept = default;
@@ -233,6 +237,7 @@ plan scheduler::next(time now) {
   bool lost = true;
   while (lost && result.rows.empty()) {
     all.slots.trim();
+    grow(all);
     admit(all);
     join_leaders(all);
     lost = pack(all, result, record);
@@ -288,6 +293,11 @@ bool scheduler::leaving(sequence_id id) const {
   return away && away->at == cogen::scheduler::away::stage::leaving;
 }
 bool scheduler::follows(sequence_id id) const { return known(machine_->sequences, id).follows.has_value(); }
+int scheduler::reserved(sequence_id id) const {
+  const sequence& whose = known(machine_->sequences, id);
+  return whose.slot >= 0 ? whose.reserved : 0;
+}
+bool scheduler::short_of_memory(sequence_id id) const { return is_short(known(machine_->sequences, id)); }
 int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
 std::uint64_t scheduler::reused() const { return machine_->reused; }
 bool scheduler::moving(sequence_id id) const { return known(machine_->sequences, id).in_transfer(); }

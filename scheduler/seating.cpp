@@ -1,5 +1,6 @@
 #include "seating.hpp"
 
+#include "growing.hpp"
 #include "leaving.hpp"
 #include "sharing.hpp"
 
@@ -10,7 +11,7 @@ namespace cogen::scheduler {
 namespace {
 
 bool free_for(machine& all, const sequence& whose, const origin& first) {
-  return all.slots.returns(first) && all.queued.waiting.empty() && reclaim(all, whose.capacity, first);
+  return all.slots.returns(first) && all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, whose), first);
 }
 
 seat lose(machine& all, sequence& whose) {
@@ -28,7 +29,8 @@ void run_again(machine& all, sequence& whose) {
 seat move(machine& all, sequence& whose) {
   const auto first = all.slots.share(whose.slot, whose.cached, whose.cached);
   if (!free_for(all, whose, first)) return lose(all, whose);
-  const int left = std::exchange(whose.slot, take_slot(all, whose.capacity, first));
+  const int left = whose.slot;
+  take_slot(all, whose, first);
   all.slots.leave(left);
   return seat::ready;
 }
@@ -62,17 +64,22 @@ void restore(machine& all, sequence& whose) {
 
 /// Others leave their slots until there is room, or will be.
 void make_room(machine& all, const sequence& waits) {
-  while (!all.slots.will_fit(waits.capacity)) {
+  const int tokens = to_be_reserved(all, waits);
+  while (!all.slots.will_fit(tokens)) {
     auto* const leaves = next_to_leave(all, waits);
     if (!leaves) return;
     park(all, *leaves);
   }
 }
 
+bool has_room(machine& all, const sequence& whose) {
+  return all.slots.has_seat() && reclaim(all, to_be_reserved(all, whose));
+}
+
 bool seat_alone(machine& all, sequence& whose) {
-  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) make_room(all, whose);
-  if (!all.slots.has_seat() || !reclaim(all, whose.capacity)) return false;
-  whose.slot = take_slot(all, whose.capacity);
+  if (!has_room(all, whose)) make_room(all, whose);
+  if (!has_room(all, whose)) return false;
+  take_slot(all, whose);
   whose.cached > 0 ? restore(all, whose) : forget_spilled(all, whose);
   return true;
 }
@@ -89,6 +96,7 @@ bool seat_known(machine& all, sequence& whose) {
 
 void admit(machine& all) {
   auto& waiting = all.queued.waiting;
+  if (!waiting.empty() && somebody_is_short(all)) return;
   while (!waiting.empty()) {
     sequence& head = *waiting.first();
     if (!seat_known(all, head) && !seat_alone(all, head)) return;
@@ -113,7 +121,7 @@ void seat_beside(machine& all, sequence& child, const sequence& parent) {
   // The last token is not shared, so that it can be run again.
   const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
   if (!all.slots.has_seat() || !free_for(all, child, first)) return;
-  child.slot = take_slot(all, child.capacity, first);
+  take_slot(all, child, first);
   child.cached = parent.cached;
   all.queued.place(child);
 }

@@ -63,7 +63,8 @@ struct sequence {
   int sampled = 0;  ///< over all runs
 
   int slot = -1;
-  int cached = 0;  ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
+  int reserved = 0;  ///< tokens that memory is set aside for in its slot
+  int cached = 0;    ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
   std::optional<cogen::scheduler::away> away;
 
   bool fresh = false;                ///< it has had no row in its slot
@@ -85,6 +86,9 @@ struct sequence {
   std::optional<time> since;   ///< when it was first seen resting
 
   int length() const { return static_cast<int>(tokens.size()); }
+
+  /// Tokens that its slot has to hold when all that can be run now has been.
+  int needed() const { return length() + current.unknown; }
 
   /// Tokens that can be run now, unknown ones included.
   int remaining() const { return length() + current.unknown - cached; }

@@ -1,5 +1,7 @@
 #include "sharing.hpp"
 
+#include "growing.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -37,6 +39,12 @@ prefix_match look_up(const machine& all, const sequence& whose) {
 
 // Slots that begin with what others hold
 
+int take_unknown(machine& all, int capacity, const origin& first) {
+  const int slot = all.slots.take(capacity, first);
+  all.known.forget(slot);
+  return slot;
+}
+
 /// Nothing is lost but less than a block where the slot is taken over.
 bool is_continued(const machine& all, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
@@ -44,8 +52,10 @@ bool is_continued(const machine& all, const prefix_match& found) {
 }
 
 bool take_over(machine& all, sequence& whose, const prefix_match& found) {
-  if (!all.slots.can_take_over(found.slot, whose.capacity, found.length)) return false;
-  all.slots.take_over(found.slot, whose.capacity);
+  const int tokens = to_be_reserved(all, whose);
+  if (!all.slots.can_take_over(found.slot, tokens, found.length)) return false;
+  all.slots.take_over(found.slot, tokens);
+  whose.reserved = tokens;
   all.known.cut(found.slot, found.length);
   whose.slot = found.slot;
   return true;
@@ -53,9 +63,9 @@ bool take_over(machine& all, sequence& whose, const prefix_match& found) {
 
 bool share(machine& all, sequence& whose, const prefix_match& found) {
   const auto first = all.slots.share(found.slot, found.length, found.length);
-  if (!reclaim(all, whose.capacity, first, found.slot) || !all.slots.returns(first)) return false;
+  if (!reclaim(all, to_be_reserved(all, whose), first, found.slot) || !all.slots.returns(first)) return false;
   all.slots.used(found.slot);
-  whose.slot = take_slot(all, whose.capacity, first);
+  take_slot(all, whose, first);
   return true;
 }
 
@@ -67,7 +77,7 @@ void begin_again(machine& all, sequence& whose, const prefix_match& found) {
   if (!stays || !all.slots.is_settled(whose.slot) || first.shared < all.slots[whose.slot].shared) return;
   all.slots.used(found.slot);
   all.slots.leave(whose.slot);
-  whose.slot = take_slot(all, whose.capacity, first);
+  take_slot(all, whose, first);
   whose.cached = found.length;
   all.queued.drop(whose, whose.work());
   all.queued.place(whose);
@@ -144,10 +154,9 @@ bool reclaim(machine& all, int capacity, const origin& first, int but) {
   return true;
 }
 
-int take_slot(machine& all, int capacity, const origin& first) {
-  const int slot = all.slots.take(capacity, first);
-  all.known.forget(slot);
-  return slot;
+void take_slot(machine& all, sequence& whose, const origin& first) {
+  whose.reserved = to_be_reserved(all, whose);
+  whose.slot = take_unknown(all, whose.reserved, first);
 }
 
 void learn(machine& all, const sequence& whose) {
@@ -210,7 +219,7 @@ void keep_branch(machine& all, sequence& whose) {
   // At least one token is copied, and with it what is only right at this length.
   const auto first = all.slots.share(whose.slot, length, length - 1);
   if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
-  const int kept = take_slot(all, length, first);
+  const int kept = take_unknown(all, length, first);
   all.known.hold(kept, whose.options.salt, std::span(whose.tokens).first(static_cast<std::size_t>(length)));
   all.slots.keep(kept, true);
 }

@@ -13,8 +13,8 @@ bool seat_with(machine& all, sequence& whose, const prefix_match& found);
 /// Gives up of what is kept, but for slot `but`, until such a slot could be taken. False where that is not enough.
 bool reclaim(machine& all, int capacity, const origin& first = {}, int but = -1);
 
-/// Takes a free slot. Nothing is known of it.
-int take_slot(machine& all, int capacity, const origin& first = {});
+/// The sequence takes a free slot, of which nothing is known.
+void take_slot(machine& all, sequence& whose, const origin& first = {});
 
 /// Others may begin with what its slot holds of its tokens, once all plans so far have run.
 void learn(machine& all, const sequence& whose);

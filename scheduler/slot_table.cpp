@@ -23,10 +23,11 @@ void make_room(std::vector<int>& in) {
 
 int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begin(), pins.end()); }
 
-slot_table::slot_table(const limits& within)
+slot_table::slot_table(const limits& within, std::int64_t high)
     : usage_(within.usage),
       slack_(within.slack),
       seats_(within.slots),
+      headroom_(within.memory_bytes - std::clamp(high, std::int64_t{0}, within.memory_bytes)),
       memory_(within.memory_bytes),
       slots_(static_cast<std::size_t>(within.all_slots())) {
   for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
@@ -42,24 +43,37 @@ std::int64_t slot_table::bytes(int capacity, int shared) const {
 }
 
 bool slot_table::fits(int capacity, const origin& first) const {
-  return !free_.empty() && memory_.fits(bytes(capacity, first.shared));
+  return !free_.empty() && memory_.fits(bytes(capacity, first.shared) + headroom());
 }
 
-bool slot_table::will_fit(int capacity) const {
-  if (!has_seat()) return false;
-  std::int64_t returning = 0;
-  auto slots = free_.size() + draining_.size();
+slot_table::returning slot_table::will_return() const {
+  returning sum{0, 0};
   const auto returns = [&](int index) {
-    returning += (*this)[index].bytes;
-    ++slots;
+    sum.bytes += (*this)[index].bytes;
+    ++sum.slots;
   };
-  for (const int index : draining_) returning += (*this)[index].bytes;
+  for (const int index : draining_) returns(index);
   for (const int index : orphans_)
     if (const int readers = kept_readers(index); (*this)[index].users == readers + (*this)[index].moving)
       returns(index);
   for (const int index : kept_)
     if (only_its_owners(index)) returns(index);
-  return slots > 0 && memory_.fits(bytes(capacity, 0) - returning);
+  return sum;
+}
+
+bool slot_table::will_fit(int capacity) const {
+  if (!has_seat()) return false;
+  const auto returning = will_return();
+  return free_.size() + returning.slots > 0 && memory_.fits(bytes(capacity, 0) + headroom() - returning.bytes);
+}
+
+std::int64_t slot_table::more_for(int index, int tokens) const {
+  const slot& whose = (*this)[index];
+  return std::max<std::int64_t>(0, bytes(tokens, whose.shared) - whose.bytes);
+}
+
+std::int64_t slot_table::bytes_with(int index, int tokens) const {
+  return memory_.used() + more_for(index, tokens) - will_return().bytes;
 }
 
 int slot_table::can_share(int index, int length) const {
@@ -149,6 +163,13 @@ int slot_table::take(int capacity, const origin& first) {
   taken.pending = first;
   filling_.push_back(index);
   return index;
+}
+
+bool slot_table::grow(int index, int tokens) {
+  const auto more = more_for(index, tokens);
+  if (!memory_.fits(more)) return false;
+  set_aside(at(index), at(index).bytes + more);
+  return true;
 }
 
 void slot_table::begin_transfer(int index) {

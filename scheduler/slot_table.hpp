@@ -43,7 +43,8 @@ struct slot {
 /// base has none itself.
 class slot_table {
  public:
-  explicit slot_table(const limits& within);
+  /// Slots are given, beside others, while no more than `high` bytes are set aside.
+  slot_table(const limits& within, std::int64_t high);
 
   const slot& operator[](int index) const { return slots_[static_cast<std::size_t>(index)]; }
   std::int64_t memory_in_use() const { return memory_.used(); }
@@ -64,6 +65,10 @@ class slot_table {
   /// Whether one more sequence may have a slot, and it fits once every plan in flight has been absorbed, all that is on
   /// its way out of slots has gone, and nothing is kept.
   bool will_fit(int capacity) const;
+
+  /// What will be set aside if memory is set aside for `tokens` tokens in the slot, once every plan in flight has been
+  /// absorbed, all that is on its way out of slots has gone, and nothing is kept.
+  std::int64_t bytes_with(int index, int tokens) const;
 
   /// Whether nobody else reads the slot, and no plan in flight names it.
   bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
@@ -89,6 +94,10 @@ class slot_table {
 
   /// Takes a free slot; call only if it fits.
   int take(int capacity, const origin& first = {});
+
+  /// Sets memory aside for `tokens` tokens in the slot, never less than before. False, and nothing has changed, where
+  /// there is not enough.
+  bool grow(int index, int tokens);
 
   /// A transfer out of the slot begins with the next plan. Its owner may leave.
   void begin_transfer(int index);
@@ -144,6 +153,13 @@ class slot_table {
   slot& at(int index) { return slots_[static_cast<std::size_t>(index)]; }
   std::int64_t bytes(int capacity, int shared) const;
   int whole_blocks(int length) const { return length / usage_.block * usage_.block; }
+  std::int64_t more_for(int index, int tokens) const;
+  std::int64_t headroom() const { return owned_ == 0 ? 0 : headroom_; }
+  struct returning {
+    std::size_t slots;
+    std::int64_t bytes;
+  };
+  returning will_return() const;
   void set_aside(slot& whose, std::int64_t bytes);
   bool cut_pending(int index, int length);
   origin shortened(const origin& pending, int length) const;
@@ -166,6 +182,7 @@ class slot_table {
   footprint usage_;
   int slack_;
   int seats_;
+  std::int64_t headroom_;  // not set aside when slots are given, so that others can grow
   int owned_ = 0;
   memory_account memory_;
   std::vector<slot> slots_;

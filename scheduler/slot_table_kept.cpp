@@ -49,7 +49,7 @@ bool slot_table::can_take_over(int index, int capacity, int length) const {
   const slot& wanted = (*this)[index];
   const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
   return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
-         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes);
+         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes + headroom());
 }
 
 void slot_table::take_over(int index, int capacity) {

@@ -53,6 +53,8 @@ void verify_one(const machine& all, const sequence& each) {
   verify_away(all, each);
   require(!each.follows || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
   if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);
+  require(each.reserved <= each.capacity && all.slots[each.slot].length <= each.reserved,
+          "its slot holds more than memory is set aside for, or that is more than it may hold", each);
   require(all.slots[each.slot].owned, "it does not own its slot", each);
   require(all.slots[each.slot].length >= each.cached, "its slot holds less than it counts on", each);
   verify_known(all, each);

@@ -28,7 +28,7 @@ driver::driver(engine_parts parts, engine_options options)
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
       image_format_(parts_.runner->image_format()),
-      scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims)),
+      scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims), std::move(parts_.reservation)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       arrivals_(parts_.limits.all_slots(), [this] { wake(); }),

@@ -139,6 +139,8 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.identity = model->identity();
   parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");
   parts.victims = made_by(options.victims, &scheduler::longest_rested, "engine_options.victims made no policy");
+  parts.reservation =
+      made_by(options.reservation, &scheduler::whole_length, "engine_options.reservation made no policy");
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();

@@ -8,8 +8,9 @@
 
 namespace cogen::scheduler {
 
-served::served(const limits& within, std::unique_ptr<order> policy, std::unique_ptr<victims> who)
-    : machine(within, std::move(policy), std::move(who)), runner(within, toy::model{}) {}
+served::served(const limits& within, std::unique_ptr<order> policy, std::unique_ptr<victims> who,
+               std::unique_ptr<reservation> reserves)
+    : machine(within, std::move(policy), std::move(who), std::move(reserves)), runner(within, toy::model{}) {}
 
 plan served::launch() {
   auto step = machine.next(now);

@@ -15,7 +15,8 @@ namespace cogen::scheduler {
 class served {
  public:
   explicit served(const limits& within, std::unique_ptr<order> policy = first_come(),
-                  std::unique_ptr<victims> who = longest_rested());
+                  std::unique_ptr<victims> who = longest_rested(),
+                  std::unique_ptr<reservation> reserves = whole_length());
 
   scheduler machine;
   toy::runner runner;

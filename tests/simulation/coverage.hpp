@@ -66,6 +66,8 @@ enum class feature {
   taken_over,           ///< a whole slot
   followed,
   displaced,
+  made_way,  ///< for one that grew
+  short_of_memory,
   branch_kept,
   kept,
   given_up,

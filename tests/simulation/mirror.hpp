@@ -60,12 +60,13 @@ class mirror {
   std::vector<token> ahead;  ///< sampled by rows in flight
 
   int rows_in_flight = 0;
-  int unserved = 0;     ///< plans since its last row while it had a slot and something to run
-  int slot = -1;        ///< of its last row
-  bool seated = false;  ///< it was seen with a slot; exact only where nobody forks
-  int reached = 0;      ///< of its tokens, those that have run
-  bool began = false;   ///< it has had a row
-  int stay = 0;         ///< tokens run since it took its slot
+  int unserved = 0;      ///< plans since its last row while it had a slot and something to run
+  int slot = -1;         ///< of its last row
+  bool seated = false;   ///< it was seen with a slot; exact only where nobody forks
+  bool has_room = true;  ///< memory is set aside for what it has to hold next
+  int reached = 0;       ///< of its tokens, those that have run
+  bool began = false;    ///< it has had a row
+  int stay = 0;          ///< tokens run since it took its slot
 
   std::optional<time> rested;  ///< since when it was seen resting in a slot
   std::optional<ticket> away;  ///< what it had reached was spilled under this name

@@ -42,6 +42,20 @@ void make_alike(settings& drawn, random& from) {
   drawn.within.step_tokens = from.between(3, 12);
 }
 
+/// So little memory that those that grow need that of others, and slots enough for them.
+void make_growing(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  drawn.growing = true;
+  drawn.marks.high = from.between(1, 10) / 10.;
+  drawn.marks.low = drawn.marks.high * from.between(1, 10) / 10.;
+  drawn.marks.step = from.between(0, 12);
+  within.max_length = std::max(within.max_length, 12);
+  within.slots = from.between(2, 6);
+  drawn.most_live = std::max(drawn.most_live, within.slots);
+  const auto whole = static_cast<int>(within.usage(within.max_length));
+  within.memory_bytes = from.between(whole, 2 * whole);
+}
+
 /// Many that rest, and few slots.
 void make_pressed(settings& drawn, random& from) {
   drawn.pressed = true;
@@ -80,6 +94,7 @@ settings draw(random& from) {
   if (result.forks && from.chance(50)) make_alike(result, from);
   if (!result.branching && from.chance(50)) make_pressed(result, from);
   if (from.chance(75)) within.spill_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_length)));
+  if (from.chance(40)) make_growing(result, from);
   result.losing = from.chance(50) ? 0 : from.between(1, 50);
   return result;
 }
@@ -99,6 +114,10 @@ std::unique_ptr<order> make_order(const settings& of) {
   }
 }
 
+std::unique_ptr<reservation> make_reservation(const settings& of) {
+  return of.growing ? watermarks(of.marks) : whole_length();
+}
+
 std::string describe(const settings& of) {
   const auto& within = of.within;
   const bool limited = within.memory_bytes != limits().memory_bytes;
@@ -113,6 +132,9 @@ std::string describe(const settings& of) {
          std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) + ", losing " +
          std::to_string(of.losing) + " %, failing " + std::to_string(of.failing) + " %, " +
          policy_names[static_cast<int>(of.rule)] + (of.branching ? ", branching" : "") +
+         (of.growing ? ", growing by " + std::to_string(of.marks.step) + " up to " + std::to_string(of.marks.high) +
+                           ", down to " + std::to_string(of.marks.low)
+                     : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.sources ? ", sources" : "");
 }
 

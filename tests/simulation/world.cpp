@@ -48,7 +48,7 @@ world::world(const settings& of, random& chance, coverage& seen, simulation::log
       chance_(chance),
       seen_(seen),
       log_(std::move(log)),
-      machine_(of.within, make_order(of)),
+      machine_(of.within, make_order(of), longest_rested(), make_reservation(of)),
       runner_(of.within, of.model),
       failing_(of.failing),
       losing_(of.losing) {}

@@ -117,6 +117,7 @@ class world {
   bool has_rested(const mirror& whose) const;
   void check_parked(const std::set<sequence_id>& waited);
   bool was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const;
+  bool has_another_above(sequence_id id) const;
   void check_ranks() const;
   void note_transfers(const plan& made);
   void end_copy(ticket name, bool ok);
@@ -125,6 +126,7 @@ class world {
   void check_patience_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
+  void check_short(const plan& made);
   void check_sequences();
   void check_busy_slots() const;
   void check_empty();
@@ -134,6 +136,7 @@ class world {
   bool may_overtake(sequence_id later, sequence_id overtaken) const;
   std::vector<sequence_id> firsts(const std::set<sequence_id>& of) const;
   bool fits(sequence_id id) const;
+  bool somebody_is_short() const;
   bool taken_in_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
   void check_lateness(const mirror& begun, bool somewhere, std::optional<time> refused) const;
   bool is_somewhere(sequence_id id) const;

@@ -104,17 +104,28 @@ void world::check_service(const plan& made) {
     const bool follows = machine_.follows(id);
     if (follows) seen_.visit(feature::followed);
     require(!follows || !made.empty(), text(id) + " waits for another one, and nothing is planned");
-    const bool could = (where == phase::prefilling || where == phase::decoding) && !follows;
+    const bool waits = follows || machine_.short_of_memory(id);
+    const bool could = (where == phase::prefilling || where == phase::decoding) && !waits;
     each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
     if (where == phase::waiting && each.slot >= 0) {
       seen_.visit(feature::lost_its_slot);
       each.slot = -1;
       if (!each.away) each.reached = 0;
     }
-    if (where == phase::prefilling && !follows) prefilling.insert(id);
+    if (where == phase::prefilling && !waits) prefilling.insert(id);
     check_patience(made, tokens, id, each);
   }
   check_prefill(prefilling, served);
+  check_short(made);
+}
+
+/// Whoever is short of memory waits for something that ends.
+void world::check_short(const plan& made) {
+  if (!somebody_is_short()) return;
+  seen_.visit(feature::short_of_memory);
+  require(settings_.growing, "somebody is short, for whom memory was set aside");
+  require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty(),
+          "somebody is short of memory, and nothing is on its way");
 }
 
 /// Whoever comes first of those that are prefilled has a row soon. But for first come, others may come and go before
@@ -153,7 +164,7 @@ void world::note_seats() {
   for (auto& [id, each] : live_) {
     const auto where = machine_.phase_of(id);
     each.seated |= where == phase::prefilling || where == phase::decoding;
-    if (settings_.forks) each.seated = machine_.seated(id);
+    if (settings_.forks || settings_.growing) each.seated = machine_.seated(id);
     require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
     if (!each.seated) each.stay = 0;
     if (!machine_.moving(id)) each.copied.reset();  // it has left the slot that is copied
@@ -175,6 +186,7 @@ bool world::has_rested(const mirror& whose) const {
 }
 
 void world::note_rest() {
+  for (auto& [id, each] : live_) each.has_room = static_cast<int>(each.with_ahead().size()) <= machine_.reserved(id);
   for (auto& [id, each] : live_)
     if (rests(id) && !each.rested) each.rested = now_;
 }
@@ -187,11 +199,24 @@ bool world::was_displaced(sequence_id id, const mirror& whose, const std::set<se
   });
 }
 
+bool world::has_another_above(sequence_id id) const {
+  return std::ranges::any_of(
+      live_, [&](const auto& other) { return other.first != id && other.second.running && !before(id, other.first); });
+}
+
 /// Only those that have rested for long have lost their slots, and only to somebody; or those that run, to others that
 /// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot.
 void world::check_parked(const std::set<sequence_id>& waited) {
   for (auto& [id, each] : live_) {
     if (machine_.seated(id)) continue;
+    if (settings_.growing && each.seated) {
+      seen_.visit(feature::made_way);
+      require(settings_.forks || each.rested || !each.has_room || has_another_above(id),
+              text(id) + " has left for one that comes later");
+      each.rested.reset();
+      each.parked = true;
+      continue;
+    }
     const bool displaced = was_displaced(id, each, waited);
     if (!each.rested && !displaced) continue;
     if (displaced && settings_.forks) {
@@ -207,13 +232,14 @@ void world::check_parked(const std::set<sequence_id>& waited) {
     each.parked = true;
     ++parked_;
   }
-  if (settings_.forks && settings_.rule == policy::priority) parked_ = std::max(parked_, machine_.parked());
+  if (settings_.growing || (settings_.forks && settings_.rule == policy::priority))
+    parked_ = std::max(parked_, machine_.parked());
   require(machine_.parked() == parked_, "those that were parked are miscounted");
 }
 
 /// Nobody runs that may be displaced by the first of those that wait.
 void world::check_ranks() const {
-  if (settings_.rule != policy::priority || settings_.forks || settings_.within.depth > 1) return;
+  if (settings_.rule != policy::priority || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
   const auto waiting = this->waiting();
   if (waiting.empty()) return;
@@ -225,7 +251,7 @@ void world::check_ranks() const {
 
 /// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.
 void world::check_patience_of_others(bool nothing_planned) const {
-  if (machine_.waiting() == 0 || settings_.forks || settings_.within.depth > 1) return;
+  if (machine_.waiting() == 0 || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
   bool somebody_rests = false;
   for (const auto& [id, each] : live_) {
@@ -247,7 +273,8 @@ void world::check_account_without_forks() const {
   for (const auto& [id, each] : live_) {
     if (!each.seated) continue;
     ++held;
-    bytes += settings_.within.usage(each.capacity);
+    require(settings_.growing || machine_.reserved(id) == each.capacity, text(id) + " has less than its memory");
+    bytes += settings_.within.usage(machine_.reserved(id));
   }
   require(machine_.free_slots() == settings_.within.slots - held, "slots are lost, or given twice");
   require(machine_.memory_in_use() == bytes, "the memory account is wrong");

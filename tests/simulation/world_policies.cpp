@@ -27,8 +27,15 @@ std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
 
 bool world::fits(sequence_id id) const {
   const auto bytes = settings_.within.usage(live_.at(id).capacity);
-  return machine_.free_slots() > 0 &&
-         bytes <= settings_.within.memory_bytes - machine_.memory_in_use() + machine_.kept_bytes();
+  const bool alone = machine_.free_slots() == settings_.within.slots;
+  const auto budget = settings_.within.memory_bytes;
+  const auto most = alone || !settings_.growing ? budget : make_reservation(settings_)->high(budget);
+  return machine_.free_slots() > 0 && !somebody_is_short() &&
+         bytes <= most - machine_.memory_in_use() + machine_.kept_bytes();
+}
+
+bool world::somebody_is_short() const {
+  return std::ranges::any_of(live_, [&](const auto& each) { return machine_.short_of_memory(each.first); });
 }
 
 // Shares
@@ -64,7 +71,8 @@ void world::check_lateness(const mirror& begun, bool somewhere, std::optional<ti
   const auto pace = outlook_.pace();
   if (settings_.rule != policy::deadline || begun.options.deadline == time::max() || !pace)
     return require(!refused, "a run was refused without a reason");
-  if (settings_.forks || settings_.within.slack != limits().slack) return;  // it is not known what slots hold
+  if (settings_.forks || settings_.growing || settings_.within.slack != limits().slack)
+    return;  // it is not known what slots hold
   const double end = static_cast<double>(now_.count()) + tokens_until_end(begun, somewhere) * *pace;
   if (refused)
     require(std::abs(static_cast<double>(refused->count()) - end) < 0.51, "a run was refused for a wrong estimate");

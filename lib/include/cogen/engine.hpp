@@ -76,6 +76,7 @@ struct engine_parts {
   scheduler::limits limits;
   std::unique_ptr<scheduler::order> order = scheduler::first_come();
   std::unique_ptr<scheduler::victims> victims = scheduler::longest_rested();
+  std::unique_ptr<scheduler::reservation> reservation = scheduler::whole_length();
   std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
   std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
   std::string chat_error;                            ///< why there is none, if the model brings one

@@ -7,6 +7,7 @@
 #include <cogen/cache/view.hpp>
 #include <cogen/event_sink.hpp>
 #include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/victims.hpp>
 
 #include <chrono>
@@ -67,7 +68,8 @@ struct engine_options {
 
   /// How long a sequence that rests (its reader is slow, its owner asks for nothing) keeps its slot while another one
   /// waits for it. After that it is parked: what it has cached is spilled, and it leaves its slot. It goes on to the
-  /// same bits. One that runs is parked only where the order below lets another one displace it.
+  /// same bits. One that runs is parked only where the order below lets another one displace it, or where memory is set
+  /// aside as sequences grow (`reservation`).
   std::chrono::milliseconds patience{50};
 
   /// Bytes, beside the caches, for what is spilled. A parked sequence that finds no room there is run again from its
@@ -96,6 +98,12 @@ struct engine_options {
   /// Makes the policy that says who is parked first: scheduler::longest_rested(), scheduler::least_cached(),
   /// scheduler::largest() or one of your own. Called once, while the engine is made. Empty: who has rested longest.
   std::function<std::unique_ptr<scheduler::victims>()> victims;
+
+  /// Makes the policy that says how much of the cache budget is set aside for a request: scheduler::whole_length(),
+  /// scheduler::watermarks() or one of your own. Called once, while the engine is made. Empty: all that the request may
+  /// ever come to, its prompt and max_tokens together. With watermarks more requests run beside each other where most
+  /// end far below their max_tokens; where they do not, those that came last are parked until there is memory again.
+  std::function<std::unique_ptr<scheduler::reservation>()> reservation;
 
   /// Sequences that the engine takes in, running, resting and waiting ones together: the next one is answered
   /// error::queue_full, on the spot. A hand-driven sequence counts from its first operation until its handle goes;

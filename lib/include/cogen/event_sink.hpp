@@ -22,7 +22,7 @@ struct sequence_event {
     seated,       ///< it has `slot`, its first one, or another one than before
     prefilled,    ///< in `step`, `tokens` of its prompt were run; or several fed at once, or those lost by parking
     first_token,  ///< in `step` the first token was drawn; a sequence: its first result came
-    parked,       ///< it has left `slot`: it rested while others waited, or its owner asked for that
+    parked,       ///< it has left `slot` to others that need it or its memory, or because its owner asked for that
     resumed,      ///< parked before, it has a slot again: `slot`
     spilling,     ///< `tokens` begin to go from `slot`, which it has just left, to the host
     spilled,      ///< they are there; or they are lost, because of `error`

@@ -2,6 +2,7 @@
 
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/too_late.hpp>
 #include <cogen/scheduler/types.hpp>
 #include <cogen/scheduler/victims.hpp>
@@ -84,8 +85,10 @@ struct machine;
 /// something cached, for as long as limits.patience; the policy of victims says who is parked first, and one whose
 /// tokens others share is not. Where nobody has rested for long, the order may let one that waits displace one that
 /// runs, which is parked then. What a parked sequence has cached is spilled, and restored when it has a slot again;
-/// where there is no room for it, or a transfer fails, its tokens are run again. Slots and memory are given to those
-/// that wait in the policy's order; the first of them is never overtaken by one that fits sooner.
+/// where there is no room for it, or a transfer fails, its tokens are run again. Memory is set aside as the policy of
+/// reservation says: where that is less than a sequence may come to, and it finds no more when it grows, those that
+/// rest and those that come after it are parked. Slots and memory are given to those that wait in the policy's order;
+/// the first of them is never overtaken by one that fits sooner.
 ///
 /// Where limits.reuse is set, tokens are run once for all sequences that begin with them: a sequence that is given a
 /// slot shares what other slots hold, those included that are kept of sequences that have gone, and one that has not
@@ -95,7 +98,8 @@ class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
   explicit scheduler(const limits& limits, std::unique_ptr<order> order = first_come(),
-                     std::unique_ptr<victims> victims = longest_rested());
+                     std::unique_ptr<victims> victims = longest_rested(),
+                     std::unique_ptr<reservation> reserves = whole_length());
   ~scheduler();
   scheduler(scheduler&&) noexcept;
 
@@ -178,14 +182,16 @@ class scheduler {
   std::optional<sequence_id> transferred(ticket name, bool ok);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
-  /// for an unknown id, as the six below do.
+  /// for an unknown id, as the eight below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
-  bool seated(sequence_id id) const;   ///< it has a slot
-  bool leaving(sequence_id id) const;  ///< what it has cached is on its way out of its slot
-  bool follows(sequence_id id) const;  ///< it waits until another one has run more of its first tokens
-  bool moving(sequence_id id) const;   ///< the same, or back, or is copied
+  bool seated(sequence_id id) const;           ///< it has a slot
+  bool leaving(sequence_id id) const;          ///< what it has cached is on its way out of its slot
+  bool follows(sequence_id id) const;          ///< it waits until another one has run more of its first tokens
+  bool moving(sequence_id id) const;           ///< the same, or back, or is copied
+  int reserved(sequence_id id) const;          ///< tokens that memory is set aside for in its slot
+  bool short_of_memory(sequence_id id) const;  ///< it has a slot, and more to hold than is reserved()
 
   /// What it has cached and spilled, while that is kept and on no way.
   std::optional<kept_image> stored(sequence_id id) const;
