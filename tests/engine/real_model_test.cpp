@@ -6,6 +6,7 @@
 #include <cogen/memory_estimate.hpp>
 #include <cogen/model.hpp>
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -114,6 +115,52 @@ BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
   const auto honest = run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
   const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
   BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
+}
+
+// One prompt for many
+
+std::vector<request> questions(int count) {
+  std::string system = "You answer in one word.";
+  for (int rule = 1; rule <= 95; ++rule) system += " Rule " + std::to_string(rule) + ": be brief and be kind.";
+  std::vector<request> all;
+  for (int i = 0; i < count; ++i)
+    all.push_back(chat({{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}})
+                      .max_tokens(3)
+                      .ignore_end()
+                      .sampling(sampling().logprobs(1)));
+  return all;
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
+  constexpr int count = 100;
+  engine running(the_model(), {.slots = 32, .max_length = 2048, .by_hand = true});
+  net::io_context context;
+  std::vector<token_stream> streams;
+  std::vector<completion> told(count);
+  for (auto& each : questions(count)) {
+    const auto i = streams.size();
+    streams.push_back(running.generate(std::move(each)));
+    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+      BOOST_TEST(!code);
+      told[i] = std::move(whole);
+    }));
+  }
+  settle(running, context);
+  int prompts = 0, cached = 0, without = 0;
+  for (const auto& each : told) {
+    prompts += each.usage.prompt_tokens;
+    cached += each.usage.cached_tokens;
+    without += each.usage.cached_tokens < 1000;
+  }
+  BOOST_TEST(prompts > 1000 * count);
+  BOOST_TEST(without == 1);  // the first of them runs it
+  BOOST_TEST(running.stats().tokens == static_cast<unsigned>(prompts - cached + 2 * count));
+  for (const int i : {0, 1, count / 2, count - 1}) {
+    auto lone = questions(count)[static_cast<std::size_t>(i)];
+    check_same(run({std::move(lone).reuse(false)}, {.slots = 1, .max_length = 2048}).front(),
+               told[static_cast<std::size_t>(i)]);
+  }
+  BOOST_TEST_MESSAGE(prompts << " tokens of prompts, of which " << cached << " were not run");
 }
 
 // Memory for few
