@@ -1,5 +1,6 @@
-// What is left of the speed when memory is short, and when a reader is slow.
+// What is left of the speed when memory is short, what lengths nobody knows cost, and what a slow reader does.
 #include "conversations.hpp"
+#include "lengths.hpp"
 #include "streams.hpp"
 
 #include <cogen/load_model.hpp>
@@ -13,8 +14,10 @@ int run(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.threads;
   const auto model = cogen::load_model(wanted.model, loading);
-  if (wanted.only != "streams") run_conversations(model, wanted);
-  if (wanted.only != "conversations") run_streams(model, wanted);
+  const auto runs = [&](std::string_view part) { return wanted.only.empty() || wanted.only == part; };
+  if (runs("conversations")) run_conversations(model, wanted);
+  if (runs("lengths")) run_lengths(model, wanted);
+  if (runs("streams")) run_streams(model, wanted);
   return 0;
 }
 

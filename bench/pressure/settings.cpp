@@ -13,12 +13,13 @@ namespace po = boost::program_options;
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
   po::options_description options(
-      "Measures what is left of the speed where conversations share memory for a few of them, and where one of sixteen "
-      "streams is not read. Fails where a token differs from what is said alone.\n\nOptions");
+      "Measures what is left of the speed where conversations share memory for a few of them, what it brings to set "
+      "memory aside as requests grow, and what one of sixteen streams costs that is not read. Fails where a token "
+      "differs from what is said alone.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
-  add("conversations", po::value(&wanted.conversations)->default_value(32), "how many at the same time");
+  add("conversations", po::value(&wanted.conversations)->default_value(32), "how many at the same time; and requests");
   add("room", po::value(&wanted.room)->default_value(4), "how many of them memory is for");
   add("turns", po::value(&wanted.turns)->default_value(3), "of each conversation");
   add("said", po::value(&wanted.said)->default_value(32), "tokens said to the model in a turn");
@@ -27,10 +28,10 @@ std::optional<settings> parse(int argc, char** argv) {
       "mean time before a turn; more of it, and fewer want memory at once");
   add("patience-ms", po::value(&wanted.patience_ms)->default_value(50), "engine_options.patience");
   add("stream-tokens", po::value(&wanted.stream_tokens)->default_value(64),
-      "length of each stream beside the slow one");
+      "length of each stream beside the slow one; and of answers, on average");
   add("rounds", po::value(&wanted.rounds)->default_value(3), "runs of each, by turns, the second round backwards");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
-  add("only", po::value(&wanted.only)->default_value(""), "conversations or streams; both if not given");
+  add("only", po::value(&wanted.only)->default_value(""), "conversations, lengths or streams; all if not given");
   add("quick", po::bool_switch(&wanted.quick), "one round of shorter ones");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
@@ -42,8 +43,8 @@ std::optional<settings> parse(int argc, char** argv) {
   if (wanted.stream_tokens <= ahead)
     throw std::invalid_argument("--stream-tokens is " + std::to_string(wanted.stream_tokens) + "; it must be above " +
                                 std::to_string(ahead) + ", the lookahead");
-  if (wanted.only != "" && wanted.only != "conversations" && wanted.only != "streams")
-    throw std::invalid_argument("--only is " + wanted.only + "; it must be conversations or streams");
+  if (wanted.only != "" && wanted.only != "conversations" && wanted.only != "lengths" && wanted.only != "streams")
+    throw std::invalid_argument("--only is " + wanted.only + "; it must be conversations, lengths or streams");
   if (std::min(wanted.think_ms, wanted.patience_ms) < 0) throw std::invalid_argument("times must be at least 0");
   return wanted;
 }

@@ -17,7 +17,7 @@ struct settings {
   int stream_tokens;
   int rounds;
   int threads;
-  std::string only;  // conversations or streams; empty: both
+  std::string only;  // conversations, lengths or streams; empty: all
   bool quick;
 
   int length() const { return turns * (said + answered); }
