@@ -25,13 +25,14 @@ std::size_t bytes_of(const request& what) {
   return bytes;
 }
 
-/// What a sequence may hold that is opened with this max_length.
-int checked_length(int max_length, const detail::driver& of) {
+/// With the length that counts.
+open_options checked(open_options options, const detail::driver& of) {
   const int limit = of.parts().limits.max_length;
-  if (max_length < 0 || max_length > limit)
-    throw std::invalid_argument(
-        fmt::format("max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", max_length, limit));
-  return max_length == 0 ? limit : max_length;
+  if (options.max_length < 0 || options.max_length > limit)
+    throw std::invalid_argument(fmt::format(
+        "max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", options.max_length, limit));
+  if (options.max_length == 0) options.max_length = limit;
+  return options;
 }
 
 void check(const engine_options& options) {
@@ -101,12 +102,12 @@ token_stream engine::generate(request what) {
   return token_stream(std::move(state));
 }
 
-sequence engine::open(int max_length) { return open(std::vector<token>(), max_length); }
+sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }
 
-sequence engine::open(std::vector<token> source, int max_length) {
-  const int length = checked_length(max_length, *driver_);
+sequence engine::open(std::vector<token> source, const open_options& options) {
+  const auto within = checked(options, *driver_);
   auto read = detail::checked_source(std::move(source), driver_->parts(), driver_->vocabulary());
-  return sequence(std::make_shared<detail::sequence_state>(driver_, length, std::move(read)));
+  return sequence(std::make_shared<detail::sequence_state>(driver_, within, std::move(read)));
 }
 
 namespace {
@@ -122,12 +123,12 @@ net::awaitable<sequence> opened(std::shared_ptr<detail::opening_face> shared, st
 
 }  // namespace
 
-net::awaitable<sequence> engine::open(std::filesystem::path session, int max_length) {
-  return opened(new_opening(max_length), std::move(session));
+net::awaitable<sequence> engine::open(std::filesystem::path session, const open_options& options) {
+  return opened(new_opening(options), std::move(session));
 }
 
-std::shared_ptr<detail::opening_face> engine::new_opening(int max_length) const {
-  return std::make_shared<detail::sequence_state>(driver_, checked_length(max_length, *driver_), nullptr);
+std::shared_ptr<detail::opening_face> engine::new_opening(const open_options& options) const {
+  return std::make_shared<detail::sequence_state>(driver_, checked(options, *driver_), nullptr);
 }
 
 std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(driver_); }

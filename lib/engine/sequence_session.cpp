@@ -123,7 +123,7 @@ void sequence_state::read(const std::filesystem::path& path) try {
   auto found = read_session_file(path, {.model = parts.identity,
                                         .cache = engine_->image_format(),
                                         .vocabulary = engine_->vocabulary(),
-                                        .max_length = max_length_,
+                                        .max_length = options_.max_length,
                                         .longest_source = parts.sources ? parts.sources->longest : 0});
   {
     const std::lock_guard lock(mutex_);
@@ -148,10 +148,7 @@ void sequence_state::take_up(read_session& what) try {
   random_ = random_stream(told.seed, told.branch, told.forks);
   truncations_ = told.truncations;
   if (!told.source.empty()) source_ = std::make_shared<const std::vector<token>>(std::move(told.source));
-  scheduler::sequence_options options;
-  options.max_length = max_length_;
-  options.source = source_;
-  id_ = engine_->plans().resume(options, {told.tokens, static_cast<int>(history_.generated()), told.image});
+  id_ = engine_->plans().resume(served_as(), {told.tokens, static_cast<int>(history_.generated()), told.image});
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_image(std::move(what.bytes), what.image_source));
   engine_->join(*id_, shared_from_this());

@@ -12,11 +12,9 @@
 
 namespace cogen::detail {
 
-sequence_state::sequence_state(std::shared_ptr<driver> engine, int max_length, scheduler::source_tokens source)
-    : participant(std::move(engine)),
-      max_length_(max_length),
-      source_(std::move(source)),
-      random_(engine_->fresh_seed()) {}
+sequence_state::sequence_state(std::shared_ptr<driver> engine, const open_options& options,
+                               scheduler::source_tokens source)
+    : participant(std::move(engine)), options_(options), source_(std::move(source)), random_(engine_->fresh_seed()) {}
 
 // What the handle asks for
 
@@ -81,7 +79,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
-  auto child = std::make_shared<sequence_state>(engine_, max_length_, source_);
+  auto child = std::make_shared<sequence_state>(engine_, options_, source_);
   {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
@@ -152,9 +150,9 @@ std::optional<failure> sequence_state::problem(const std::vector<token>& fed, in
   if (fed.empty() && held_.empty())
     return failure(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
   const auto length = static_cast<int>(held_.size() + fed.size()) + drawn;
-  if (length > max_length_)
+  if (length > options_.max_length)
     return failure(error::does_not_fit,
-                   fmt::format("the sequence would hold {} tokens; it holds {} at most", length, max_length_));
+                   fmt::format("the sequence would hold {} tokens; it holds {} at most", length, options_.max_length));
   return std::nullopt;
 }
 
@@ -220,12 +218,20 @@ void sequence_state::undo(std::size_t length) {
   if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
 }
 
+scheduler::sequence_options sequence_state::served_as() const {
+  scheduler::sequence_options served;
+  served.max_length = options_.max_length;
+  served.source = source_;
+  served.priority = options_.priority;
+  served.tenant = options_.tenant;
+  served.reuse = options_.reuse;
+  served.salt = options_.salt.value_or(options_.tenant);
+  return served;
+}
+
 void sequence_state::carry_out(run_order& what) try {
   if (!id_) {
-    scheduler::sequence_options options;
-    options.max_length = max_length_;
-    options.source = source_;
-    id_ = engine_->plans().submit(options);
+    id_ = engine_->plans().submit(served_as());
     engine_->join(*id_, shared_from_this());
   }
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});

@@ -17,7 +17,7 @@ namespace cogen::detail {
 /// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
 class sequence_state final : public participant, public sequence_face, public opening_face {
  public:
-  sequence_state(std::shared_ptr<driver> engine, int max_length, scheduler::source_tokens source);
+  sequence_state(std::shared_ptr<driver> engine, const open_options& options, scheduler::source_tokens source);
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -96,6 +96,7 @@ class sequence_state final : public participant, public sequence_face, public op
   };
 
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
+  scheduler::sequence_options served_as() const;
   bool busy();
   std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
   std::optional<failure> add_run(run_order what);  // where it throws, nothing has changed
@@ -120,7 +121,7 @@ class sequence_state final : public participant, public sequence_face, public op
   void end_run(failure why);
   void complete_waiter(error_code code);
 
-  const int max_length_;
+  const open_options options_;
   scheduler::source_tokens source_;  // changes while a session is opened only
 
   // The engine's thread alone.

@@ -61,8 +61,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_a_source) {
   net::io_context context;
   toy_engine toy({.longest_source = 4});
   toy.running.stop();
-  BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, 0), std::invalid_argument);
-  auto sequence = toy.running.open({1, 2}, 0);
+  BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
+  auto sequence = toy.running.open({1, 2}, {});
   auto stream = toy.running.generate(answer_to(std::vector<token>{1, 2}));
   std::vector<error_code> told;
   sequence.async_forward({1}, logits_of::last,

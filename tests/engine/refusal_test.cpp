@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_bad_source_is_told_the_thing_the_value_and_the_limit) {
   toy_engine toy(reads);
   BOOST_CHECK_THROW(toy.running.open(), std::invalid_argument);
   BOOST_CHECK_THROW(toy.running.open(std::vector<token>(10, 1)), std::invalid_argument);
-  BOOST_CHECK_THROW(toy_engine().running.open({1, 2}), std::invalid_argument);
+  BOOST_CHECK_THROW(toy_engine().running.open(std::vector<token>{1, 2}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {

@@ -111,6 +111,32 @@ BOOST_DATA_TEST_CASE(a_conversation_goes_on_where_it_ended, data::make(kept_engi
   }
 }
 
+/// Tokens run when a sequence of `first` has gone and one of `second` feeds the same.
+std::uint64_t run_by_the_second(const open_options& first, const open_options& second) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const auto tokens = some_tokens(*model, common, 5);
+  std::uint64_t before = 0;
+  drive(running, [&]() -> net::awaitable<void> {
+    for (const auto& each : {first, second}) {
+      before = running.stats().tokens;
+      auto place = running.open(each);
+      co_await place.forward(tokens);
+    }
+  });
+  return running.stats().tokens - before;
+}
+
+BOOST_AUTO_TEST_CASE(sequences_driven_by_hand_share_where_their_options_let_them) {
+  BOOST_TEST(run_by_the_second({}, {}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 3}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3, .salt = 9}, {.tenant = 4, .salt = 9}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 4}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.salt = 1}, {.salt = 2}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.reuse = false}, {}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({}, {.reuse = false}) == unsigned{common});
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

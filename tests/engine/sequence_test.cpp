@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
 BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
   toy_engine toy({.max_length = 16});
   drive(toy.running, [&]() -> net::awaitable<void> {
-    auto sequence = toy.running.open(8);
+    auto sequence = toy.running.open({.max_length = 8});
     const auto fails = [&](net::awaitable<logits> wrong, error code, std::string_view word) -> net::awaitable<void> {
       error_code told;
       try {
@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
     const auto after = co_await sequence.forward({4});
     BOOST_TEST(after.last() == toy_scores(std::vector<token>{1, 2, 3, 4}), boost::test_tools::per_element());
   });
-  BOOST_CHECK_THROW(toy.running.open(17), std::invalid_argument);
-  BOOST_CHECK_THROW(toy.running.open(-1), std::invalid_argument);
+  BOOST_CHECK_THROW(toy.running.open({.max_length = 17}), std::invalid_argument);
+  BOOST_CHECK_THROW(toy.running.open({.max_length = -1}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {

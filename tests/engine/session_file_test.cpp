@@ -47,7 +47,8 @@ struct saved_one {
   std::string refusal(engine& running, int max_length = 0) {
     std::string what;
     drive(running, [&]() -> net::awaitable<void> {
-      auto result = co_await running.async_open(file.path, max_length, net::as_tuple(net::use_awaitable));
+      auto result =
+          co_await running.async_open(file.path, {.max_length = max_length}, net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
       what = std::get<1>(result).error().message();
     });

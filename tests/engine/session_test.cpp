@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   settle(running, context);
   BOOST_TEST(running.stats().tokens == 21u);
   std::optional<std::vector<token>> opened;
-  running.async_open(file.path, 0, [&](error_code, sequence found) { opened = found.tokens(); });
+  running.async_open(file.path, {}, [&](error_code, sequence found) { opened = found.tokens(); });
   settle(running, context);
   BOOST_TEST((opened == prompt_of(*model)));
 }
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
   whose.async_save(file.path, [&](error_code code) { saved = code; });
   toy.settle(context);
   BOOST_TEST((saved == error_code()));
-  toy.running.async_open(file.path, 0, [&](error_code code, auto) { opened = code; });
+  toy.running.async_open(file.path, {}, [&](error_code code, auto) { opened = code; });
   toy.settle(context);
   BOOST_TEST((opened == make_error_code(error::draining)));
 }
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
   });
   drive(full.running, [&]() -> net::awaitable<void> {
     auto whose = co_await full.running.open(file.path);
-    auto second = co_await full.running.async_open(file.path, 0, net::as_tuple(net::use_awaitable));
+    auto second = co_await full.running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(second) == make_error_code(error::queue_full));
     BOOST_TEST(full.running.stats().sequences == 1);
   });
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_engine_ends_opening_and_saving) {
   context.run();
   BOOST_TEST((saved == make_error_code(error::engine_stopped)));
   context.restart();
-  toy.running.async_open(file.path, 0, net::bind_executor(context, [&](error_code code, auto) { opened = code; }));
+  toy.running.async_open(file.path, {}, net::bind_executor(context, [&](error_code code, auto) { opened = code; }));
   context.run();
   BOOST_TEST(bool(opened && *opened));
 }

@@ -5,6 +5,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
+#include <cogen/open_options.hpp>
 #include <cogen/request.hpp>
 #include <cogen/request_estimate.hpp>
 #include <cogen/runner.hpp>
@@ -114,18 +115,18 @@ class engine {
   /// what would be told to the request's stream is in `why_not`. Says nothing of who else is running or draining.
   request_estimate estimate(const request& what) const;
 
-  /// A sequence that holds nothing yet. `max_length`: the tokens it may come to hold, for which memory is set aside
-  /// when it first runs; 0 for the engine's limit.
-  sequence open(int max_length = 0);
+  /// A sequence that holds nothing yet. Memory is set aside when it first runs. Throws std::invalid_argument where its
+  /// max_length makes no sense.
+  sequence open(const open_options& options = {});
 
   /// The same beside a source, for a model with an encoder, which reads it when the sequence first runs. The first
   /// token fed should be the one that answers start with, model_config::decoder_start. Throws std::invalid_argument for
   /// a model without an encoder, an empty source or one that is too long, or a token outside the vocabulary; without a
   /// source where the model has an encoder, too.
-  sequence open(std::vector<token> source, int max_length = 0);
+  sequence open(std::vector<token> source, const open_options& options = {});
 
   /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
-  /// bits as the saved one would have. `max_length` as above. The file is read and checked away from the engine's
+  /// bits as the saved one would have. Throws as above. The file is read and checked away from the engine's
   /// thread. What the sequence had cached counts as spilled, and comes back when the sequence goes on; where
   /// engine_options::spill_bytes has no room for it, its tokens are run again.
   ///
@@ -135,12 +136,12 @@ class engine {
   /// be read; error::queue_full and draining as operations do. What the awaitable throws says the sentence; where a
   /// handler gets an error, the sequence that it gets can only be asked for its `error()`. Cancellation of every type
   /// ends the wait at once with operation_aborted.
-  net::awaitable<sequence> open(std::filesystem::path session, int max_length = 0);
+  net::awaitable<sequence> open(std::filesystem::path session, const open_options& options = {});
 
   /// Signature: void(error_code, sequence). Throws as open() where max_length makes no sense.
   template <net::completion_token_for<void(error_code, sequence)> Token = net::deferred_t>
-  auto async_open(std::filesystem::path session, int max_length = 0, Token&& completion = {}) {
-    return detail::async_open(new_opening(max_length), std::move(session), std::forward<Token>(completion));
+  auto async_open(std::filesystem::path session, const open_options& options = {}, Token&& completion = {}) {
+    return detail::async_open(new_opening(options), std::move(session), std::forward<Token>(completion));
   }
 
   /// Work given to this executor runs between decode steps on the engine's thread; coroutines spawned there are resumed
@@ -189,7 +190,7 @@ class engine {
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
-  std::shared_ptr<detail::opening_face> new_opening(int max_length) const;
+  std::shared_ptr<detail::opening_face> new_opening(const open_options& options) const;
 
   std::shared_ptr<detail::driver> driver_;
   class engine_thread;

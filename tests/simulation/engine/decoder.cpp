@@ -66,8 +66,8 @@ decoder::decoder(world& stage, std::string name, net::any_io_executor where, ran
     : client(stage, std::move(name), std::move(where)), tag_(stage.tag()), left_(chance.between(1, 20)) {
   held_.source = draw_source(stage, chance);
   held_.max_length = chance.chance(50) ? stage.of().within.max_length : chance.between(2, stage.of().within.max_length);
-  sequence_.emplace(stage.of().sources ? stage.running()->open(held_.source, held_.max_length)
-                                       : stage.running()->open(held_.max_length));
+  const open_options options{.max_length = held_.max_length};
+  sequence_.emplace(stage.of().sources ? stage.running()->open(held_.source, options) : stage.running()->open(options));
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
