@@ -15,12 +15,19 @@ bool shares(const machine& all, const sequence& whose) {
 }
 
 /// The last token is always run.
-std::span<const token> to_begin_with(const sequence& whose) { return {whose.tokens.data(), whose.tokens.size() - 1}; }
+std::span<const token> all_but_last(const sequence& whose) { return {whose.tokens.data(), whose.tokens.size() - 1}; }
 
-int shared(const sequence& a, const sequence& b) {
-  if (a.options.salt != b.options.salt) return 0;
-  const auto first = to_begin_with(a);
-  return static_cast<int>(std::ranges::mismatch(first, to_begin_with(b)).in1 - first.begin());
+/// And so are those fed for the logits of each.
+std::span<const token> to_begin_with(const sequence& whose) {
+  const auto most = all_but_last(whose);
+  const auto before = static_cast<std::size_t>(whose.current.length_before);
+  return whose.current.wanted == output::all_logits ? most.first(std::min(most.size(), before)) : most;
+}
+
+int shared(const sequence& follower, const sequence& leader) {
+  if (follower.options.salt != leader.options.salt) return 0;
+  const auto first = to_begin_with(follower);
+  return static_cast<int>(std::ranges::mismatch(first, all_but_last(leader)).in1 - first.begin());
 }
 
 bool is_worth_it(const machine& all, const sequence& whose, int length) {
@@ -130,7 +137,7 @@ bool follow(machine& all, sequence& whose, const plan& made) {
 void look_ahead(machine& all, sequence& whose) {
   if (goes_back_anywhere(all) || whose.where != phase::prefilling) return;
   const auto* const next = all.queued.prefilling.after(whose);
-  if (next && next->fresh && shares(all, *next)) branch_at(all, whose, shared(whose, *next));
+  if (next && next->fresh && shares(all, *next)) branch_at(all, whose, shared(*next, whose));
 }
 
 }  // namespace

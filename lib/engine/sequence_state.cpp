@@ -2,6 +2,7 @@
 
 #include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
+#include "engine/failure_of.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
@@ -84,6 +85,9 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
+    child->ended_ = ended_;
+    child->failure_ = failure_;
+    if (ended_) return child;
     orders_.push_back(fork_order{child});
     engine_->room().fork(place_, child->place_);
   }
@@ -247,13 +251,17 @@ void sequence_state::carry_out(truncate_order& what) {
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
-void sequence_state::carry_out(fork_order& what) {
+/// Where it cannot be, that is the fork's own end.
+void sequence_state::carry_out(fork_order& what) try {
   auto& child = *what.child;
-  child.history_ = history_;
   child.random_ = random_.fork();
+  child.history_ = history_;
   if (!id_) return;
   child.id_ = engine_->plans().fork(*id_);
   engine_->join(*child.id_, what.child);
+} catch (...) {
+  what.child->give_up(failure_of(std::current_exception()));
+  engine_->mail(what.child);
 }
 
 void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {

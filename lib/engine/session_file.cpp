@@ -204,10 +204,11 @@ class file_beside {
   }
   int file() const { return file_; }
 
+  /// Where it throws, it has not.
   void take_place() {
+    const auto folder = path_.parent_path();
     if (::rename(beside_.c_str(), path_.c_str()) < 0) refuse_system(path_, "it cannot be replaced");
     beside_.clear();
-    const auto folder = path_.parent_path();
     const descriptor held(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (held >= 0) ::fsync(held);  // not every file system can; the file is whole either way
   }

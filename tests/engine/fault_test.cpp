@@ -1,4 +1,5 @@
 // One scripted history, in which everything that can fail does so in turn: each allocation, each step.
+#include "account.hpp"
 #include "failing_memory.hpp"
 #include "toy_runner.hpp"
 
@@ -15,32 +16,6 @@ namespace cogen::test {
 namespace {
 
 BOOST_AUTO_TEST_SUITE(faults)
-
-/// What one handle's operations came to. Lives in storage that was there before anything could fail.
-struct account {
-  int begun = 0;
-  int told = 0;
-  std::array<token, 64> tokens{};
-  int count = 0;
-
-  void read(const std::optional<piece>& next) {
-    if (!next) return;
-    for (const auto& each : next->tokens) tokens[static_cast<std::size_t>(count++)] = each.id;
-  }
-  std::vector<token> read_so_far() const { return {tokens.begin(), tokens.begin() + count}; }
-};
-
-/// Calls `begin`, which starts an operation: that may fail at once, and then nothing is told later.
-template <class Begin>
-void start(account& whose, Begin begin) {
-  try {
-    begin();
-    ++whose.begun;
-  } catch (const std::bad_alloc&) {
-  } catch (const boost::system::system_error&) {  // the operation before it is still under way
-  } catch (const std::out_of_range&) {            // the one before it never was
-  }
-}
 
 /// Two readers, one who gathers, a sequence with a fork, a wait that is cancelled: everything an engine is asked for.
 class history {
@@ -77,7 +52,7 @@ class history {
       two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).lookahead(2)));
       two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
         ++gatherer.told;
-        for (const auto& each : all.tokens) gatherer.tokens[static_cast<std::size_t>(gatherer.count++)] = each.id;
+        gatherer.read(all.tokens);
       }));
     });
     start(waiter, [&] { waited_.emplace(toy.running.generate(token_ids({7}).lookahead(1))); });
@@ -137,13 +112,6 @@ class history {
   std::optional<token_stream> one_, two_, waited_;
   std::optional<sequence> work_, branch_;
 };
-
-void check_prefix(const account& told, std::vector<token> whole) {
-  const auto read = told.read_so_far();
-  BOOST_REQUIRE(read.size() <= whole.size());
-  whole.resize(read.size());
-  BOOST_TEST(read == whole, boost::test_tools::per_element());
-}
 
 /// Whatever failed: everybody was told, nobody was told anything wrong, nothing is held, and the engine either goes on
 /// or says that it is dead.
@@ -264,7 +232,7 @@ bool drained_with_memory_refused(long n) {
     two.emplace(toy.running.generate(token_ids({3, 1}).start_within(std::chrono::hours(1)).max_tokens(9)));
     two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
       ++gatherer.told;
-      for (const auto& each : all.tokens) gatherer.tokens[static_cast<std::size_t>(gatherer.count++)] = each.id;
+      gatherer.read(all.tokens);
     }));
   });
   start(worker, [&] {

@@ -164,7 +164,8 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
   BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
   BOOST_TEST(!s.code);
   engine running(s.model, s.options);
-  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, s.options.max_length + 1), std::invalid_argument);
+  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, {.max_length = s.options.max_length + 1}),
+                    std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {

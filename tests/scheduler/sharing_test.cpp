@@ -133,6 +133,31 @@ BOOST_AUTO_TEST_CASE(less_than_a_block_is_not_worth_sharing) {
   BOOST_CHECK_EQUAL(a.serve(prompt(4, 10, 4)), 10);
 }
 
+/// Logits of tokens that another one has run would be missing.
+BOOST_AUTO_TEST_CASE(tokens_whose_logits_are_wanted_are_run) {
+  served s(sharing_limits(2));
+  const auto first = s.machine.submit({}, {counting(100), output::last_logits});
+  const auto second = s.machine.submit({}, {counting(100), output::all_logits});
+  BOOST_CHECK_EQUAL(prompt_tokens_run(s), 200);
+  BOOST_CHECK_EQUAL(s.machine.reused(second), 0);
+  s.machine.cancel(first);
+  s.machine.cancel(second);
+  const auto third = s.machine.submit({}, {counting(101), output::last_logits});
+  BOOST_CHECK_EQUAL(prompt_tokens_run(s), 0);  // but for its last token
+  BOOST_CHECK_EQUAL(s.machine.reused(third), 100);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_run_again_shares_all_but_those_whose_logits_are_wanted) {
+  served s(sharing_limits(2));
+  const auto whose = prefilled(s, 50);
+  s.machine.park(whose);  // and nothing is spilled
+  s.finish();
+  s.machine.submit({}, {counting(100), output::last_logits});
+  s.finish();
+  s.machine.start(whose, {counting(50, 50), output::all_logits});
+  BOOST_CHECK_EQUAL(prompt_tokens_run(s), 50);
+}
+
 BOOST_AUTO_TEST_CASE(it_is_told_how_many_tokens_were_not_run) {
   served s(sharing_limits(2));
   const auto first = ask(s, prompt(100, 10, 1), {});

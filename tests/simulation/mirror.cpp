@@ -16,6 +16,7 @@ void mirror::begin(const run& next, std::uint64_t run_number) {
   sampled_before_ = sampled;
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   length_fed_ = static_cast<int>(tokens.size());
+  told_to_ = length_before_;
   reached = std::min(reached, length_fed_ - 1);
   samples_none_ = wanted == output::sample && room() == 0;
 }
@@ -83,6 +84,9 @@ std::vector<event> mirror::absorb(const row& done, int end, const row_result& re
   }
   if (done.wanted != output::nothing) {
     seen.visit(last ? feature::last_logits : feature::logits);
+    if (wanted == output::all_logits && end - done.count > told_to_)
+      throw std::logic_error("logits of its tokens are missing");
+    told_to_ = std::max(told_to_, end);
     if (last) rest();
     return {{.what = event::kind::logits, .sequence = done.sequence, .last = last}};
   }

@@ -95,7 +95,8 @@ class runner {
   /// What a spill has left under `name`, or null.
   virtual std::shared_ptr<const slot_image> image(scheduler::ticket /*name*/) const { return nullptr; }
 
-  /// It is kept under `name` from now on, as if it had been spilled from one of this runner's slots.
+  /// It is kept under `name` from now on, as if it had been spilled from one of this runner's slots. Where that cannot
+  /// be, or the image cannot be made, a plan drops the name all the same.
   virtual void keep(scheduler::ticket /*name*/, std::shared_ptr<const slot_image> /*what*/) {}
 
   /// An image of a runner with the same format, from its bytes.

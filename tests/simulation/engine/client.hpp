@@ -79,7 +79,7 @@ class client : public std::enable_shared_from_this<client> {
           self->begin_operation();
           begin_operation(net::bind_cancellation_slot(
               self->signal_.slot(),
-              net::bind_executor(self->executor_, [raw = self.get(), whole](error_code code, Value value) mutable {
+              net::bind_executor(self->executor_, [raw = self.get(), whole](error_code code, Value value = {}) mutable {
                 raw->end_operation();
                 auto resume = std::exchange(whole, nullptr);
                 std::move (*resume)(told<Value>{code, std::move(value)});

@@ -25,14 +25,15 @@ enum class stream_event {
   count
 };
 
-/// What a sequence under its owner's control can be at: with an operation pending (queued to decoding) or without.
-enum class sequence_at { fresh, queued, waiting, prefilling, decoding, idle, parked, dead, count };
+/// What a sequence under its owner's control can be at: with an operation pending (queued to parking) or without.
+enum class sequence_at { fresh, queued, waiting, prefilling, decoding, parking, idle, parked, dead, count };
 
 enum class sequence_event {
   forward,
   decode,
   fork,
   truncate,
+  park,
   total,
   partial,
   terminal,
@@ -50,6 +51,8 @@ enum class feature {
   carried_out_late,
   source_read,
   parked,
+  displaced,
+  reused,
   transferred,
   lost,
   end,

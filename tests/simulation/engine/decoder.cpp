@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <variant>
 
 namespace cogen::engine_simulation {
 namespace {
@@ -63,7 +64,9 @@ std::optional<token> held_sequence::drawn(const language& from, const std::vecto
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
-    : client(stage, std::move(name), std::move(where)), tag_(stage.tag()), left_(chance.between(1, 20)) {
+    : client(stage, std::move(name), std::move(where)),
+      beginning_(draw_beginning(stage, chance)),
+      left_(chance.between(1, 20)) {
   held_.source = draw_source(stage, chance);
   held_.max_length = chance.chance(50) ? stage.of().within.max_length : chance.between(2, stage.of().within.max_length);
   const open_options options{.max_length = held_.max_length};
@@ -71,9 +74,9 @@ decoder::decoder(world& stage, std::string name, net::any_io_executor where, ran
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
-                 token tag)
+                 std::vector<token> beginning)
     : client(stage, std::move(name), std::move(where)),
-      tag_(tag),
+      beginning_(std::move(beginning)),
       held_(std::move(held)),
       sequence_(std::move(handle)),
       left_(3) {}
@@ -89,7 +92,7 @@ net::awaitable<void> decoder::live() {
 
 net::awaitable<void> decoder::act(random& chance) {
   if (left_-- <= 0 || stage_.closing()) co_return destroy();
-  const int weights[] = {4, 8, 2, 3, 1};
+  const int weights[] = {4, 8, 2, 3, 2, 1};
   switch (chance.weighted(weights)) {
     case 0:
       co_return co_await forward(chance);
@@ -99,6 +102,8 @@ net::awaitable<void> decoder::act(random& chance) {
       co_return fork(chance);
     case 3:
       co_return truncate(chance);
+    case 4:
+      co_return co_await park();
     default:
       co_return;
   }
@@ -106,7 +111,7 @@ net::awaitable<void> decoder::act(random& chance) {
 
 std::vector<token> decoder::draw_fed(random& chance, int most) const {
   const bool new_start = held_.tokens.empty() && !chance.chance(3);
-  auto fed = new_start ? std::vector{tag_} : std::vector<token>();
+  auto fed = new_start ? beginning_ : std::vector<token>();
   const auto more = draw_words(stage_, chance, chance.between(0, most));
   fed.insert(fed.end(), more.begin(), more.end());
   if (chance.chance(2)) fed.push_back(stage_.spoken().vocabulary());
@@ -165,8 +170,9 @@ void decoder::fork(random& chance) {
   auto handle = sequence_->fork();
   auto held = held_.fork();
   if (!chance.chance(80)) return;
-  stage_.join(std::make_shared<decoder>(stage_, name() + "'", executor(), std::move(handle), std::move(held), tag_),
-              chance);
+  stage_.join(
+      std::make_shared<decoder>(stage_, name() + "'", executor(), std::move(handle), std::move(held), beginning_),
+      chance);
 }
 
 void decoder::truncate(random& chance) {
@@ -181,6 +187,22 @@ void decoder::truncate(random& chance) {
   }
   require(!wrong, "it was cut to more than it holds");
   held_.truncate(static_cast<std::size_t>(length));
+}
+
+net::awaitable<void> decoder::park() {
+  visit(sequence_event::park);
+  stage_.say("{}: park", name());
+  stage_.expect_parking();
+  begin({});
+  parks_ = true;
+  const auto start = [this](auto handler) { sequence_->async_park(std::move(handler)); };
+  const auto heard = co_await wait_for<std::monostate>(start);
+  parks_ = false;
+  stage_.say("{}: hears {}", name(), heard.code.message());
+  if (heard.code == net::error::operation_aborted)
+    require(cancelled() || !sequence_, "it was cancelled by nobody");
+  else
+    require(!heard.code || stage_.is_death(heard.code), "it could not be parked: " + heard.code.message());
 }
 
 void decoder::destroy() {
@@ -208,6 +230,7 @@ void decoder::interrupt(sequence_event what) {
       sequence_->fork();
       held_.branch.fork();
     }
+    if (what == sequence_event::park) park_unseen();
     if (what == sequence_event::truncate) {
       sequence_->truncate(static_cast<int>(sequence_->tokens().size()));
       ++held_.truncations;
@@ -218,10 +241,23 @@ void decoder::interrupt(sequence_event what) {
   }
 }
 
+/// Nobody waits for it, so that it is in nobody's way where it is not refused.
+void decoder::park_unseen() {
+  stage_.expect_parking();
+  const auto signal = std::make_shared<net::cancellation_signal>();
+  sequence_->async_park(net::bind_cancellation_slot(
+      signal->slot(), net::bind_executor(executor(), [self = shared_from_this(), this, signal](error_code code) {
+        const bool well = code == error::operation_in_progress || code == net::error::operation_aborted;
+        if (!well && !stage_.is_death(code))
+          stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": parking brought " + code.message())));
+      })));
+  signal->emit(type::total);
+}
+
 void decoder::interfere(random& chance) {
   if (!sequence_) return;
   const int second = pending() > 0 ? 2 : 0;
-  const int weights[] = {3, 3, 3, 1, second, second, second, second};
+  const int weights[] = {3, 3, 3, 1, second, second, second, second, second};
   switch (chance.weighted(weights)) {
     case 0:
       visit(sequence_event::total);
@@ -240,6 +276,8 @@ void decoder::interfere(random& chance) {
       return interrupt(sequence_event::decode);
     case 6:
       return interrupt(sequence_event::fork);
+    case 7:
+      return interrupt(sequence_event::park);
     default:
       return interrupt(sequence_event::truncate);
   }
@@ -301,7 +339,8 @@ sequence_at decoder::at() const {
   if (!stage_.alive()) return sequence_at::dead;
   auto whole = held_.tokens;
   whole.insert(whole.end(), fed_.begin(), fed_.end());
-  const int held = stage_.hardware().held_of(whole);
+  if (pending() > 0 && parks_) return sequence_at::parking;
+  const int held = stage_.hardware().held_of(whole, beginning_.size() - 1);
   if (pending() == 0) return whole.empty() ? sequence_at::fresh : held > 0 ? sequence_at::idle : sequence_at::parked;
   if (stage_.rounds() == begun_) return sequence_at::queued;
   if (held == 0) return sequence_at::waiting;

@@ -24,10 +24,11 @@ struct held_sequence {
 /// A loop over one sequence: feeds, decodes, cuts and forks it; the forks go on in coroutines of their own.
 class decoder final : public client {
  public:
-  /// An empty sequence, which begins with the client's own tag.
+  /// An empty sequence, which begins as draw_beginning() says.
   decoder(world& stage, std::string name, net::any_io_executor where, random& chance);
   /// A fork.
-  decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held, token tag);
+  decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
+          std::vector<token> beginning);
 
   void interfere(random& chance) override;
   void meet(misfortune what) override;
@@ -43,6 +44,8 @@ class decoder final : public client {
   net::awaitable<void> decode(random& chance);
   void fork(random& chance);
   void truncate(random& chance);
+  net::awaitable<void> park();
+  void park_unseen();
   void destroy();
   void interrupt(sequence_event what);
   void visit(sequence_event what);
@@ -53,11 +56,12 @@ class decoder final : public client {
   void hear_failure(error_code code, bool nothing_to_draw);
   error_code refusal(int drawn) const;
 
-  const token tag_;
+  const std::vector<token> beginning_;
   held_sequence held_;
   std::optional<sequence> sequence_;
   std::vector<token> fed_;  // by the pending operation
   std::uint64_t begun_ = 0;
+  bool parks_ = false;
   int left_ = 0;  // operations that it will begin
 };
 

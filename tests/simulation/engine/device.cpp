@@ -125,15 +125,22 @@ void device::check(const scheduler::plan& plan) const {
   if (tokens > settings_.within.step_tokens) throw std::logic_error("a plan has more tokens than it may");
 }
 
-int device::held_of(std::span<const token> tokens) const {
+int device::held_of(std::span<const token> tokens, std::size_t common) const {
   std::size_t most = 0;
   for (int slot = 0; slot < settings_.within.all_slots(); ++slot) {
     if (cache_.length(slot) == 0) continue;
     const auto content = cache_.content(slot);
+    if (content.size() <= common) continue;
     const bool same = content.size() <= tokens.size() && std::equal(content.begin(), content.end(), tokens.begin());
     if (same) most = std::max(most, content.size());
   }
   return static_cast<int>(most);
+}
+
+int device::filled_slots() const {
+  int filled = 0;
+  for (int slot = 0; slot < settings_.within.all_slots(); ++slot) filled += cache_.length(slot) > 0;
+  return filled;
 }
 
 void device::describe(const scheduler::plan& plan) const {

@@ -38,8 +38,10 @@ class device {
   /// The next launch throws this.
   void break_at_launch(std::exception_ptr with) { breaks_ = std::move(with); }
 
-  /// How many of these tokens a slot holds at most.
-  int held_of(std::span<const token> tokens) const;
+  /// How many of these tokens a slot holds at most, if it is more than the first `common`.
+  int held_of(std::span<const token> tokens, std::size_t common) const;
+
+  int filled_slots() const;
 
   const scheduler::toy::cache& cache() const { return cache_; }
   int held() const { return static_cast<int>(held_.size()); }

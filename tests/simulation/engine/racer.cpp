@@ -83,7 +83,7 @@ class race_of_streams final : public racer {
 class race_of_forks final : public racer {
  public:
   race_of_forks(world& stage, std::string name, net::any_io_executor where, random& chance)
-      : racer(stage, std::move(name), std::move(where)), fed_{stage.tag()} {
+      : racer(stage, std::move(name), std::move(where)), fed_(draw_beginning(stage, chance)) {
     const auto more = draw_words(stage, chance, chance.between(0, 3));
     fed_.insert(fed_.end(), more.begin(), more.end());
     held_.source = stage.of().sources ? draw_words(stage, chance, 1) : std::vector<token>();

@@ -206,7 +206,15 @@ void reader::hear_end(finish_reason reason, const usage& used) {
   if (!what_.parts.how.is_greedy()) stage_.seen().visit(feature::sampled);
   require(used.prompt_tokens == static_cast<int>(what_.parts.prompt.size()), "its prompt is miscounted");
   require(used.generated_tokens == static_cast<int>(read_.size()), "its tokens are miscounted");
+  if (used.cached_tokens > 0) stage_.seen().visit(feature::reused);
   require(used.time_to_first_token.count() >= 0 && used.total_time >= used.time_to_first_token, "its times are wrong");
+}
+
+/// Nobody else runs its tag, unless there are two of it.
+void reader::check_cached(int tokens) const {
+  const bool alike = what_.shares && !stage_.is_unique(what_.tag);
+  const int most = what_.shares ? what_.common : 0;
+  require(tokens <= most || alike, fmt::format("it found {} tokens; there were {} at most", tokens, most));
 }
 
 void reader::hear_failure(error_code code) {
@@ -240,6 +248,7 @@ bool reader::is_excused(error_code code) const {
 // What it is at
 
 void reader::check() const {
+  if (stream_) check_cached(stream_->usage().cached_tokens);
   if (!stream_ || gathered_) return;
   const int ahead = std::max(1, what_.asked.lookahead()) + pending() + seconds_;
   require(stream_->usage().generated_tokens <= static_cast<int>(read_.size()) + ahead, "it ran too far ahead");
@@ -256,7 +265,7 @@ stream_at reader::at() const {
   const auto generated = stream_->usage().generated_tokens;
   const auto& tokens = what_.expected.tokens;
   whole.insert(whole.end(), tokens.begin(), tokens.end());
-  const int held = stage_.hardware().held_of(whole);
+  const int held = stage_.hardware().held_of(whole, static_cast<std::size_t>(what_.common));
   const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.lookahead() && pending() == 0;
   if (unread && !gathered_) return held > 0 || generated == 0 ? stream_at::paused : stream_at::parked;
   if (held == 0) return stream_at::waiting;

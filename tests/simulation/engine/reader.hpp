@@ -32,6 +32,7 @@ class reader final : public client {
   void hear(error_code code, const completion& told);
   void take(const std::vector<token_choice>& tokens);
   void hear_end(finish_reason reason, const usage& used);
+  void check_cached(int tokens) const;
   void hear_failure(error_code code);
   bool is_excused(error_code code) const;
   bool over() const { return !stream_ || heard_end_; }

@@ -7,10 +7,9 @@ namespace {
 
 token word(world& stage, random& chance) { return chance.between(0, stage.spoken().words() - 1); }
 
-/// Begins with what marks its client; beside a source, after the token that answers start with.
-std::vector<token> draw_prompt(world& stage, random& chance) {
-  const int room = stage.of().within.max_length - (stage.of().sources ? 3 : 2);
-  std::vector<token> prompt{stage.tag()};
+/// Beside a source, it comes after the token that answers start with.
+std::vector<token> draw_prompt(world& stage, random& chance, std::vector<token> prompt) {
+  const int room = stage.of().within.max_length - static_cast<int>(prompt.size()) - (stage.of().sources ? 2 : 1);
   const auto more = draw_words(stage, chance, chance.between(0, chance.chance(45) ? room : std::min(room, 4)));
   prompt.insert(prompt.end(), more.begin(), more.end());
   return prompt;
@@ -22,7 +21,26 @@ request ask(const generation_parts& parts, const std::vector<token>& prompt) {
   return asked;
 }
 
+/// Who shares with whom. Returns whether it can find anything.
+bool draw_sharing(world& stage, random& chance, request& asked) {
+  if (stage.of().urgent) asked.priority(chance.between(0, 3));
+  if (chance.chance(20)) asked.tenant(1);
+  if (chance.chance(10)) asked.salt(2);
+  const bool alone = chance.chance(10), refuses = chance.chance(10);
+  if (alone) asked.salt(1000 + chance.next() / 2);
+  if (refuses) asked.reuse(false);
+  return !alone && !refuses && stage.of().within.reuse && !stage.of().sources;
+}
+
 }  // namespace
+
+std::vector<token> draw_beginning(world& stage, random& chance) {
+  const auto& all = stage.of().prefixes;
+  std::vector<token> begin;
+  if (chance.chance(60)) begin = all[static_cast<std::size_t>(chance.between(0, static_cast<int>(all.size()) - 1))];
+  begin.push_back(stage.tag());
+  return begin;
+}
 
 std::vector<token> draw_words(world& stage, random& chance, int count) {
   std::vector<token> result;
@@ -41,10 +59,11 @@ sampling draw_sampling(random& chance) {
 reading draw_reading(world& stage, random& chance) {
   const auto& of = stage.of();
   generation_parts parts;
-  const auto prompt = draw_prompt(stage, chance);
+  const auto begin = draw_beginning(stage, chance);
+  const auto prompt = draw_prompt(stage, chance, begin);
   parts.prompt = prompt;
   if (of.sources) {
-    parts.prompt.insert(parts.prompt.begin(), of.sources->start);
+    if (prompt.front() != of.sources->start) parts.prompt.insert(parts.prompt.begin(), of.sources->start);
     parts.source = draw_words(stage, chance, chance.between(1, of.sources->longest));
   }
   parts.how = draw_sampling(chance);
@@ -63,8 +82,10 @@ reading draw_reading(world& stage, random& chance) {
     parts.end_tokens.push_back(word(stage, chance));
     asked.stop_token(parts.end_tokens.back());
   }
+  const int common = static_cast<int>(begin.size()) - 1;
+  const bool shares = draw_sharing(stage, chance, asked);
   auto expected = generated_alone(stage.spoken(), parts);
-  return {std::move(asked), std::move(parts), std::move(expected)};
+  return {std::move(asked), std::move(parts), begin.back(), common, shares, std::move(expected)};
 }
 
 reading draw_refused_reading(world& stage, random& chance) {

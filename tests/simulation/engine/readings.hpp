@@ -8,6 +8,9 @@ namespace cogen::engine_simulation {
 struct reading {
   request asked;
   generation_parts parts;
+  token tag = 0;        ///< its client's own
+  int common = 0;       ///< the tokens before that
+  bool shares = false;  ///< what others have had run, where anything does
   generation expected;  ///< with nobody else around; its code is that of a refusal, where the request makes no sense
 };
 
@@ -16,6 +19,10 @@ reading draw_reading(world& stage, random& chance);
 
 /// One that does not.
 reading draw_refused_reading(world& stage, random& chance);
+
+/// What a sequence of the client that comes in this action begins with: a tag of its own, often after a prefix that
+/// others begin with, too.
+std::vector<token> draw_beginning(world& stage, random& chance);
 
 /// Greedy, or with a seed.
 sampling draw_sampling(random& chance);

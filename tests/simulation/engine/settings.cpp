@@ -20,6 +20,7 @@ scheduler::limits draw_limits(random& from) {
   if (from.chance(40)) within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
   if (from.chance(50)) within.spare_slots = from.between(1, within.slots);
   if (from.chance(70)) within.spill_bytes = from.between(1, 4 * whole);
+  within.reuse = from.chance(60);
   return within;
 }
 
@@ -28,6 +29,13 @@ void crowd(settings& drawn, random& from) {
   drawn.within.slots = from.between(1, 2);
   drawn.within.patience = std::chrono::microseconds(from.between(0, 1500));
   drawn.most_live = from.between(5, 12);
+}
+
+/// Who displaces others need not wait until those have rested for long.
+void add_urgency(settings& drawn, random& from) {
+  drawn.urgent = true;
+  drawn.boost = std::chrono::microseconds(from.between(0, 5000));
+  if (from.chance(50)) drawn.within.patience = long_patience;
 }
 
 }  // namespace
@@ -48,6 +56,10 @@ settings draw(random& from) {
   result.most_live = from.between(1, 10);
   result.misfortunes = from.chance(60);
   if (from.chance(40)) crowd(result, from);
+  if (from.chance(30)) add_urgency(result, from);
+  for (int i = from.between(1, 3); i > 0; --i)
+    for (auto& added = result.prefixes.emplace_back(); static_cast<int>(added.size()) < result.within.max_length / 2;)
+      if (added.push_back(word()); from.chance(10)) break;
   return result;
 }
 
@@ -58,14 +70,15 @@ std::string describe(const settings& of) {
   };
   return fmt::format(
       "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
-      "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}",
+      "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}{}{}",
       within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
       within.usage.block, limited(within.slack, scheduler::limits().slack),
       limited(within.patience.count(), scheduler::limits().patience.count()),
       limited(within.memory_bytes, scheduler::limits().memory_bytes), within.spill_bytes, of.losing, of.spoken.words(),
       of.spoken.poison.value_or(-1), of.end_tokens.size(),
       of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources", of.max_sequences, of.holding,
-      of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "");
+      of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "", within.reuse ? ", reuse" : "",
+      of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "");
 }
 
 }  // namespace cogen::engine_simulation

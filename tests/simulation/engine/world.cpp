@@ -32,6 +32,7 @@ engine world::make_engine() {
   engine_parts parts;
   parts.runner = device::runner_on(device_);
   parts.limits = settings_.within;
+  if (settings_.urgent) parts.order = scheduler::by_priority(settings_.boost);
   parts.end_tokens = settings_.end_tokens;
   parts.sources = settings_.sources;
   parts.clock = clock_;
@@ -45,6 +46,12 @@ engine world::make_engine() {
       blame(std::make_exception_ptr(std::logic_error("the engine says: " + std::string(line))));
   };
   return engine(std::move(parts), std::move(options));
+}
+
+token world::tag() {
+  const token drawn = spoken().words() + action_ % language::tags;
+  tagged_[drawn].insert(action_);
+  return drawn;
 }
 
 // What is played
@@ -133,10 +140,14 @@ void world::check_stats() {
   if (!alive()) return;
   const auto stats = engine_->stats();
   require(stats.free_slots >= 0 && stats.free_slots <= settings_.within.slots, "slots are lost, or given twice");
-  require(stats.cache_bytes >= 0 && stats.cache_bytes <= settings_.within.memory_bytes,
+  require(stats.cache_bytes >= 0 && stats.cache_bytes + stats.kept_bytes <= settings_.within.memory_bytes,
           "more memory is set aside than there is");
   require(stats.waiting >= 0 && stats.waiting <= stats.sequences, "more wait than there are");
-  for (; parked_ < stats.parked; ++parked_) seen_.visit(feature::parked);
+  const bool nobody_rested = settings_.within.patience >= long_patience && now().time_since_epoch() < long_patience;
+  for (; parked_ < stats.parked; ++parked_) {
+    seen_.visit(feature::parked);
+    if (nobody_rested && parked_ >= asked_to_park_) seen_.visit(feature::displaced);
+  }
 }
 
 void world::drain(random& chance) {
@@ -176,7 +187,11 @@ void world::check_empty() {
   require(stats.sequences == 0 && stats.waiting == 0, fmt::format("{} sequences are left", stats.sequences));
   require(stats.free_slots == settings_.within.slots, "not all slots are free in the end");
   require(stats.cache_bytes == 0, "memory is set aside for nobody");
-  require(device_->cache().bytes() == 0, "the cache still holds something");
+  require(settings_.within.reuse || stats.kept_slots == 0, "slots are kept though nothing is reused");
+  const int filled = device_->filled_slots();  // those too that kept ones read
+  require(filled >= stats.kept_slots && (filled == 0) == (stats.kept_slots == 0),
+          "slots are filled for nobody, or kept and empty");
+  require(device_->cache().bytes() <= stats.kept_bytes, "the cache holds more than is kept");
   require(stats.spill_bytes == 0 && device_->cache().spilled_bytes() == 0, "something is spilled for nobody");
 }
 

@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,7 +68,13 @@ class world {
   std::uint64_t rounds() const { return rounds_; }
 
   /// A token that starts whatever belongs to the client that comes in this action.
-  token tag() const { return spoken().words() + action_ % language::tags; }
+  token tag();
+
+  /// One client alone has come with it so far.
+  bool is_unique(token tag) const { return tagged_.at(tag).size() == 1; }
+
+  /// Somebody parks a sequence of their own.
+  void expect_parking() { ++asked_to_park_; }
 
   /// No client may begin anything new.
   bool closing() const { return closing_; }
@@ -104,7 +112,8 @@ class world {
   std::exception_ptr blamed_;
   bool doomed_ = false;  // a misfortune has befallen it
   std::uint64_t rounds_ = 0;
-  std::uint64_t parked_ = 0;
+  std::uint64_t parked_ = 0, asked_to_park_ = 0;
+  std::map<token, std::set<int>> tagged_;  // in which actions
   int action_ = 0;
   bool closing_ = false;
 };

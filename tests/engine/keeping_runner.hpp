@@ -1,0 +1,157 @@
+#pragma once
+
+#include "manual_clock.hpp"
+#include "simulation/toy_cache.hpp"
+#include "toy_runner.hpp"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+
+/// What tests look at and meddle with while an engine owns the runner.
+struct keeping_control {
+  explicit keeping_control(const scheduler::limits& within) : cache(within) {}
+
+  scheduler::toy::cache cache;
+  transfer_listener* listener = nullptr;
+  std::string wrong;  // what could not be done
+  int launches = 0, failing_launch = -1;
+  int transfers = 0, failing_transfer = -1;
+  int restores = 0;
+
+  /// Those on their way do; where there is no memory for that, later.
+  void end_transfers() try {
+    if (!listener) return;
+    for (const auto name : cache.on_their_way()) end(name, transfers++ != failing_transfer);
+  } catch (const std::bad_alloc&) {
+  }
+
+ private:
+  void end(scheduler::ticket name, bool ok) {
+    try {
+      cache.end(name, ok);
+    } catch (const std::bad_alloc&) {
+      ok = false;
+    }
+    listener->transferred(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error("the bus has lost it")));
+  }
+};
+
+/// The tokens that a slot held.
+class toy_image final : public slot_image {
+ public:
+  explicit toy_image(std::vector<token> tokens) : tokens(std::move(tokens)) {}
+
+  std::size_t size() const noexcept override { return std::as_bytes(std::span(tokens)).size(); }
+  int source() const noexcept override { return 0; }
+  void read(const std::function<void(std::span<const std::byte>)>& visit) const override {
+    visit(std::as_bytes(std::span(tokens)));
+  }
+
+  const std::vector<token> tokens;
+};
+
+/// The toy model over a cache that throws at whatever a real one could not do; it spills, restores and gives out
+/// images. Transfers end when the test says so.
+class keeping_runner final : public runner {
+ public:
+  explicit keeping_runner(std::shared_ptr<keeping_control> control) : control_(std::move(control)) {}
+  ~keeping_runner() override { control_->listener = nullptr; }
+
+  int vocabulary() const override { return toy_vocabulary; }
+
+  void launch(step_run& step) override try {
+    if (control_->launches++ == control_->failing_launch) throw std::runtime_error("the bus is on fire");
+    apply(step.plan());
+    control_->restores += static_cast<int>(step.plan().restores.size());
+    control_->listener = &step.transfers();
+    for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
+    step.done();
+  } catch (const std::logic_error& e) {
+    control_->wrong = e.what();
+    throw;
+  }
+
+  std::string image_format() const override { return "toy"; }
+  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
+    return std::make_shared<toy_image>(control_->cache.kept(name).tokens);
+  }
+  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
+    const auto& tokens = dynamic_cast<const toy_image&>(*what).tokens;
+    control_->cache.keep(name, {tokens, {}, static_cast<int>(tokens.size())});
+    lost_one_ = false;
+  }
+  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int /*source*/) const override {
+    lost_one_ = true;
+    std::vector<token> tokens(bytes.size() / sizeof(token));
+    std::memcpy(tokens.data(), bytes.data(), bytes.size());
+    return std::make_shared<toy_image>(std::move(tokens));
+  }
+
+ private:
+  void apply(const scheduler::plan& plan) {
+    if (!lost_one_) return control_->cache.apply(plan);
+    auto rest = plan;
+    std::erase_if(rest.drops, [this](auto name) { return !is_kept(name); });
+    control_->cache.apply(rest);
+  }
+
+  bool is_kept(scheduler::ticket name) const try {
+    return control_->cache.kept(name), true;
+  } catch (const std::out_of_range&) {
+    return false;
+  }
+
+  void run(step_run& step, int index) {
+    const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
+    control_->cache.append(row.slot, row.tokens);
+    const auto held = control_->cache.content(row.slot);
+    auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
+    auto last = toy_scores(held);
+    if (row.wanted == scheduler::output::sample) outcome = step.drawer_of(index).draw(last);
+    if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
+    if (row.wanted != scheduler::output::all_logits) return;
+    for (auto length = held.size() - row.tokens.size() + 1; length <= held.size(); ++length)
+      outcome.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
+  }
+
+  std::shared_ptr<keeping_control> control_;
+  mutable bool lost_one_ = false;  // an image was not made, or not kept
+};
+
+/// An engine over it, driven by hand: three slots of short blocks, spare ones for what is kept, urgent requests first.
+struct keeping_engine {
+  keeping_engine() : running(parts(), {.by_hand = true}) {}
+
+  static scheduler::limits within() {
+    scheduler::limits limits;
+    limits.slots = 3;
+    limits.spare_slots = 2;
+    limits.reuse = true;
+    limits.max_length = 40;
+    limits.step_tokens = 8;
+    limits.usage = {.fixed = 1, .per_block = 1, .block = 4};
+    limits.patience = std::chrono::milliseconds(2);
+    limits.spill_bytes = 60;
+    return limits;
+  }
+
+  engine_parts parts() {
+    engine_parts made;
+    made.runner = std::make_unique<keeping_runner>(control);
+    made.limits = within();
+    made.order = scheduler::by_priority();
+    made.identity = "toy";
+    made.clock = time;
+    return made;
+  }
+
+  std::shared_ptr<keeping_control> control = std::make_shared<keeping_control>(within());
+  std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>();
+  engine running;
+};
+
+}  // namespace cogen::test
