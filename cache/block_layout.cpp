@@ -40,6 +40,16 @@ block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, con
   });
 }
 
+void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type) {
+  std::int64_t end = 0;
+  for (const block_part& part : layout.parts) {
+    const std::int64_t bytes = 2 * part.value_offset;
+    append(runs, {.bytes = bytes, .type = type, .dims = static_cast<int>(part.token_stride / bytes_of(type))});
+    end += bytes;
+  }
+  append(runs, {.bytes = layout.stride - end});
+}
+
 void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end) {
   for (const block_part& part : layout.parts)
     for (int plane = 0; plane < 2 * part.kv_heads; ++plane) {

@@ -2,6 +2,7 @@
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/packed_image.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <cstddef>
@@ -33,6 +34,9 @@ block_layout lay_out(std::span<const layer_shape> shapes, scalar type);
 
 /// The same with every head packed.
 block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, const codec& values);
+
+/// Adds what the bytes of one block in full precision are.
+void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type);
 
 /// Copies tokens [begin, end) of one block in full precision to another.
 void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end);

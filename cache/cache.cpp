@@ -310,6 +310,21 @@ std::int64_t cache::exported_bytes(int length, int source_length) const {
   return bytes;
 }
 
+std::vector<exported_run> cache::exported_runs(int length, int source_length) const {
+  std::vector<exported_run> runs;
+  for (const auto* storage : storages_)
+    for (const exported_run& run : storage->exported_runs(length)) append(runs, run);
+  for (const auto* reader : readers_) append(runs, {.bytes = reader->exported_bytes(source_length)});
+  return runs;
+}
+
+memory_terms cache::packed_terms() const {
+  memory_terms sum;
+  for (const auto* storage : storages_) sum += storage->packed_terms();
+  for (const auto* reader : readers_) sum.fixed += reader->footprint_terms()(reader->max_length());
+  return sum;
+}
+
 void cache::check_exported(int slot, int length, int source_length, std::size_t bytes) const {
   const std::int64_t wanted = exported_bytes(length, source_length);
   if (static_cast<std::int64_t>(bytes) != wanted)

@@ -112,6 +112,10 @@ void layer::copy(int from, int to, int begin, int end) {
 
 std::int64_t layer::exported_bytes(int length) const { return length * token_bytes(shape_, type_); }
 
+std::vector<exported_run> layer::exported_runs(int length) const { return {{.bytes = exported_bytes(length)}}; }
+
+memory_terms layer::packed_terms() const { return footprint_terms(); }
+
 void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
   if (into.empty()) return;
   const keys_values all = materialise(slot, slots_.length(slot));

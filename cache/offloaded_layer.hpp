@@ -43,6 +43,8 @@ class offloaded_layer final : public layer {
   void take_snapshot(int slot) override { far_alone().take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { far_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return far_->exported_bytes(length); }
+  std::vector<exported_run> exported_runs(int length) const override { return far_->exported_runs(length); }
+  memory_terms packed_terms() const override { return far_->packed_terms(); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
     far_alone().import_slot(slot, length, from, later);

@@ -138,6 +138,12 @@ std::int64_t quantised_layer::exported_bytes(int length) const {
   return storage_->packed->exported_bytes(length) + storage_->newest->exported_bytes(length);
 }
 
+memory_terms quantised_layer::packed_terms() const {
+  memory_terms terms = footprint_terms();
+  terms.fixed += storage_->packed->exported_prefix() + storage_->newest->exported_prefix();
+  return terms;
+}
+
 void quantised_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
   storage_->packed->export_slot(slot, into.data(), later);
   storage_->newest->export_slot(slot, into.data() + storage_->packed->exported_bytes(slots().length(slot)), later);

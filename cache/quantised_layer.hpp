@@ -46,6 +46,7 @@ class quantised_layer final : public layer {
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override;
   std::int64_t exported_bytes(int length) const override;
+  memory_terms packed_terms() const override;
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override;
   memory_terms footprint_terms() const override;

@@ -189,13 +189,13 @@ ring_storage::saved_blocks ring_storage::saved(int length) const {
 }
 
 std::int64_t ring_storage::saved_bytes(int length) const {
-  return static_cast<std::int64_t>(sizeof(std::int64_t)) + saved(length).count() * layout_.stride;
+  return exported_prefix() + saved(length).count() * layout_.stride;
 }
 
 /// Calls `visit(number, place)` for each block that is saved; places begin behind the oldest position.
 template <class Visit>
 void ring_storage::each_saved(int length, Visit visit) const {
-  std::int64_t place = sizeof(std::int64_t);
+  std::int64_t place = exported_prefix();
   const auto next = [&](int number) {
     visit(number, place);
     place += layout_.stride;

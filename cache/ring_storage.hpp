@@ -49,6 +49,7 @@ class ring_storage final : public token_storage {
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
   std::int64_t exported_bytes(int length) const override;
+  std::int64_t exported_prefix() const override { return sizeof(std::int64_t); }
   void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
   memory_terms footprint_terms() const override;

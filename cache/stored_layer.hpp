@@ -34,6 +34,8 @@ class stored_layer final : public layer {
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
+  std::vector<exported_run> exported_runs(int length) const override { return storage_->exported_runs(length, type()); }
+  memory_terms packed_terms() const override { return storage_->packed_terms(type()); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
     storage_->export_slot(slot, into.data(), later);
   }

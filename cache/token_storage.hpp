@@ -3,6 +3,7 @@
 #include "block_layout.hpp"
 
 #include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/packed_image.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
@@ -52,6 +53,14 @@ class token_storage {
   virtual void drop_snapshot(int slot, int length) = 0;
 
   virtual std::int64_t exported_bytes(int length) const = 0;
+
+  /// Of those, the bytes that stand before the blocks.
+  virtual std::int64_t exported_prefix() const { return 0; }
+
+  /// What exported_bytes(length) are where tokens in full precision, of this type, are kept here.
+  std::vector<exported_run> exported_runs(int length, scalar type) const;
+  memory_terms packed_terms(scalar type) const;
+
   virtual void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const = 0;
   virtual void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) = 0;
 

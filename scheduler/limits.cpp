@@ -7,35 +7,35 @@
 namespace cogen::scheduler {
 namespace {
 
-void at_least(const char* name, std::int64_t value, std::int64_t least) {
+void at_least(const std::string& name, std::int64_t value, std::int64_t least) {
   if (value >= least) return;
-  throw std::invalid_argument("limits." + std::string(name) + " is " + std::to_string(value) +
-                              "; it must be at least " + std::to_string(least));
+  throw std::invalid_argument("limits." + name + " is " + std::to_string(value) + "; it must be at least " +
+                              std::to_string(least));
 }
 
-void at_most(const char* name, std::int64_t value, std::int64_t most) {
+void at_most(const std::string& name, std::int64_t value, std::int64_t most) {
   if (value <= most) return;
-  throw std::invalid_argument("limits." + std::string(name) + " is " + std::to_string(value) + "; it must be at most " +
+  throw std::invalid_argument("limits." + name + " is " + std::to_string(value) + "; it must be at most " +
                               std::to_string(most));
 }
 
 // All sums of the memory account stay far below 2^63.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
-void check_usage(const limits& within) {
-  const auto& usage = within.usage;
-  at_least("usage.block", usage.block, 1);
-  at_least("usage.fixed", usage.fixed, 0);
-  at_least("usage.per_block", usage.per_block, 0);
+void check_footprint(const limits& within, const std::string& name, const footprint& usage) {
+  const auto part = [&](const char* field) { return name + "." + field; };
+  at_least(part("block"), usage.block, 1);
+  at_least(part("fixed"), usage.fixed, 0);
+  at_least(part("per_block"), usage.per_block, 0);
   const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_length);
   const auto slots = std::int64_t{within.slots} + within.spare_slots;
-  at_most("usage.fixed", usage.fixed, most_bytes / slots / 2);
-  at_most("usage.per_block", usage.per_block, most_bytes / slots / blocks / 2);
+  at_most(part("fixed"), usage.fixed, most_bytes / slots / 2);
+  at_most(part("per_block"), usage.per_block, most_bytes / slots / blocks / 2);
   for (const capped_term& term : usage.capped) {
-    at_least("usage.capped.per_block", term.per_block, 0);
-    at_least("usage.capped.blocks", term.blocks, 0);
+    at_least(part("capped.per_block"), term.per_block, 0);
+    at_least(part("capped.blocks"), term.blocks, 0);
     const auto terms = static_cast<std::int64_t>(usage.capped.size());
-    at_most("usage.capped.per_block", term.per_block, most_bytes / slots / blocks / 2 / terms);
+    at_most(part("capped.per_block"), term.per_block, most_bytes / slots / blocks / 2 / terms);
   }
 }
 
@@ -53,7 +53,8 @@ const limits& checked(const limits& within) {
   at_least("spill_bytes", within.spill_bytes, 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
-  check_usage(within);
+  check_footprint(within, "usage", within.usage);
+  if (within.spill_usage) check_footprint(within, "spill_usage", *within.spill_usage);
   return within;
 }
 

@@ -17,7 +17,7 @@ void check(const image& of, int tokens) {
 }  // namespace
 
 kept_image image_of(const sequence& whose) {
-  return {whose.away->name, {whose.away->length, whose.cached, whose.away->reach}};
+  return {whose.away->name, {whose.away->length, whose.cached, whose.away->reach, whose.away->exact}};
 }
 
 kept_image copy_out(machine& all, sequence& whose) {
@@ -39,9 +39,10 @@ void give_past(sequence& added, past&& before) {
   if (before.image) check(*before.image, tokens);
   added.tokens = std::move(before.tokens);
   added.sampled = before.sampled;
+  added.exact = before.exact;
   if (!before.image || before.image->length > added.capacity) return;
   added.cached = before.image->cached;
-  added.away = {ticket{}, away::stage::stored, before.image->length, before.image->reach};
+  added.away = {ticket{}, away::stage::stored, before.image->length, before.image->reach, before.image->exact};
 }
 
 void take_in_image(machine& all, sequence& whose) {

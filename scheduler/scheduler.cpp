@@ -162,6 +162,7 @@ sequence_id scheduler::fork(sequence_id id) {
   copied.capacity = parent.capacity;
   copied.tokens = parent.tokens;
   copied.sampled = parent.sampled;
+  copied.exact = parent.exact;
   sequence& child = taken_in(*machine_, std::move(copied));
   try {
     seat_beside(*machine_, child, parent);
@@ -301,6 +302,7 @@ bool scheduler::short_of_memory(sequence_id id) const { return is_short(known(ma
 int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
 std::uint64_t scheduler::reused() const { return machine_->reused; }
 bool scheduler::moving(sequence_id id) const { return known(machine_->sequences, id).in_transfer(); }
+bool scheduler::exact(sequence_id id) const { return known(machine_->sequences, id).exact; }
 std::optional<kept_image> scheduler::stored(sequence_id id) const {
   const sequence& whose = known(machine_->sequences, id);
   return whose.cached > 0 && whose.away && !whose.in_transfer() ? std::optional(image_of(whose)) : std::nullopt;

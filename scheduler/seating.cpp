@@ -37,13 +37,13 @@ seat move(machine& all, sequence& whose) {
 
 bool can_be_spilled(const machine& all, const sequence& whose) {
   const slot& from = all.slots[whose.slot];
-  return all.within.spill_bytes > 0 && whose.cached > 0 && all.spilled.fits(all.within.usage(from.length));
+  return all.within.spill_bytes > 0 && whose.cached > 0 && all.spilled.fits(all.within.spilled(from.length));
 }
 
 void spill(machine& all, sequence& whose) {
   const slot& from = all.slots[whose.slot];
-  const auto name = all.spilled.take_out(whose.id, whose.slot, from.length, all.within.usage(from.length));
-  whose.away = {name, away::stage::leaving, from.length, from.reach};
+  const auto name = all.spilled.take_out(whose.id, whose.slot, from.length, all.within.spilled(from.length));
+  whose.away = {name, away::stage::leaving, from.length, from.reach, all.within.exact_spills};
   whose.follows.reset();
   all.queued.drop(whose);
   all.slots.begin_transfer(whose.slot);
@@ -145,6 +145,7 @@ void depart(machine& all, sequence& whose) {
 
 void arrive(machine& all, sequence& whose, bool ok) {
   const bool lost = !ok && whose.away->at != away::stage::copied;
+  if (ok && whose.away->at == away::stage::returning && !whose.away->exact) whose.exact = false;
   if (ok && whose.away->at == away::stage::leaving)
     whose.away->at = away::stage::stored;
   else

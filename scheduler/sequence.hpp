@@ -39,6 +39,7 @@ struct away {
   stage at;
   int length;  ///< of its slot
   int reach;
+  bool exact = true;  ///< what it leaves there is, bit by bit
 };
 
 struct sequence;
@@ -66,6 +67,7 @@ struct sequence {
   int reserved = 0;  ///< tokens that memory is set aside for in its slot
   int cached = 0;    ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
   std::optional<cogen::scheduler::away> away;
+  bool exact = true;  ///< nothing it went on from was restored from an inexact image
 
   bool fresh = false;                ///< it has had no row in its slot
   std::optional<following> follows;  ///< only while it is fresh

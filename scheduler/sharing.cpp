@@ -14,6 +14,9 @@ bool shares(const machine& all, const sequence& whose) {
   return all.within.reuse && whose.options.reuse && !whose.options.source;
 }
 
+/// Whether others may begin with what it runs.
+bool offers(const machine& all, const sequence& whose) { return shares(all, whose) && whose.exact; }
+
 /// The last token is always run.
 std::span<const token> all_but_last(const sequence& whose) { return {whose.tokens.data(), whose.tokens.size() - 1}; }
 
@@ -121,7 +124,7 @@ bool follow(machine& all, sequence& whose, const plan& made) {
   for (const row& each : made.rows) {
     if (each.count == 1) continue;
     sequence& leader = all.sequences.at(each.sequence);
-    const int both = shares(all, leader) ? shared(whose, leader) : 0;
+    const int both = offers(all, leader) ? shared(whose, leader) : 0;
     if (both <= most) continue;
     if (comes_to(all, leader, both)) {
       whose.follows = {leader.id, leader.current.arrival, most = both};
@@ -167,7 +170,7 @@ void take_slot(machine& all, sequence& whose, const origin& first) {
 }
 
 void learn(machine& all, const sequence& whose) {
-  if (!shares(all, whose)) return;
+  if (!offers(all, whose)) return;
   const std::span tokens(whose.tokens.data(), static_cast<std::size_t>(std::min(whose.cached, whose.length())));
   const auto held = static_cast<std::size_t>(all.known.length(whose.slot));
   if (held == 0)
@@ -222,7 +225,7 @@ void keep_branch(machine& all, sequence& whose) {
   const int length = whose.branch;
   if (length == 0 || length > whose.cached) return;
   whose.branch = 0;
-  if (all.slots.can_share(whose.slot, length) < length) return;
+  if (!whose.exact || all.slots.can_share(whose.slot, length) < length) return;
   // At least one token is copied, and with it what is only right at this length.
   const auto first = all.slots.share(whose.slot, length, length - 1);
   if (!reclaim(all, length, first) || !all.slots.returns(first)) return;

@@ -194,7 +194,10 @@ void driver::take_arrival(const arrivals::arrival& what) {
   observer_.transferred(what.name, what.error, now());
   const auto whose = scheduler_.transferred(what.name, !what.error);
   if (const auto found = whose ? members_.find(*whose) : members_.end(); found != members_.end())
-    attempt(*found->second, [member = found->second] { member->moved(); });
+    attempt(*found->second, [this, id = *whose, member = found->second] {
+      if (!scheduler_.exact(id)) member->lose_exactness();
+      member->moved();
+    });
 }
 
 void driver::launch_next() {

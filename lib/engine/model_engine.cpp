@@ -93,6 +93,17 @@ std::shared_ptr<cache::transfer> spill_transfer(const engine_options& options) {
   return std::make_shared<cache::immediate_transfer>();
 }
 
+/// What is kept of a spilled slot, where that is not what the slot takes.
+void count_spills(scheduler::limits& limits, const cache::cache& cache, spill_format format) {
+  if (format == spill_format::exact) return;
+  if (format != spill_format::q8)
+    throw std::invalid_argument(fmt::format("engine_options.spill_format is {}; it may be exact ({}) or q8 ({})",
+                                            static_cast<int>(format), static_cast<int>(spill_format::exact),
+                                            static_cast<int>(spill_format::q8)));
+  limits.spill_usage = usage_of(cache.packed_terms());
+  limits.exact_spills = false;
+}
+
 std::int64_t spill_memory(const engine_options& options) { return options.spill_bytes.value_or(machine_memory() / 4); }
 
 /// Of memory and file together.
@@ -103,7 +114,7 @@ std::int64_t spill_budget(const engine_options& options) {
 }
 
 detail::spill_room spill_room_of(const engine_options& options) {
-  detail::spill_room room{spill_memory(options), nullptr};
+  detail::spill_room room{spill_memory(options), nullptr, options.spill_format};
   if (!options.spill_directory.empty() && options.spill_file_bytes > 0)
     room.file = std::make_shared<detail::spill_file>(options.spill_directory, options.spill_file_bytes);
   return room;
@@ -135,6 +146,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   parts.limits.slack = cache.slack();
   parts.limits.patience = options.patience;
   parts.limits.spill_bytes = spill_budget(options);
+  count_spills(parts.limits, cache, options.spill_format);
   parts.runner = std::move(runner);
   parts.identity = model->identity();
   parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");

@@ -35,6 +35,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// A transfer of what it has cached has ended, or its copy has.
   virtual void moved() {}
 
+  /// What it goes on from came back less than exact. Perhaps told again.
+  virtual void lose_exactness() noexcept {}
+
   /// The time asked for with `driver::wake_at()` has come. Returns when to come again; that is after `now`.
   virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
 

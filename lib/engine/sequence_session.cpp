@@ -98,6 +98,7 @@ session sequence_state::told() const {
   what.tokens.assign(history_.tokens().begin(), history_.tokens().end());
   for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(history_.was_generated(i));
   if (source_) what.source = *source_;
+  what.exact = exact();
   return what;
 }
 
@@ -148,12 +149,14 @@ void sequence_state::take_up(read_session& what) try {
   random_ = random_stream(told.seed, told.branch, told.forks);
   truncations_ = told.truncations;
   if (!told.source.empty()) source_ = std::make_shared<const std::vector<token>>(std::move(told.source));
-  id_ = engine_->plans().resume(served_as(), {told.tokens, static_cast<int>(history_.generated()), told.image});
+  id_ = engine_->plans().resume(served_as(),
+                                {told.tokens, static_cast<int>(history_.generated()), told.image, told.exact});
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_image(std::move(what.bytes), what.image_source));
   engine_->join(*id_, shared_from_this());
   const locked lock(*this);
   held_ = std::move(told.tokens);
+  exact_ = told.exact;
   if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
   end_work();
 } catch (const std::length_error& e) {

@@ -85,6 +85,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
+    child->exact_ = exact_;
     child->ended_ = ended_;
     child->failure_ = failure_;
     if (ended_) return child;
@@ -115,6 +116,16 @@ std::vector<token> sequence_state::tokens() const {
 failure sequence_state::error() const {
   std::lock_guard lock(mutex_);
   return failure_;
+}
+
+bool sequence_state::exact() const {
+  std::lock_guard lock(mutex_);
+  return exact_;
+}
+
+void sequence_state::lose_exactness() noexcept {
+  const std::lock_guard lock(mutex_);
+  exact_ = false;
 }
 
 timeline sequence_state::timeline() const { return past().times(engine_->now()); }
@@ -259,6 +270,7 @@ void sequence_state::carry_out(fork_order& what) try {
   if (!id_) return;
   child.id_ = engine_->plans().fork(*id_);
   engine_->join(*child.id_, what.child);
+  if (!engine_->plans().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
   what.child->give_up(failure_of(std::current_exception()));
   engine_->mail(what.child);

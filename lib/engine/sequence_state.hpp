@@ -33,6 +33,7 @@ class sequence_state final : public participant, public sequence_face, public op
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
   std::vector<token> tokens() const override;
+  bool exact() const override;
   failure error() const override;
   std::uint64_t id() const override { return past().id(); }
   cogen::timeline timeline() const override;
@@ -41,6 +42,7 @@ class sequence_state final : public participant, public sequence_face, public op
   void attend() override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
   void moved() override;
+  void lose_exactness() noexcept override;
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
@@ -146,6 +148,7 @@ class sequence_state final : public participant, public sequence_face, public op
   bool refused_ = false;                     // an operation, for want of a place: still to be counted
   bool aborted_ = false;
   bool ended_ = false;
+  bool exact_ = true;
   bool thinking_ = false;  // holds a result, and a wish for more has not been taken up
   failure failure_;
 };

@@ -25,10 +25,13 @@ namespace {
 constexpr std::array<char, 8> magic{'\x89', 'c', 'o', 'g', 'e', 'n', '\r', '\n'};
 constexpr std::uint32_t version = 1;
 
+constexpr std::uint32_t inexact_sequence = 1;
+constexpr std::uint32_t inexact_image = 2;
+
 struct preamble {
   std::array<char, 8> magic = detail::magic;
   std::uint32_t version = detail::version;
-  std::uint32_t zero = 0;
+  std::uint32_t marks = 0;
   std::uint64_t head_bytes = 0;
   std::uint64_t head_sum = 0;
   std::uint64_t body_bytes = 0;
@@ -136,6 +139,10 @@ void each_member(Head& head, Session& what) {
   head.counted(what.source);
 }
 
+std::uint32_t marks_of(const session& what, const slot_image* image) {
+  return (what.exact ? 0 : inexact_sequence) | (!image || what.image.value().exact ? 0 : inexact_image);
+}
+
 std::vector<std::byte> head_of(const session& what, const slot_image* image) {
   head_writer head;
   each_member(head, what);
@@ -178,6 +185,7 @@ void write_file(int file, const session& what, const slot_image* image, const st
                 const std::function<bool()>& unwanted) {
   const auto head = head_of(what, image);
   preamble first;
+  first.marks = marks_of(what, image);
   first.head_bytes = head.size();
   first.head_sum = load::checksum_of(head);
   first.body_bytes = image ? image->size() : 0;
@@ -265,6 +273,9 @@ preamble read_preamble(int file, std::uint64_t size, const std::filesystem::path
   if (first.sum != sum_of(first))
     refuse(path, error::bad_session, "its beginning is damaged: its checksum is {:016x}, that of what is there {:016x}",
            first.sum, sum_of(first));
+  if (first.marks > (inexact_sequence | inexact_image))
+    refuse(path, error::bad_session, "its marks are {}; this program knows those up to {}", first.marks,
+           inexact_sequence | inexact_image);
   const auto room = size - sizeof(first);
   const bool holds = first.head_bytes <= room && first.body_bytes <= room - first.head_bytes;
   if (!holds || first.head_bytes + first.body_bytes != room)
@@ -351,6 +362,8 @@ read_session read_session_file(const std::filesystem::path& path, const session_
   if (file < 0) refuse_system(path, "it cannot be opened");
   const auto first = read_preamble(file, size_of(file, path), path);
   auto found = read_head(path, read_part(file, first.head_bytes, first.head_sum, "head", path));
+  found.told.exact = (first.marks & inexact_sequence) == 0;
+  if (found.told.image) found.told.image->exact = (first.marks & inexact_image) == 0;
   check(path, found.told, within);
   found.bytes = read_part(file, first.body_bytes, first.body_sum, "body", path);
   if (found.bytes.empty()) found.told.image.reset();

@@ -17,7 +17,8 @@ namespace cogen::detail {
 
 /// What a session file says of a sequence, beside the bytes of its image.
 ///
-/// The file, all numbers little-endian: the eight bytes of the magic, version (u32), 0 (u32), size and checksum of the
+/// The file, all numbers little-endian: the eight bytes of the magic, version (u32), marks (u32; 1: the sequence is
+/// exact no more, 2: its image is not), size and checksum of the
 /// head, size and checksum of the body, checksum of all before it (u64 each); then the head, the members below in their
 /// order; then the body, the image's bytes. Texts and lists follow their length (u64). The checksums are XXH64.
 struct session {
@@ -30,6 +31,7 @@ struct session {
   std::vector<token> tokens;
   std::vector<std::uint8_t> generated;  ///< [tokens]: 1 where it was sampled
   std::vector<token> source;
+  bool exact = true;                      ///< the sequence is, whatever its image is
   std::optional<scheduler::image> image;  ///< none: nothing was cached, or it cannot be had
 };
 

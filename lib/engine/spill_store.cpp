@@ -8,8 +8,11 @@
 namespace cogen::detail {
 namespace {
 
-std::exception_ptr move(stored_image& made) noexcept try {
-  made.move();
+/// What was exported goes where it is kept. Nothing else holds it then, where that is elsewhere.
+std::exception_ptr put_away(std::shared_ptr<stored_image>& made, const std::shared_ptr<packed_image>& packed) noexcept
+    try {
+  const auto whole = std::move(made);
+  packed ? packed->pack(whole->bytes()) : whole->move();
   return nullptr;
 } catch (...) {
   return std::current_exception();
@@ -49,12 +52,17 @@ std::shared_ptr<const slot_image> spill_store::image(scheduler::ticket name) con
   return found == kept_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<stored_image> spill_store::make_image(const scheduler::spilling& what) const {
+std::shared_ptr<stored_image> spill_store::make_image(int slot) const {
+  const int source = slots_.source_length(slot);
+  const auto size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(slot), source));
+  return std::make_shared<stored_image>(size, source);
+}
+
+/// Null where it is kept as it is exported: what is copied for somebody else always is.
+std::shared_ptr<packed_image> spill_store::make_packed(const scheduler::spilling& what) const {
+  if (what.beside || room_.format == spill_format::exact) return nullptr;
   const int source = slots_.source_length(what.slot);
-  const auto size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(what.slot), source));
-  auto made = std::make_shared<stored_image>(size, source);
-  if (!what.beside) find_room(*made);
-  return made;
+  return std::make_shared<packed_image>(slots_.exported_runs(slots_.length(what.slot), source), source);
 }
 
 void spill_store::find_room(stored_image& made) const {
@@ -66,11 +74,13 @@ void spill_store::find_room(stored_image& made) const {
 }
 
 void spill_store::begin(const scheduler::spilling& what, transfer_listener& told) noexcept try {
-  auto made = make_image(what);
+  auto made = make_image(what.slot);
+  auto packed = make_packed(what);
+  if (!what.beside) find_room(packed ? packed->kept() : *made);
   auto copies = slots_.begin_export(what.slot, made->bytes());
-  kept_[what.name] = made;
-  start(std::move(copies), [this, made, name = what.name, &told](std::exception_ptr error) {
-    if (!error) error = move(*made);
+  kept_[what.name] = packed ? std::shared_ptr<const slot_image>(packed) : made;
+  start(std::move(copies), [this, made, packed, name = what.name, &told](std::exception_ptr error) mutable {
+    if (!error) error = put_away(made, packed);
     ended({name, -1}, std::move(error), told);
   });
 } catch (...) {

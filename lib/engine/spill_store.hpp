@@ -1,9 +1,10 @@
 #pragma once
 
-#include "engine/stored_image.hpp"
+#include "engine/packed_image.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/transfer.hpp>
+#include <cogen/engine_options.hpp>
 #include <cogen/runner.hpp>
 
 #include <condition_variable>
@@ -14,10 +15,11 @@
 
 namespace cogen::detail {
 
-/// Where what is spilled has room.
+/// Where what is spilled has room, and how it is kept there.
 struct spill_room {
   std::int64_t bytes = 0;            ///< of memory, before anything goes to the file
   std::shared_ptr<spill_file> file;  ///< null: everything stays in memory
+  spill_format format = spill_format::exact;
 };
 
 /// What was spilled from the slots of a cache, and the transfers there and back. One thread uses it: the one that
@@ -50,7 +52,8 @@ class spill_store {
     int slot;  ///< to be cleared; -1: none
   };
 
-  std::shared_ptr<stored_image> make_image(const scheduler::spilling& what) const;
+  std::shared_ptr<stored_image> make_image(int slot) const;
+  std::shared_ptr<packed_image> make_packed(const scheduler::spilling& what) const;
   void find_room(stored_image& made) const;
   void read_first(const scheduler::restoring& what, std::shared_ptr<const slot_image> held, transfer_listener& told);
   void fill(const scheduler::restoring& what, std::shared_ptr<const slot_image> held, std::span<const std::byte> bytes,

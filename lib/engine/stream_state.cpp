@@ -184,6 +184,11 @@ void stream_state::begin_after(int reused) noexcept {
   usage_.cached_tokens = reused;
 }
 
+void stream_state::lose_exactness() noexcept {
+  const locked lock(*this);
+  usage_.exact = false;
+}
+
 void stream_state::attend() {
   post_again();
   locked lock(*this);

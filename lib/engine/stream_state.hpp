@@ -47,6 +47,7 @@ class stream_state final : public participant, public stream_face {
   cogen::timeline timeline() const override;
 
   void attend() override;
+  void lose_exactness() noexcept override;
   void begin_after(int reused) noexcept override;
   void take(const scheduler::event& event, row_outcome& outcome) override;
   std::optional<clock::time_point> expire(clock::time_point now) override;

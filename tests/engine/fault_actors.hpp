@@ -160,7 +160,7 @@ struct hand : actor {
   void open(net::io_context& context, engine& running, const kept_file& from) {
     if (!from.there) return;
     begin([&] {
-      running.async_open(from.path, 0, net::bind_executor(context, [this, &from](error_code code, sequence opened) {
+      running.async_open(from.path, {}, net::bind_executor(context, [this, &from](error_code code, sequence opened) {
                            hear(code);
                            if (code) return;
                            held.assign(from.tokens.begin(), from.tokens.end());

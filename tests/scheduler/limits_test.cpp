@@ -51,6 +51,10 @@ const bad_limit bad_limits[] = {
      [](limits& l) {
        l.usage.capped = {{1, -1}};
      }},
+    {"spill_usage.block",
+     [](limits& l) {
+       l.spill_usage = {0, 1, 0};
+     }},
     {"slack", [](limits& l) { l.slack = -1; }},
     {"depth", [](limits& l) { l.depth = 0; }},
     {"depth", [](limits& l) { l.depth = 3; }},
@@ -78,6 +82,14 @@ const bound bounds[] = {
      {},
      [](limits& l, std::int64_t n) {
        l.usage.capped = {{1, static_cast<int>(n)}};
+     }},
+    {"spill_usage.fixed", 0, std::int64_t{1} << 56,
+     [](limits& l, std::int64_t n) {
+       l.spill_usage = {n, 4, 4};
+     }},
+    {"spill_usage.per_block", 0, std::int64_t{1} << 50,
+     [](limits& l, std::int64_t n) {
+       l.spill_usage = {0, n, 4};
      }},
 };
 

@@ -58,6 +58,7 @@ enum class feature {
   spilled,
   not_spilled,
   restored,
+  inexact,
   lost_leaving,
   lost_returning,
   dropped,

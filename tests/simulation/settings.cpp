@@ -96,6 +96,10 @@ settings draw(random& from) {
   if (from.chance(75)) within.spill_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_length)));
   if (from.chance(40)) make_growing(result, from);
   result.losing = from.chance(50) ? 0 : from.between(1, 50);
+  if (from.chance(40)) {
+    within.exact_spills = false;
+    within.spill_usage = {from.between(0, 3), from.between(0, 3), within.usage.block};
+  }
   return result;
 }
 
@@ -129,9 +133,10 @@ std::string describe(const settings& of) {
          (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", patience " +
          (within.patience == limits().patience ? "unlimited" : std::to_string(within.patience.count())) + ", memory " +
          (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
-         std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) + ", losing " +
-         std::to_string(of.losing) + " %, failing " + std::to_string(of.failing) + " %, " +
-         policy_names[static_cast<int>(of.rule)] + (of.branching ? ", branching" : "") +
+         std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) +
+         (within.exact_spills ? "" : " inexactly") + ", losing " + std::to_string(of.losing) + " %, failing " +
+         std::to_string(of.failing) + " %, " + policy_names[static_cast<int>(of.rule)] +
+         (of.branching ? ", branching" : "") +
          (of.growing ? ", growing by " + std::to_string(of.marks.step) + " up to " + std::to_string(of.marks.high) +
                            ", down to " + std::to_string(of.marks.low)
                      : std::string()) +

@@ -68,7 +68,14 @@ void cache::begin(const spilling& begun) {
   const auto& from = at(begun.slot);
   require(!from.trimmed, "it was trimmed and is spilled", begun.slot);
   require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
-  transfers_[begun.name] = {begun.slot, false, {content(begun.slot), from.source, from.reach, begun.beside}};
+  const bool alters = !begun.beside && !within_.exact_spills;
+  transfers_[begun.name] = {begun.slot,
+                            false,
+                            {.tokens = content(begun.slot),
+                             .source = from.source,
+                             .reach = from.reach,
+                             .altered = from.altered || alters,
+                             .bytes = begun.beside ? 0 : within_.spilled(begun.length)}};
   at(begun.slot).moving = true;
 }
 
@@ -84,7 +91,7 @@ void cache::begin(const restoring& begun) {
 
 void cache::keep(ticket name, image what) {
   require(!transfers_.contains(name) && !kept_.contains(name), "a name is used again", -1);
-  what.beside = false;
+  what.bytes = within_.usage(static_cast<std::int64_t>(what.tokens.size()));
   kept_[name] = std::move(what);
 }
 
@@ -108,15 +115,13 @@ void cache::end(ticket name, bool ok) {
   slot.own = std::move(ended.what.tokens);
   slot.source = std::move(ended.what.source);
   slot.reach = ended.what.reach;
+  slot.altered = ended.what.altered;
 }
 
 std::int64_t cache::spilled_bytes() const {
-  const auto bytes = [&](const image& of) {
-    return of.beside ? 0 : within_.usage(static_cast<std::int64_t>(of.tokens.size()));
-  };
   std::int64_t sum = 0;
-  for (const auto& [name, each] : kept_) sum += bytes(each);
-  for (const auto& [name, each] : transfers_) sum += bytes(each.what);
+  for (const auto& [name, each] : kept_) sum += each.bytes;
+  for (const auto& [name, each] : transfers_) sum += each.what.bytes;
   return sum;
 }
 
@@ -170,6 +175,7 @@ void cache::truncate(const truncation& cut) {
   whose.own.assign(kept.begin() + whose.shared, kept.end());
   if (cut.length > 0) return;
   whose.reach = 0;
+  whose.altered = false;
   whose.source.clear();
 }
 
@@ -185,6 +191,7 @@ void cache::adopt(const adoption& taken) {
   at(taken.slot).shared = taken.length;
   at(taken.slot).source = at(taken.of).source;
   at(taken.slot).reach = taken.length;
+  at(taken.slot).altered = at(taken.of).altered;
   at(taken.slot).unsettled = true;
 }
 
@@ -197,6 +204,7 @@ void cache::copy_tokens(const copy& copied) {
   require_return(copied.from, copied.end);
   at(copied.to).unsettled = false;
   if (copied.begin == 0) at(copied.to).source = at(copied.from).source;
+  at(copied.to).altered |= at(copied.from).altered;
   const auto read = content(copied.from);
   append(copied.to, {read.begin() + copied.begin, read.begin() + copied.end});
 }

@@ -17,7 +17,8 @@ class cache {
     std::vector<token> tokens;
     std::vector<token> source;
     int reach = 0;
-    bool beside = false;  ///< it counts nowhere
+    bool altered = false;    ///< it is not bit by bit what a slot held that nothing was restored into
+    std::int64_t bytes = 0;  ///< it counts
   };
 
   explicit cache(const limits& within);
@@ -31,7 +32,7 @@ class cache {
   /// One of them ends. A slot that it was to fill is empty where it fails, and nothing is kept under its name.
   void end(ticket name, bool ok);
 
-  /// What is kept outside of the slots, the ends of transfers included, as the limits' usage counts it.
+  /// What is kept outside of the slots, the ends of transfers included, as the limits count it.
   std::int64_t spilled_bytes() const;
 
   const image& kept(ticket name) const { return kept_.at(name); }
@@ -49,6 +50,9 @@ class cache {
   std::vector<token> content(int slot) const;
   const std::vector<token>& source(int slot) const { return at(slot).source; }
 
+  /// Something of what it holds comes from an image that was not exact.
+  bool altered(int slot) const { return at(slot).altered; }
+
   /// Bytes that all slots take, shared blocks once.
   std::int64_t bytes() const;
 
@@ -63,6 +67,7 @@ class cache {
     bool unsettled = false;     ///< it has a base, and a copy may still follow
     bool moving = false;        ///< a transfer reads or fills it
     bool filling = false;       ///< a transfer fills it
+    bool altered = false;
   };
   struct transfer {
     int slot;

@@ -37,6 +37,9 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   const int end = static_cast<int>(content.size());
   require(content.size() <= known.size() && std::equal(content.begin(), content.end(), known.begin()),
           who + ": the slot holds other tokens than the sequence");
+  const bool altered = runner_.cache().altered(planned.slot);
+  require(!altered || !machine_.exact(planned.sequence), who + " goes on inexactly and is told to be exact");
+  if (altered) seen_.visit(feature::inexact);
   const bool ahead = content.size() > whose.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
   require(planned.count == (ahead ? 1 : static_cast<int>(planned.tokens.size())), who + ": a row miscounts its tokens");

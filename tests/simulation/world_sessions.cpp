@@ -19,7 +19,7 @@ void world::copy_out(sequence_id id) {
   require(!away || stored || whose->reached == 0, text(id) + " is not stored against the contract");
   const auto at_hand = possible ? made : stored ? machine_.stored(id) : std::nullopt;
   if (at_hand) {
-    session begun{whose->options, {whose->tokens, whose->sampled, at_hand->image}, {}};
+    session begun{whose->options, {whose->tokens, whose->sampled, at_hand->image, machine_.exact(id)}, {}};
     if (possible) {
       whose->copied = at_hand->name;
       whose->rested.reset();
@@ -52,6 +52,7 @@ void world::keep_session(session made) {
   require(said.cached <= static_cast<int>(made.before.tokens.size()) && said.cached <= said.length &&
               std::equal(held.begin(), held.begin() + said.cached, made.before.tokens.begin()),
           "an image holds other tokens than its sequence");
+  require(!made.image.altered || !said.exact || !made.before.exact, "an image is told to be exact and is not");
   sessions_.push_back(std::move(made));
   if (sessions_.size() > most) sessions_.pop_front();
 }

@@ -128,7 +128,9 @@ class engine {
   /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
   /// bits as the saved one would have. Throws as above. The file is read and checked away from the engine's
   /// thread. What the sequence had cached counts as spilled, and comes back when the sequence goes on; where
-  /// engine_options::spill_bytes has no room for it, its tokens are run again.
+  /// engine_options::spill_bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
+  /// whatever engine_options::spill_format says. A session of a sequence that was exact() no more opens as such a one;
+  /// one whose cache was saved out of a spill with spill_format::q8 is exact() until that comes back.
   ///
   /// Fails with error::bad_session, and the file, what is wrong with it and what is expected in the sentence: no
   /// session at all, one of a newer version, of another model or another kind of cache, one that was cut short or

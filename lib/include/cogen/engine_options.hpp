@@ -20,6 +20,18 @@
 
 namespace cogen {
 
+/// How what is spilled from a slot is kept.
+enum class spill_format : std::uint8_t {
+  exact,  ///< bit by bit
+
+  /// Keys and values of full, sliding and chunked attention take 8 bits a number, and 16 more for each 32 numbers of a
+  /// head's token: 0.53 of what they take in 16 bits, 0.27 of 32 bits. A number is off by half a 125th of the largest
+  /// of its 32 at most; each time a sequence is spilled costs that anew. What an engine already keeps packed
+  /// (engine_options::quantised, its newest tokens too), recurrent states, what encoders have read, and what own layers
+  /// write are kept bit by bit.
+  q8,
+};
+
 /// How an engine works. Every default suits a server that has the machine to itself.
 struct engine_options {
   /// Sequences that run, or rest with their cache in place, at the same time. Further ones wait for a slot.
@@ -68,8 +80,8 @@ struct engine_options {
 
   /// How long a sequence that rests (its reader is slow, its owner asks for nothing) keeps its slot while another one
   /// waits for it. After that it is parked: what it has cached is spilled, and it leaves its slot. It goes on to the
-  /// same bits. One that runs is parked only where the order below lets another one displace it, or where memory is set
-  /// aside as sequences grow (`reservation`).
+  /// same bits, but with spill_format::q8. One that runs is parked only where the order below lets another one displace
+  /// it, or where memory is set aside as sequences grow (`reservation`).
   std::chrono::milliseconds patience{50};
 
   /// Bytes, beside the caches, for what is spilled. A parked sequence that finds no room there is run again from its
@@ -85,6 +97,12 @@ struct engine_options {
 
   /// The most bytes of that file.
   std::int64_t spill_file_bytes = std::int64_t{16} << 30;
+
+  /// How what is spilled is kept, in memory and on the file, and counts there. With spill_format::q8 more sequences
+  /// find room, and one that comes back does not go on to the same bits: from then on `usage.exact` and
+  /// `sequence::exact()` are false, and nobody else begins with what it holds. Those that are not spilled, or are run
+  /// again from their tokens, are not touched by this. On its way a slot's content takes memory in full, too.
+  cogen::spill_format spill_format = cogen::spill_format::exact;
 
   /// Copies what is spilled, while steps go on. Its jobs have to end without the help of the engine's thread. Empty: a
   /// thread of the engine's own; with `by_hand`, the thread that steps, at once.

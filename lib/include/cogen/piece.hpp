@@ -33,6 +33,11 @@ struct usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
+
+  /// Whether it is what the request would have brought alone: false once it has gone on from a spill with
+  /// spill_format::q8.
+  bool exact = true;
+
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was drawn
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
 };

@@ -77,7 +77,8 @@ class step_run {
 
 /// Carries out plans: applies them to the caches, runs the model, draws. Plans arrive in order, on the engine's thread.
 /// There are spills only where limits.spill_bytes allows them or image_format() names a format, and restores only of
-/// those; none may be left when the runner is gone.
+/// those; none may be left when the runner is gone. A runner whose restores do not bring back bit by bit what was
+/// spilled needs limits.exact_spills = false; what is spilled `beside` comes back so all the same.
 class runner {
  public:
   virtual ~runner() = default;

@@ -43,6 +43,7 @@ class sequence_face {
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
+  virtual bool exact() const = 0;
   virtual failure error() const = 0;
   virtual std::uint64_t id() const = 0;
   virtual cogen::timeline timeline() const = 0;
@@ -123,7 +124,7 @@ class sequence {
   /// long. Completes when what was cached is safe on the host, out of the slot; at once where nothing is cached. Where
   /// there is no room for that (engine_options::spill_bytes), or it is lost on its way, it completes too: the sequence
   /// then runs its tokens again when it goes on. Either way it goes on by itself with the next operation, to the same
-  /// bits.
+  /// bits; with spill_format::q8 not to the same bits, where it was spilled.
   ///
   /// A cancelled wait loses nothing: the slot is given up all the same. Works while the engine drains, which does not
   /// wait for it.
@@ -144,6 +145,9 @@ class sequence {
   /// it has cached is copied while steps go on, in memory beside engine_options::spill_bytes until it is written, and
   /// its next operation waits for the copy. Where that is lost on its way, and where an own runner gives out no images,
   /// the session holds tokens alone: whoever opens it runs them again, to the same bits.
+  ///
+  /// What is in its slot is written bit by bit. What is spilled with spill_format::q8 is written as it would come back,
+  /// and the session says so. One of a sequence that is exact() no more says that, too.
   ///
   /// The file is written under another name beside `path`, and takes its place when it is whole and on the disk: where
   /// this fails or is cancelled, what was there before is still there. Fails with the system's error where a file
@@ -171,6 +175,10 @@ class sequence {
 
   /// The tokens it holds, those of a pending operation not yet among them.
   std::vector<token> tokens() const { return shared_->tokens(); }
+
+  /// Whether all that it has given is what it would have given alone: false for good once it has come back from a spill
+  /// with spill_format::q8, or from a session for which that holds, and for its forks from then on.
+  bool exact() const { return shared_->exact(); }
 
   /// When what happened to it, up to now.
   cogen::timeline timeline() const { return shared_->timeline(); }

@@ -38,6 +38,16 @@ void add_urgency(settings& drawn, random& from) {
   if (from.chance(50)) drawn.within.patience = long_patience;
 }
 
+/// So little memory that those that grow need that of others.
+void let_grow(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  const double high = from.between(1, 10) / 10.;
+  drawn.marks = {.high = high, .low = high * from.between(1, 10) / 10., .step = from.between(0, 8)};
+  within.slots = from.between(2, 4);
+  const auto whole = static_cast<int>(within.usage(within.max_length));
+  within.memory_bytes = from.between(whole, 2 * whole);
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -57,6 +67,7 @@ settings draw(random& from) {
   result.misfortunes = from.chance(60);
   if (from.chance(40)) crowd(result, from);
   if (from.chance(30)) add_urgency(result, from);
+  if (from.chance(30)) let_grow(result, from);
   for (int i = from.between(1, 3); i > 0; --i)
     for (auto& added = result.prefixes.emplace_back(); static_cast<int>(added.size()) < result.within.max_length / 2;)
       if (added.push_back(word()); from.chance(10)) break;
@@ -70,7 +81,8 @@ std::string describe(const settings& of) {
   };
   return fmt::format(
       "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
-      "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps held{}{}{}{}",
+      "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
+      "held{}{}{}{}{}",
       within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
       within.usage.block, limited(within.slack, scheduler::limits().slack),
       limited(within.patience.count(), scheduler::limits().patience.count()),
@@ -78,7 +90,9 @@ std::string describe(const settings& of) {
       of.spoken.poison.value_or(-1), of.end_tokens.size(),
       of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources", of.max_sequences, of.holding,
       of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "", within.reuse ? ", reuse" : "",
-      of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "");
+      of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "",
+      of.marks ? fmt::format(", growing by {} up to {}, down to {}", of.marks->step, of.marks->high, of.marks->low)
+               : "");
 }
 
 }  // namespace cogen::engine_simulation

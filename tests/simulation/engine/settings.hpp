@@ -22,15 +22,16 @@ struct settings {
   std::vector<token> end_tokens;
   std::optional<reads_sources> sources;
   int max_sequences = 0;
-  int holding = 0;                           ///< percent of the steps that do not end where they are launched
-  int losing = 0;                            ///< percent of the transfers
-  bool late = false;                         ///< held steps are carried out when they end, not when they are launched
-  bool urgent = false;                       ///< some requests are more so than others, and may displace those
-  clock::duration boost{};                   ///< what a level of that counts for
-  std::vector<std::vector<token>> prefixes;  ///< what many prompts begin with
-  int actions = 0;                           ///< before everything is brought to an end
-  int most_live = 0;                         ///< clients at the same time
-  bool misfortunes = false;                  ///< the device may fail, the engine be stopped or destroyed
+  int holding = 0;      ///< percent of the steps that do not end where they are launched
+  int losing = 0;       ///< percent of the transfers
+  bool late = false;    ///< held steps are carried out when they end, not when they are launched
+  bool urgent = false;  ///< some requests are more so than others, and may displace those
+  std::optional<scheduler::watermark_options> marks;  ///< memory is set aside as sequences grow
+  clock::duration boost{};                            ///< what a level of that counts for
+  std::vector<std::vector<token>> prefixes;           ///< what many prompts begin with
+  int actions = 0;                                    ///< before everything is brought to an end
+  int most_live = 0;                                  ///< clients at the same time
+  bool misfortunes = false;                           ///< the device may fail, the engine be stopped or destroyed
 };
 
 settings draw(random& from);

@@ -33,6 +33,7 @@ engine world::make_engine() {
   parts.runner = device::runner_on(device_);
   parts.limits = settings_.within;
   if (settings_.urgent) parts.order = scheduler::by_priority(settings_.boost);
+  if (settings_.marks) parts.reservation = scheduler::watermarks(*settings_.marks);
   parts.end_tokens = settings_.end_tokens;
   parts.sources = settings_.sources;
   parts.clock = clock_;

@@ -5,6 +5,7 @@
 #include <cogen/cache/layer_factory.hpp>
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/packed_image.hpp>
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
@@ -167,6 +168,14 @@ class cache {
   /// exported_bytes(length(slot), source_length(slot)) bytes (std::invalid_argument otherwise). The bytes mean
   /// something only to a cache of the same shapes and options.
   void export_slot(int slot, std::span<std::byte> into) const;
+
+  /// What these bytes are, in their order: the tokens of full, sliding and chunked attention are numbers where they are
+  /// in full precision and are not to be packed; states, sources, what is packed or will be, and what own layers write
+  /// are bytes that stay as they are.
+  std::vector<exported_run> exported_runs(int length, int source_length = 0) const;
+
+  /// The most bytes that pack_image() makes of a slot's export, by its length. A source is counted at its longest.
+  memory_terms packed_terms() const;
 
   /// Fills the empty slot with `length` exported tokens, bit by bit as they were. Throws std::logic_error where it is
   /// not empty, std::invalid_argument where the number of bytes is wrong, and like `reserve`: then it stays empty.

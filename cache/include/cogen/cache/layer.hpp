@@ -3,6 +3,7 @@
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/mask.hpp>
 #include <cogen/cache/memory_terms.hpp>
+#include <cogen/cache/packed_image.hpp>
 #include <cogen/cache/sight.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
@@ -159,6 +160,13 @@ class layer {
   /// type takes back bit by bit. `into` has exported_bytes(length of the slot) bytes. What of this is plain copying may
   /// be added to `later` instead, to be done by anybody before the slot changes.
   virtual void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const;
+
+  /// What the exported_bytes(length) bytes of `export_slot` are, in their order. By default nothing but the layer's
+  /// own.
+  virtual std::vector<exported_run> exported_runs(int length) const;
+
+  /// The most bytes that pack_image() makes of them, by the slot's length. By default footprint_terms().
+  virtual memory_terms packed_terms() const;
 
   /// Fills the empty slot with `length` exported tokens. Throws like `reserve`. Copies added to `later` have to be done
   /// before the slot is used.

@@ -70,6 +70,7 @@ struct past {
   std::vector<token> tokens;
   int sampled = 0;                                    ///< over all runs, what was cut off since included
   std::optional<cogen::scheduler::image> image = {};  ///< of what it had cached, if the caller has that
+  bool exact = true;                                  ///< as scheduler::exact() told
 };
 
 struct machine;
@@ -113,9 +114,9 @@ class scheduler {
   sequence_id submit(const sequence_options& options);
 
   /// Takes in an idle sequence with a past; it takes no slot until it runs. Where `limits.spill_bytes` has room for its
-  /// image, that is stored() from now on: the caller brings it under that name before the next plan is run. Without
-  /// room, and where the image holds more tokens than the sequence may, the tokens are run again. Throws as above, and
-  /// std::invalid_argument where the image makes no sense.
+  /// image, which counts as `limits.usage` says, that is stored() from now on: the caller brings it under that name
+  /// before the next plan is run. Without room, and where the image holds more tokens than the sequence may, the tokens
+  /// are run again. Throws as above, and std::invalid_argument where the image makes no sense.
   sequence_id resume(const sequence_options& options, past before);
 
   /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not
@@ -182,7 +183,7 @@ class scheduler {
   std::optional<sequence_id> transferred(ticket name, bool ok);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
-  /// for an unknown id, as the eight below do.
+  /// for an unknown id, as the nine below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
@@ -192,6 +193,7 @@ class scheduler {
   bool moving(sequence_id id) const;           ///< the same, or back, or is copied
   int reserved(sequence_id id) const;          ///< tokens that memory is set aside for in its slot
   bool short_of_memory(sequence_id id) const;  ///< it has a slot, and more to hold than is reserved()
+  bool exact(sequence_id id) const;  ///< neither it nor one it is a fork of was restored from an inexact image
 
   /// What it has cached and spilled, while that is kept and on no way.
   std::optional<kept_image> stored(sequence_id id) const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cogen::scheduler {
@@ -25,9 +26,10 @@ enum class ticket : std::uint64_t {};
 
 /// A copy of what one slot held, and what of it a sequence has cached.
 struct image {
-  int length = 0;  ///< tokens that the slot held
-  int cached = 0;  ///< how many of the first of those are the sequence's
-  int reach = 0;   ///< the most tokens that the slot had held
+  int length = 0;     ///< tokens that the slot held
+  int cached = 0;     ///< how many of the first of those are the sequence's
+  int reach = 0;      ///< the most tokens that the slot had held
+  bool exact = true;  ///< a slot that is filled from it holds bit by bit what that one held
 };
 
 /// An image that is kept, or will be.
@@ -118,15 +120,25 @@ struct limits {
   /// After that it is parked: what it has cached is spilled, and it gives the slot up.
   std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
 
-  /// Bytes that spilled sequences may take, each as `usage` says. One that does not fit is not spilled, but run again
-  /// from its tokens when it goes on.
+  /// Bytes that spilled sequences may take, each as `spill_usage` says. One that does not fit is not spilled, but run
+  /// again from its tokens when it goes on.
   std::int64_t spill_bytes = 0;
+
+  /// Bytes that what is spilled of a slot takes, by the tokens that the slot held. Empty: as `usage` says.
+  std::optional<footprint> spill_usage;
+
+  /// Whether a slot that is restored holds bit by bit what was spilled. Where it does not, a sequence that was restored
+  /// is exact() no more, and nobody else begins with what it has run since.
+  bool exact_spills = true;
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
 
   /// Those of `slots` and the spare ones together.
   int all_slots() const { return slots + spare_slots; }
+
+  /// Bytes of `spill_bytes` that what is spilled of a slot of so many tokens takes.
+  std::int64_t spilled(std::int64_t length) const { return (spill_usage ? *spill_usage : usage)(length); }
 };
 
 }  // namespace cogen::scheduler

@@ -1,0 +1,172 @@
+#include <cogen/cache/packed_image.hpp>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::cache {
+namespace {
+
+constexpr int group_size = 32;
+constexpr int scale_bytes = 2;
+constexpr float most_code = 126;
+constexpr std::int8_t infinity = 127, minus_infinity = -127, no_number = -128;
+
+std::int64_t row_bytes(const exported_run& run) { return std::int64_t{run.dims} * bytes_of(*run.type); }
+
+std::int64_t packed_row_bytes(int dims) {
+  const std::int64_t groups = (dims + group_size - 1) / group_size;
+  return groups * scale_bytes + dims;
+}
+
+std::int64_t packed_bytes(const exported_run& run) {
+  return run.type ? run.bytes / row_bytes(run) * packed_row_bytes(run.dims) : run.bytes;
+}
+
+/// The upper half of a float is a bfloat16; this one is no smaller than a 126th.
+std::uint16_t scale_for(float most) {
+  if (!(most > 0)) return 0;
+  const auto bits = std::bit_cast<std::uint32_t>(most / most_code);
+  return static_cast<std::uint16_t>(std::max(1U, (bits >> 16) + ((bits & 0xffffU) != 0)));
+}
+
+float as_float(std::uint16_t scale) { return std::bit_cast<float>(std::uint32_t{scale} << 16); }
+
+std::int8_t code_of(float number, float scale) {
+  if (std::isnan(number)) return no_number;
+  if (std::isinf(number)) return number > 0 ? infinity : minus_infinity;
+  if (scale == 0) return 0;
+  return static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -most_code, most_code));
+}
+
+template <class Number>
+Number number_of(std::int8_t code, float scale) {
+  if (code == no_number) return std::numeric_limits<Number>::quiet_NaN();
+  if (code == infinity) return std::numeric_limits<Number>::infinity();
+  if (code == minus_infinity) return -std::numeric_limits<Number>::infinity();
+  const auto most = static_cast<float>(std::numeric_limits<Number>::max());
+  return static_cast<Number>(std::clamp(static_cast<float>(code) * scale, -most, most));
+}
+
+template <class Number>
+void pack_group(const std::byte* numbers, int count, std::byte* packed) {
+  float values[group_size];
+  float most = 0;
+  for (int i = 0; i < count; ++i) {
+    Number number;
+    std::memcpy(&number, numbers + i * static_cast<int>(sizeof(number)), sizeof(number));
+    values[i] = static_cast<float>(number);
+    if (std::isfinite(values[i])) most = std::max(most, std::abs(values[i]));
+  }
+  const std::uint16_t scale = scale_for(most);
+  std::memcpy(packed, &scale, scale_bytes);
+  for (int i = 0; i < count; ++i)
+    packed[scale_bytes + i] = std::bit_cast<std::byte>(code_of(values[i], as_float(scale)));
+}
+
+template <class Number>
+void unpack_group(const std::byte* packed, int count, std::byte* numbers) {
+  std::uint16_t scale = 0;
+  std::memcpy(&scale, packed, scale_bytes);
+  for (int i = 0; i < count; ++i) {
+    const auto number = number_of<Number>(std::bit_cast<std::int8_t>(packed[scale_bytes + i]), as_float(scale));
+    std::memcpy(numbers + i * static_cast<int>(sizeof(number)), &number, sizeof(number));
+  }
+}
+
+/// Calls `visit(numbers, count, packed)` for each group of a run.
+template <class Number, class From, class To, class Visit>
+void each_group(const exported_run& run, From* numbers, To* packed, Visit visit) {
+  for (const auto* end = numbers + run.bytes; numbers < end;)
+    for (int done = 0; done < run.dims; done += group_size) {
+      const int count = std::min(group_size, run.dims - done);
+      visit(numbers, count, packed);
+      numbers += count * static_cast<int>(sizeof(Number));
+      packed += scale_bytes + count;
+    }
+}
+
+template <class Number>
+void pack_run(const exported_run& run, const std::byte* image, std::byte* packed) {
+  each_group<Number>(run, image, packed, pack_group<Number>);
+}
+
+template <class Number>
+void unpack_run(const exported_run& run, const std::byte* packed, std::byte* image) {
+  each_group<Number>(run, image, packed, [](std::byte* numbers, int count, const std::byte* from) {
+    unpack_group<Number>(from, count, numbers);
+  });
+}
+
+void check(std::span<const exported_run> runs, std::size_t image, std::size_t packed) {
+  std::int64_t bytes = 0;
+  for (const exported_run& run : runs) bytes += run.bytes;
+  const auto wanted = packed_image_bytes(runs);
+  if (std::cmp_not_equal(image, bytes) || std::cmp_not_equal(packed, wanted))
+    throw std::invalid_argument("cache: an image of " + std::to_string(bytes) + " bytes takes " +
+                                std::to_string(wanted) + " packed; there are " + std::to_string(image) + " and " +
+                                std::to_string(packed));
+}
+
+}  // namespace
+
+void append(std::vector<exported_run>& runs, const exported_run& next) {
+  if (next.bytes == 0) return;
+  const bool goes_on = !runs.empty() && runs.back().type == next.type && runs.back().dims == next.dims;
+  if (goes_on)
+    runs.back().bytes += next.bytes;
+  else
+    runs.push_back(next);
+}
+
+std::int64_t packed_image_bytes(std::span<const exported_run> runs) {
+  std::int64_t bytes = 0;
+  for (const exported_run& run : runs) bytes += packed_bytes(run);
+  return bytes;
+}
+
+void pack_image(std::span<const exported_run> runs, std::span<const std::byte> image, std::span<std::byte> packed) {
+  check(runs, image.size(), packed.size());
+  const std::byte* from = image.data();
+  std::byte* to = packed.data();
+  for (const exported_run& run : runs) {
+    if (!run.type)
+      std::copy_n(from, run.bytes, to);
+    else if (run.type == scalar::f32)
+      pack_run<float>(run, from, to);
+    else if (run.type == scalar::f16)
+      pack_run<c10::Half>(run, from, to);
+    else
+      pack_run<c10::BFloat16>(run, from, to);
+    from += run.bytes;
+    to += packed_bytes(run);
+  }
+}
+
+void unpack_image(std::span<const exported_run> runs, std::span<const std::byte> packed, std::span<std::byte> image) {
+  check(runs, image.size(), packed.size());
+  const std::byte* from = packed.data();
+  std::byte* to = image.data();
+  for (const exported_run& run : runs) {
+    if (!run.type)
+      std::copy_n(from, run.bytes, to);
+    else if (run.type == scalar::f32)
+      unpack_run<float>(run, from, to);
+    else if (run.type == scalar::f16)
+      unpack_run<c10::Half>(run, from, to);
+    else
+      unpack_run<c10::BFloat16>(run, from, to);
+    from += packed_bytes(run);
+    to += run.bytes;
+  }
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,24 @@
+#include "token_storage.hpp"
+
+namespace cogen::cache {
+
+std::vector<exported_run> token_storage::exported_runs(int length, scalar type) const {
+  const std::int64_t bytes = exported_bytes(length);
+  std::vector<exported_run> runs;
+  if (bytes > 0) append(runs, {.bytes = exported_prefix()});
+  for (std::int64_t at = exported_prefix(); at < bytes; at += layout_.stride) append_block(runs, layout_, type);
+  return runs;
+}
+
+memory_terms token_storage::packed_terms(scalar type) const {
+  std::vector<exported_run> block;
+  append_block(block, layout_, type);
+  memory_terms terms = footprint_terms();
+  const auto packed = [&](std::int64_t& bytes) { bytes = bytes / layout_.stride * packed_image_bytes(block); };
+  packed(terms.per_block);
+  for (capped_term& term : terms.capped) packed(term.per_block);
+  terms.fixed += exported_prefix();
+  return terms;
+}
+
+}  // namespace cogen::cache
