@@ -32,10 +32,16 @@ namespace data = boost::unit_test::data;
 const auto every_type = data::make({scalar::f32, scalar::f16, scalar::bf16});
 constexpr int longest = 200;
 
+template <class Number>
+Number read_at(std::span<const std::byte> bytes, std::size_t index) {
+  Number found;
+  std::memcpy(&found, bytes.data() + index * sizeof(found), sizeof(found));
+  return found;
+}
+
 double number_at(std::span<const std::byte> bytes, scalar type, std::size_t index) {
-  const std::byte* at = bytes.data() + index * static_cast<std::size_t>(bytes_of(type));
-  if (type == scalar::f32) return std::bit_cast<float>(*reinterpret_cast<const std::uint32_t*>(at));
-  const auto half = *reinterpret_cast<const std::uint16_t*>(at);
+  if (type == scalar::f32) return read_at<float>(bytes, index);
+  const auto half = read_at<std::uint16_t>(bytes, index);
   if (type == scalar::bf16) return std::bit_cast<float>(std::uint32_t{half} << 16);
   return static_cast<float>(c10::Half(half, c10::Half::from_bits()));
 }
