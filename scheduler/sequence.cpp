@@ -69,8 +69,7 @@ void sequence::check(const run& next) const {
 void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
   const int before = length();
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
-  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, 0};
-  current.length_fed = length();
+  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, length()};
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
   running = true;

@@ -166,6 +166,17 @@ BOOST_AUTO_TEST_CASE(one_that_is_alone_may_take_all_there_is) {
   BOOST_CHECK(s.sampled(whole) == alone(counting(15), 1));
 }
 
+BOOST_AUTO_TEST_CASE(one_that_rests_leaves_for_one_that_would_come_above_the_high_mark) {
+  auto within = tight(40);
+  within.patience = time(0);
+  served s(within, first_come(), longest_rested(), watermarks({.high = 0.5, .low = 0.5, .step = 0}));
+  const auto rests = prefilled(s, 16);
+  const auto comes = ask(s, 8, 1, 50);
+  s.finish();
+  BOOST_CHECK(!s.machine.seated(rests));
+  BOOST_CHECK(s.sampled(comes) == alone(counting(8, 50), 1));
+}
+
 BOOST_AUTO_TEST_CASE(nobody_is_given_the_memory_that_another_one_waits_for) {
   auto s = growing(16);
   const auto first = ask(s, 4, 10), last = ask(s, 8, 4, 50);

@@ -29,6 +29,7 @@ namespace {
 
 const bad_limit bad_limits[] = {
     {"slots", [](limits& l) { l.slots = 0; }},
+    {"spare_slots", [](limits& l) { l.spare_slots = std::numeric_limits<int>::max() - l.slots + 1; }},
     {"max_length", [](limits& l) { l.max_length = 0; }},
     {"step_tokens", [](limits& l) { l.step_tokens = 0; }},
     {"patience", [](limits& l) { l.patience = time(-1); }},
@@ -63,6 +64,7 @@ const bad_limit bad_limits[] = {
 /// Of 8 slots with 64 blocks each, of which all together may take half of 2^60 bytes.
 const bound bounds[] = {
     {"slots", 1, {}, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
+    {"spare_slots", 0, {}, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
     {"max_length", 1, {}, [](limits& l, std::int64_t n) { l.max_length = static_cast<int>(n); }},
     {"step_tokens", 1, {}, [](limits& l, std::int64_t n) { l.step_tokens = static_cast<int>(n); }},
     {"memory_bytes", 0, {}, [](limits& l, std::int64_t n) { l.memory_bytes = n; }},

@@ -319,4 +319,27 @@ BOOST_AUTO_TEST_CASE(a_slot_is_kept_from_a_whole_block_on) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_that_parts_where_its_leader_cannot_be_shared_any_more_does_not_wait) {
+  auto within = sharing_limits(4, 4);
+  within.step_tokens = 40;
+  served s(within);
+  s.machine.submit({}, {prompt(8, 60, 1), output::last_logits});
+  s.step();
+  const auto parts = s.machine.submit({}, {prompt(8, 20, 2), output::last_logits});
+  const auto made = s.step();
+  BOOST_CHECK(!s.machine.follows(parts));
+  BOOST_CHECK(row_of(made, parts));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_is_taken_over_that_is_as_long_as_the_sequence_may_be) {
+  auto within = sharing_limits(1);
+  within.spare_slots = 0;
+  served s(within);
+  s.machine.submit({.release_at_end = true}, {counting(12), output::last_logits});
+  s.finish();
+  const auto again = s.machine.submit({.max_length = 12}, {counting(12), output::last_logits});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.reused(again), 11);
+}
+
 }  // namespace cogen::scheduler
