@@ -237,7 +237,7 @@ bool world::launch() {
     require(made.step.number == 0, "an empty plan has a number");
     check_patience_of_others(true);
     if (in_flight_.empty()) check_waiting(true);
-    check_service(made.step);
+    check_service(made.step, waited);
     return false;
   }
   require(made.step.number == ++plans_, "a plan has the wrong number");
@@ -253,7 +253,7 @@ bool world::launch() {
   look_at_shares();
   check_memory();
   check_waiting(false);
-  check_service(made.step);
+  check_service(made.step, waited);
   in_flight_.push_back(std::move(made));
   return true;
 }

@@ -106,8 +106,9 @@ class world {
   };
   void note_marks(const plan& made);
   void note_reuse(const row& planned, int begin, const mirror& whose);
-  void check_service(const plan& made);
-  void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served);
+  void check_service(const plan& made, const std::set<sequence_id>& waited);
+  void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
+                     const std::set<sequence_id>& waited);
   void check_patience(const plan& made, int tokens, sequence_id id, mirror& whose);
   void check_waiting(bool nothing_planned);
   void check_nobody_overtook(const std::set<sequence_id>& waited);

@@ -96,7 +96,7 @@ void world::check_waiting(bool nothing_planned) {
   require(head_fits_ < (nothing_planned ? 1 : 2), text(heads.front()) + " waits although it fits");
 }
 
-void world::check_service(const plan& made) {
+void world::check_service(const plan& made, const std::set<sequence_id>& waited) {
   const int tokens = std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
     return sum + each.count + (each.source ? static_cast<int>(each.source->size()) : 0);
   });
@@ -118,7 +118,7 @@ void world::check_service(const plan& made) {
     if (where == phase::prefilling && !waits) prefilling.insert(id);
     check_patience(made, tokens, id, each);
   }
-  check_prefill(prefilling, served);
+  check_prefill(prefilling, served, waited);
   check_short(made);
 }
 
@@ -131,14 +131,16 @@ void world::check_short(const plan& made) {
           "somebody is short of memory, and nothing is on its way");
 }
 
-/// Whoever comes first of those that are prefilled has a row soon. But for first come, others may come and go before
-/// it.
-void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served) {
+/// Whoever comes first of those that are prefilled has a row soon. But others may come and go before it; where the
+/// first come is first served, only such as had waited for a slot.
+void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
+                          const std::set<sequence_id>& waited) {
   if (prefilling.empty() || settings_.rule == policy::fair_share) return;
   const auto first = firsts(prefilling).front();
-  const bool preceded = settings_.rule != policy::first_come && std::ranges::any_of(served, [&](sequence_id each) {
-                          return live_.contains(each) && before(each, first);
-                        });
+  const bool preceded = std::ranges::any_of(served, [&](sequence_id each) {
+    const bool may = settings_.rule != policy::first_come || waited.contains(each);
+    return may && live_.contains(each) && before(each, first);
+  });
   first_unserved_ = first == first_prefilling_ && !served.contains(first) && !preceded ? first_unserved_ + 1 : 0;
   first_prefilling_ = first;
   require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
