@@ -62,8 +62,9 @@ class sequence_face {
 ///
 /// Handlers run on their associated executor, by default the engine's, as if by post. Every cancellation type ends an
 /// operation at once with operation_aborted and leaves the sequence as it was before the operation began. After any
-/// other error of an operation it is so, too. While the engine drains, and before a sequence's first slot where the
-/// queue is full, operations fail at once with error::draining and error::queue_full.
+/// other error of an operation it is so, too, but for error::out_of_memory: where the engine had no memory left to go
+/// on with the sequence, that has ended, and says so from then on. While the engine drains, and before a sequence's
+/// first slot where the queue is full, operations fail at once with error::draining and error::queue_full.
 class sequence {
  public:
   using executor_type = async::engine_executor;
