@@ -210,7 +210,8 @@ bool world::has_another_above(sequence_id id) const {
 }
 
 /// Only those that have rested for long have lost their slots, and only to somebody; or those that run, to others that
-/// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot.
+/// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot. And one
+/// that is displaced may have a slot again in the same plan, unseen.
 void world::check_parked(const std::set<sequence_id>& waited) {
   for (auto& [id, each] : live_) {
     if (machine_.seated(id)) continue;
@@ -237,8 +238,7 @@ void world::check_parked(const std::set<sequence_id>& waited) {
     each.parked = true;
     ++parked_;
   }
-  if (settings_.growing || (settings_.forks && settings_.rule == policy::priority))
-    parked_ = std::max(parked_, machine_.parked());
+  if (settings_.growing || settings_.rule == policy::priority) parked_ = std::max(parked_, machine_.parked());
   require(machine_.parked() == parked_, "those that were parked are miscounted");
 }
 
