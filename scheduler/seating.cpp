@@ -11,7 +11,9 @@ namespace cogen::scheduler {
 namespace {
 
 bool free_for(machine& all, const sequence& whose, const origin& first) {
-  return all.slots.returns(first) && all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, whose), first);
+  const int source = first.from >= 0 ? first.from : first.base;
+  const bool fits = all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, whose), first, source);
+  return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
 }
 
 seat lose(machine& all, sequence& whose) {
