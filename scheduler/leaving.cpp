@@ -48,10 +48,6 @@ sequence* lowest_of_running(machine& all, const auto& may) {
   return lowest;
 }
 
-bool comes_after(const machine& all, const candidate& a, const candidate& b) {
-  return all.policy->before(b, a) || (!all.policy->before(a, b) && a.arrival > b.arrival);
-}
-
 }  // namespace
 
 sequence* next_to_leave(machine& all, const sequence& waits) {
@@ -63,7 +59,7 @@ sequence* next_to_leave(machine& all, const sequence& waits) {
 sequence* next_to_make_way(machine& all, const sequence& grows) {
   if (auto* const rests = first_of_resting(all, [](auto&) { return true; })) return rests;
   const auto above = grows.as_candidate();
-  return lowest_of_running(all, [&](const candidate& each) { return comes_after(all, each, above); });
+  return lowest_of_running(all, [&](const candidate& each) { return precedes(*all.policy, above, each); });
 }
 
 std::optional<time> next_to_be_parked(const machine& all) {

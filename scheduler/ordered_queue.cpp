@@ -8,11 +8,14 @@
 
 namespace cogen::scheduler {
 
+bool precedes(const order& by, const candidate& a, const candidate& b) {
+  return by.before(a, b) || (!by.before(b, a) && a.arrival < b.arrival);
+}
+
 bool by_order::operator()(const sequence* a, const sequence* b) const {
   const auto &first = a->queued_as, &second = b->queued_as;
   if (divided && first.tenant != second.tenant) return first.tenant < second.tenant;
-  if (policy->before(first, second)) return true;
-  return !policy->before(second, first) && first.arrival < second.arrival;
+  return precedes(*policy, first, second);
 }
 
 bool by_order::operator()(const sequence* a, std::uint64_t tenant) const { return a->queued_as.tenant < tenant; }

@@ -9,6 +9,9 @@ namespace cogen::scheduler {
 
 struct sequence;
 
+/// Whether `a` is served before `b`: equals by arrival.
+bool precedes(const order& by, const candidate& a, const candidate& b);
+
 /// By the policy, where it does not divide; else by tenant, and the runs of one tenant by the policy.
 struct by_order {
   using is_transparent = void;

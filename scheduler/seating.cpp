@@ -11,8 +11,7 @@ namespace cogen::scheduler {
 namespace {
 
 bool free_for(machine& all, const sequence& whose, const origin& first) {
-  const int source = first.from >= 0 ? first.from : first.base;
-  const bool fits = all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, whose), first, source);
+  const bool fits = all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, whose), first, first.source());
   return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
 }
 

@@ -112,15 +112,11 @@ bool slot_table::goes_back(int index, int length) const {
   return length == 0 || length >= std::int64_t{whose.reach} - slack_;
 }
 
-bool slot_table::returns(const origin& first) const {
-  return first.end == 0 || goes_back(first.from >= 0 ? first.from : first.base, first.end);
-}
+bool slot_table::returns(const origin& first) const { return first.end == 0 || goes_back(first.source(), first.end); }
 
 bool slot_table::begins_another(int index) const {
-  return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
-    const auto& pending = *(*this)[each].pending;
-    return (pending.from >= 0 ? pending.from : pending.base) == index;
-  });
+  return std::any_of(filling_.begin(), filling_.end(),
+                     [&](int each) { return (*this)[each].pending->source() == index; });
 }
 
 origin slot_table::shortened(const origin& pending, int length) const {

@@ -16,6 +16,9 @@ struct origin {
   int shared = 0;
   int from = -1;
   int end = 0;
+
+  /// The slot that has to go back to `end` for it. -1: none.
+  int source() const { return from >= 0 ? from : base; }
 };
 
 struct slot {
