@@ -38,6 +38,15 @@ int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)(
   return tokens;
 }
 
+/// Of storages, and of readers at the longest that their sources may be.
+memory_terms sum_of(const std::vector<layer*>& storages, memory_terms (layer::*terms)() const,
+                    const std::vector<layer*>& readers) {
+  memory_terms sum;
+  for (const layer* storage : storages) sum += (storage->*terms)();
+  for (const layer* reader : readers) sum.fixed += reader->footprint_terms()(reader->max_length());
+  return sum;
+}
+
 /// All of them make room for the step, or none does.
 void reserve_in_each(const std::vector<layer*>& storages, const step& step) {
   std::size_t done = 0;
@@ -318,12 +327,7 @@ std::vector<exported_run> cache::exported_runs(int length, int source_length) co
   return runs;
 }
 
-memory_terms cache::packed_terms() const {
-  memory_terms sum;
-  for (const auto* storage : storages_) sum += storage->packed_terms();
-  for (const auto* reader : readers_) sum.fixed += reader->footprint_terms()(reader->max_length());
-  return sum;
-}
+memory_terms cache::packed_terms() const { return sum_of(storages_, &layer::packed_terms, readers_); }
 
 void cache::check_exported(int slot, int length, int source_length, std::size_t bytes) const {
   const std::int64_t wanted = exported_bytes(length, source_length);
@@ -376,12 +380,7 @@ std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const
   return later;
 }
 
-memory_terms cache::footprint_terms() const {
-  memory_terms sum;
-  for (const auto* storage : storages_) sum += storage->footprint_terms();
-  for (const auto* reader : readers_) sum.fixed += reader->footprint_terms()(reader->max_length());
-  return sum;
-}
+memory_terms cache::footprint_terms() const { return sum_of(storages_, &layer::footprint_terms, readers_); }
 
 std::int64_t cache::committed_bytes() const {
   std::int64_t bytes = 0;

@@ -106,6 +106,27 @@ void unpack_run(const exported_run& run, const std::byte* packed, std::byte* ima
   });
 }
 
+/// Calls `visit` with a number of this type.
+template <class Visit>
+void with_number_of(scalar type, const Visit& visit) {
+  if (type == scalar::f32)
+    visit(float());
+  else if (type == scalar::f16)
+    visit(c10::Half());
+  else
+    visit(c10::BFloat16());
+}
+
+/// Calls `visit(run, image, packed)` for each run, with where it stands on either side.
+template <class Image, class Packed, class Visit>
+void each_run(std::span<const exported_run> runs, Image* image, Packed* packed, const Visit& visit) {
+  for (const exported_run& run : runs) {
+    visit(run, image, packed);
+    image += run.bytes;
+    packed += packed_bytes(run);
+  }
+}
+
 void check(std::span<const exported_run> runs, std::size_t image, std::size_t packed) {
   std::int64_t bytes = 0;
   for (const exported_run& run : runs) bytes += run.bytes;
@@ -135,38 +156,18 @@ std::int64_t packed_image_bytes(std::span<const exported_run> runs) {
 
 void pack_image(std::span<const exported_run> runs, std::span<const std::byte> image, std::span<std::byte> packed) {
   check(runs, image.size(), packed.size());
-  const std::byte* from = image.data();
-  std::byte* to = packed.data();
-  for (const exported_run& run : runs) {
-    if (!run.type)
-      std::copy_n(from, run.bytes, to);
-    else if (run.type == scalar::f32)
-      pack_run<float>(run, from, to);
-    else if (run.type == scalar::f16)
-      pack_run<c10::Half>(run, from, to);
-    else
-      pack_run<c10::BFloat16>(run, from, to);
-    from += run.bytes;
-    to += packed_bytes(run);
-  }
+  each_run(runs, image.data(), packed.data(), [](const exported_run& run, const std::byte* from, std::byte* to) {
+    if (!run.type) return void(std::copy_n(from, run.bytes, to));
+    with_number_of(*run.type, [&](auto number) { pack_run<decltype(number)>(run, from, to); });
+  });
 }
 
 void unpack_image(std::span<const exported_run> runs, std::span<const std::byte> packed, std::span<std::byte> image) {
   check(runs, image.size(), packed.size());
-  const std::byte* from = packed.data();
-  std::byte* to = image.data();
-  for (const exported_run& run : runs) {
-    if (!run.type)
-      std::copy_n(from, run.bytes, to);
-    else if (run.type == scalar::f32)
-      unpack_run<float>(run, from, to);
-    else if (run.type == scalar::f16)
-      unpack_run<c10::Half>(run, from, to);
-    else
-      unpack_run<c10::BFloat16>(run, from, to);
-    from += packed_bytes(run);
-    to += run.bytes;
-  }
+  each_run(runs, image.data(), packed.data(), [](const exported_run& run, std::byte* to, const std::byte* from) {
+    if (!run.type) return void(std::copy_n(from, run.bytes, to));
+    with_number_of(*run.type, [&](auto number) { unpack_run<decltype(number)>(run, from, to); });
+  });
 }
 
 }  // namespace cogen::cache
