@@ -62,9 +62,9 @@ asio::awaitable<void> drain_at_a_signal(cogen::engine& engine, asio::io_context&
                                         bool& drained) {
   asio::signal_set signals(context, SIGINT, SIGTERM);
   co_await signals.async_wait(asio::use_awaitable);
+  acceptor.close();
   fmt::print("draining\n");
   std::fflush(stdout);
-  acceptor.close();
   signals.async_wait([&context](auto cancelled, int) {
     if (!cancelled) context.stop();
   });
