@@ -104,6 +104,8 @@ void begin(machine& all, sequence& whose, run&& next) {
     whose.cached = cached;
     throw;
   }
+  // Nobody else begins with what it runs again, and holds it up.
+  if (whose.slot >= 0) all.known.cut(whose.slot, whose.cached);
 }
 
 }  // namespace

@@ -282,6 +282,18 @@ BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) 
   BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
 }
 
+BOOST_AUTO_TEST_CASE(nobody_holds_one_up_that_runs_its_last_token_again) {
+  served s(sharing_limits(8));
+  const auto id = s.machine.submit({}, {counting(99), output::last_logits});
+  s.finish();
+  s.machine.start(id, {{}, output::sample, 2});
+  const auto other = ask(s, prompt(99, 10, 1));
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, id) && row_of(made, other));
+  BOOST_CHECK_EQUAL(row_of(made, id)->count, 1);
+  BOOST_CHECK_EQUAL(row_of(made, other)->count, 11);
+}
+
 BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
   auto within = sharing_limits(2);
   within.spare_slots = -1;
