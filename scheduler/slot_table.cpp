@@ -107,8 +107,9 @@ int slot_table::copy_source(const slot& of, int index, int length) const {
 
 bool slot_table::goes_back(int index, int length) const {
   const slot& whose = (*this)[index];
-  // Whatever is planned for the slot it comes from is run after it was filled.
-  if (whose.pending) return length == whose.length || returns(shortened(*whose.pending, length));
+  // Until something runs in it, it can be filled with less. Whatever is planned for the slot it comes from runs later.
+  const bool unused = whose.pending && whose.length == whose.pending->end;
+  if (unused) return length == whose.length || returns(shortened(*whose.pending, length));
   return length == 0 || length >= std::int64_t{whose.reach} - slack_;
 }
 

@@ -76,6 +76,22 @@ BOOST_AUTO_TEST_CASE(prompts_that_part_within_a_chunk_run_what_they_share_once) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(nobody_waits_for_a_fork_that_computes_again_and_cannot_go_back) {
+  served s(sharing_limits(4, 0));
+  const auto parent = s.machine.submit({}, {counting(20), output::last_logits});
+  s.finish();
+  const auto child = s.machine.fork(parent);
+  s.machine.truncate(child, 10);
+  s.machine.start(child, {counting(30, 300), output::last_logits});
+  const auto said = joined(joined(counting(10), counting(20, 300)), counting(5, 700));
+  const auto other = ask(s, said);
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, child) && row_of(made, other));
+  BOOST_CHECK_EQUAL(row_of(made, child)->count, 40);
+  s.finish();
+  BOOST_CHECK(s.sampled(other) == alone(said, 2));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_sequence_leaves_is_begun_with_by_the_next_one) {
   one_after_another a;
   BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 1)), 110);
