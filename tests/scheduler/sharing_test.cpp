@@ -298,6 +298,30 @@ BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) 
   BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it) {
+  auto within = sharing_limits(3, 16);
+  within.spare_slots = 0;
+  served s(within);
+  ask(s, prompt(104, 6, 1));
+  s.finish();
+  const auto parent = s.machine.submit({}, {prompt(104, 10, 2), output::last_logits});  // reads 104 tokens of the first
+  s.finish();
+  ask(s, counting(20, 700));
+  s.finish();
+  BOOST_REQUIRE_EQUAL(s.machine.kept_slots(), 2);
+  s.machine.truncate(parent, 102);
+  const auto child = s.machine.fork(parent);
+  BOOST_CHECK(s.machine.seated(child));
+  s.machine.start(child, {{7}, output::sample, 2, 2});
+  const auto made = s.step();
+  BOOST_CHECK(made.trims.empty());
+  BOOST_CHECK_EQUAL(made.copies.size(), 1);
+  BOOST_REQUIRE(row_of(made, child));
+  BOOST_CHECK_EQUAL(row_of(made, child)->count, 1);
+  s.finish();
+  BOOST_CHECK(s.sampled(child) == alone(joined(counting(102), {7}), 2));
+}
+
 BOOST_AUTO_TEST_CASE(nobody_holds_one_up_that_runs_its_last_token_again) {
   served s(sharing_limits(8));
   const auto id = s.machine.submit({}, {counting(99), output::last_logits});
