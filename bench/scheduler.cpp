@@ -3,11 +3,16 @@
 
 #include <cogen/scheduler/scheduler.hpp>
 
+#include <boost/program_options.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <iostream>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace {
@@ -102,38 +107,74 @@ class load {
 struct cost {
   double nanoseconds;
   double instructions;
+  std::size_t rows;  ///< that were run
 };
 
 cost cost_of(load& running, const instruction_counter& counter) {
   const auto start = std::chrono::steady_clock::now();
   const auto before = counter.now();
-  const auto rows = static_cast<double>(running.run(steps_per_round));
+  const auto run = running.run(steps_per_round);
+  const auto rows = static_cast<double>(run);
   const auto instructions = static_cast<double>(counter.now() - before);
   const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
-  return {passed.count() / rows, instructions / rows};
+  return {passed.count() / rows, instructions / rows, run};
 }
 
 void measure(const workload& what, const instruction_counter& counter) {
   load running(what);
-  running.run(steps_per_round);
+  const auto before = running.run(steps_per_round);
   std::vector<double> times, instructions;
+  std::size_t rows = before;
   for (int i = 0; i < rounds; ++i) {
     const cost one = cost_of(running, counter);
     times.push_back(one.nanoseconds);
     instructions.push_back(one.instructions);
+    rows += one.rows;
   }
   std::sort(times.begin(), times.end());
   std::sort(instructions.begin(), instructions.end());
   std::printf("%-52s %7.0f ns a row (%.0f to %.0f)", what.name, times[rounds / 2], times.front(), times.back());
   if (counter.counts()) std::printf(", %.0f instructions", instructions[rounds / 2]);
-  std::printf("\n");
+  std::printf("; %zu rows in all\n", rows);
+}
+
+/// Returns false where --help has been answered.
+bool read_options(int argc, char** argv, std::string& only) {
+  namespace po = boost::program_options;
+  po::options_description options("Options");
+  options.add_options()("help", "show this help and end");
+  options.add_options()("only", po::value(&only), "measure only the workload of this name");
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.contains("help"))
+    std::cout << "Measures what the scheduler's decisions cost per row and step, planning and absorbing together: the "
+                 "median of\n"
+              << rounds << " rounds of " << steps_per_round
+              << " steps, and the least and the most. Where the kernel refuses its counter, the instructions of one\n"
+                 "workload are counted by\n\n"
+                 "  valgrind --tool=callgrind --toggle-collect='*::load::run(int)' bench/scheduler --only NAME\n\n"
+                 "which says how many were collected, for as many rows as are printed last.\n\n"
+              << options;
+  return !given.contains("help");
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) try {
+  std::string only;
+  if (!read_options(argc, argv, only)) return 0;
   const instruction_counter counter;
   if (!counter.counts())
     std::printf("Instructions are not counted: the kernel refuses the counter (%s).\n", counter.why_not().c_str());
-  for (const auto& each : workloads) measure(each, counter);
+  std::size_t measured = 0;
+  for (const auto& each : workloads) {
+    if (!only.empty() && only != each.name) continue;
+    measure(each, counter);
+    ++measured;
+  }
+  if (measured == 0) throw std::invalid_argument("no workload is named '" + only + "'");
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "scheduler: %s\n", error.what());
+  return 1;
 }
