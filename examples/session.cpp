@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace asio = boost::asio;
@@ -23,19 +24,28 @@ constexpr std::string_view usage =
     "A conversation in the terminal; Ctrl-D ends it. It is saved to FILE (conversation.session), and goes on from\n"
     "there the next time; --forget begins a new one. MODEL is a GGUF file or a folder.\n";
 
-/// What the template makes of one more message of the user, after the first with a message of the system before it.
-std::vector<cogen::token> said(const cogen::model& model, const std::string& line, bool first) {
-  const cogen::chat_message system{"system", "You are a helpful assistant."}, user{"user", line};
-  auto segments = model.chat()->render_segments(std::vector{system, user});
-  if (!first) {
-    auto known = model.chat()->render(std::vector{system}, {.add_generation_prompt = false}).size();
-    for (auto& each : segments) {
-      const auto cut = std::min(known, each.text.size());
-      each.text.erase(0, cut);
-      known -= cut;
-    }
+/// What the template makes of one more message of the user: after a message of the system where nothing was said
+/// `before`, else after an answer, to whose end the template may add what the model did not say.
+std::vector<cogen::token> said(const cogen::model& model, const std::string& line,
+                               std::span<const cogen::token> before) {
+  const auto& chat = *model.chat();
+  std::vector<cogen::chat_message> messages{{"system", "You are a helpful assistant."}};
+  std::size_t known = 0;
+  if (!before.empty()) {
+    messages.push_back({"user", "?"});
+    known = chat.render(messages).size() + 1;
+    messages.push_back({"assistant", "!"});
   }
-  return model.tokenizer().encode(segments, {.parse_special = true});
+  messages.push_back({"user", line});
+  auto segments = chat.render_segments(messages);
+  for (auto& each : segments) {
+    const auto cut = std::min(known, each.text.size());
+    each.text.erase(0, cut);
+    known -= cut;
+  }
+  auto tokens = model.tokenizer().encode(segments, {.parse_special = true});
+  if (!before.empty() && !tokens.empty() && tokens.front() == before.back()) tokens.erase(tokens.begin());
+  return tokens;
 }
 
 asio::awaitable<void> answer(cogen::sequence& talk, const cogen::model& model, std::vector<cogen::token> fed) {
@@ -63,7 +73,7 @@ asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model,
 
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line))
-    co_await answer(*talk, model, said(model, line, talk->tokens().empty()));
+    co_await answer(*talk, model, said(model, line, talk->tokens()));
   co_await talk->save(file);
   fmt::print("\n{} holds {} tokens; {} were run this time\n", file, talk->tokens().size(), engine.stats().tokens);
 }

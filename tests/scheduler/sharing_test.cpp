@@ -175,13 +175,16 @@ BOOST_AUTO_TEST_CASE(one_that_is_run_again_shares_all_but_those_whose_logits_are
 }
 
 BOOST_AUTO_TEST_CASE(it_is_told_how_many_tokens_were_not_run) {
-  served s(sharing_limits(2));
+  served s(sharing_limits(3));
   const auto first = ask(s, prompt(100, 10, 1), {});
   s.finish();
   const auto second = ask(s, prompt(100, 10, 2), {});
   s.finish();
   BOOST_CHECK_EQUAL(s.machine.reused(first), 0);
   BOOST_CHECK_EQUAL(s.machine.reused(second), 100);
+  ask(s, prompt(50, 10, 3));
+  s.finish();
+  BOOST_CHECK_EQUAL(s.machine.reused(), 100 + 50);
   BOOST_CHECK_THROW(s.machine.reused(sequence_id{99}), std::out_of_range);
 }
 
