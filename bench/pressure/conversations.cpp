@@ -1,5 +1,7 @@
 #include "conversations.hpp"
 
+#include <cogen/chrome_trace.hpp>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -104,6 +106,8 @@ measurement converse_within(const model_pointer& model, const settings& wanted, 
   options.spill_transfer = transfer;
   options.cache_bytes = alone.bytes * (given == memory::for_all ? wanted.conversations : wanted.room);
   if (given == memory::for_few_without_spilling) options.spill_bytes = 0;
+  if (given == memory::for_few && !wanted.trace.empty())
+    options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(model, options);
   double in_turns = 0;
   auto result =

@@ -32,6 +32,9 @@ std::optional<settings> parse(int argc, char** argv) {
   add("rounds", po::value(&wanted.rounds)->default_value(3), "runs of each, by turns, the second round backwards");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
   add("only", po::value(&wanted.only)->default_value(""), "conversations, lengths or streams; all if not given");
+  add("trace", po::value(&wanted.trace)->default_value(""),
+      "a file for a trace of the last conversations that spilled, for chrome://tracing, ui.perfetto.dev and "
+      "bench/timeline/plot.py");
   add("quick", po::bool_switch(&wanted.quick), "one round of shorter ones");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);

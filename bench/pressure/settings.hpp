@@ -17,7 +17,8 @@ struct settings {
   int stream_tokens;
   int rounds;
   int threads;
-  std::string only;  // conversations, lengths or streams; empty: all
+  std::string only;   // conversations, lengths or streams; empty: all
+  std::string trace;  // a file; empty: none
   bool quick;
 
   int length() const { return turns * (said + answered); }

@@ -213,6 +213,8 @@ BOOST_AUTO_TEST_CASE(a_refusal_says_what_it_goes_by) {
   BOOST_CHECK(refused.estimate() == time(std::chrono::seconds(5)));
   const too_late past(std::chrono::seconds(3), std::chrono::seconds(1), 10, std::chrono::milliseconds(1));
   BOOST_CHECK(std::string(past.what()).starts_with("the deadline was 2.000 s ago; at 1.000 ms a token"));
+  const too_late soon(std::chrono::seconds(3), std::chrono::milliseconds(3500), 10, std::chrono::milliseconds(1));
+  BOOST_CHECK(std::string(soon.what()).starts_with("the deadline is in 0.500 s; at 1.000 ms a token"));
   const too_late at_the_end(time::max() - time(5), time::max(), 1e30, std::chrono::seconds(1));
   BOOST_CHECK(at_the_end.estimate() == time::max());
 }

@@ -107,6 +107,20 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
   BOOST_CHECK(s.sampled(urgent) == alone(counting(5, 30), 4));
 }
 
+BOOST_AUTO_TEST_CASE(whoever_comes_last_in_order_leaves_whatever_the_policy_of_victims) {
+  for (const bool lowest_first : {false, true}) {
+    served s(crowded(2), by_priority(time(100)), largest());
+    const auto one = ask(s, lowest_first ? 0 : 1, 10, lowest_first ? 4 : 40);
+    s.step();
+    const auto other = ask(s, lowest_first ? 1 : 0, 20, lowest_first ? 40 : 4);
+    s.step();
+    const auto urgent = ask(s, 2, 30);
+    const auto made = s.step();
+    BOOST_CHECK(row_of(made, urgent) && row_of(made, lowest_first ? other : one));
+    BOOST_CHECK(!s.machine.seated(lowest_first ? one : other));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(nobody_is_displaced_by_an_equal_or_beyond_the_boost_or_without_need) {
   served s(crowded(1), by_priority(time(100)));
   const auto runs = ask(s, 1, 10, 40);
