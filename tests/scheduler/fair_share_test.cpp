@@ -117,6 +117,17 @@ BOOST_AUTO_TEST_CASE(a_newcomer_and_an_old_tenant_take_turns) {
   BOOST_CHECK_EQUAL(newcomers, 3);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_run_while_nobody_else_waited_is_not_made_up_for) {
+  served s(with_slots(1), fair_share());
+  submit(s, 1, 10, 100);
+  s.finish();
+  for (int i = 0; i < 5; ++i) submit(s, 1, 10);
+  for (int i = 0; i < 5; ++i) submit(s, 2, 10);
+  int newcomers = 0;
+  for (int i = 0; i < 6; ++i) newcomers += static_cast<std::uint64_t>(s.step().rows.at(0).sequence) > 6;
+  BOOST_CHECK_EQUAL(newcomers, 3);
+}
+
 BOOST_AUTO_TEST_CASE(a_tenant_that_has_no_sequence_for_a_moment_keeps_what_it_was_charged) {
   served s(with_slots(1), fair_share({{1, 1}, {2, 10}}));
   for (int i = 0; i < 40; ++i) submit(s, 2, 10);

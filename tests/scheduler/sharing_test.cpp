@@ -365,6 +365,32 @@ BOOST_AUTO_TEST_CASE(nobody_is_parked_for_a_slot_that_can_be_given_up_after_the_
   BOOST_CHECK(row_of(s.launch(), waits));
 }
 
+BOOST_AUTO_TEST_CASE(nor_for_memory_of_a_slot_that_only_such_a_one_reads) {
+  auto within = sharing_limits(4);
+  within.depth = 2;
+  within.patience = time(0);
+  within.memory_bytes = 150;
+  served s(within);
+  ask(s, prompt(100, 6, 1));
+  s.finish();
+  const auto resting = s.machine.submit({.max_length = 12}, {counting(9, 800), output::last_logits});
+  s.finish();
+  const auto second = prompt(100, 3, 2);
+  s.machine.submit({.end_tokens = alone(second, 1), .max_new_tokens = 9, .release_at_end = true},
+                   {second, output::sample, 9});
+  s.launch();
+  s.launch();
+  const auto waits = s.machine.submit({.max_length = 120}, {counting(20, 900), output::last_logits});
+  s.absorb();
+  BOOST_CHECK_EQUAL(s.machine.kept_slots(), 2);
+  BOOST_CHECK(s.launch().rows.empty());
+  BOOST_CHECK(s.machine.seated(resting));
+  s.absorb();
+  s.absorb();  // what the first one held beyond its reader was given up at once
+  BOOST_CHECK(row_of(s.step(), waits));
+  BOOST_CHECK_EQUAL(s.machine.parked(), 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_is_kept_from_a_whole_block_on) {
   for (const int tokens : {3, 4}) {
     served s(sharing_limits(2));
