@@ -205,6 +205,25 @@ BOOST_AUTO_TEST_CASE(other_policies_refuse_nobody) {
   BOOST_CHECK(!s.refusal(10, time(1)));
 }
 
+BOOST_AUTO_TEST_CASE(a_refused_start_runs_no_token_again) {
+  auto within = hurried::tight();
+  within.slots = 2;
+  served s(within, earliest_deadline_first());
+  const auto idle = s.machine.submit({.deadline = time(707)}, {counting(9), output::last_logits});
+  s.finish();
+  s.machine.submit({.deadline = time(10'000)}, {counting(100), output::last_logits});
+  s.step();
+  s.now = time(100);
+  s.step();
+  const auto ahead = s.machine.submit({.deadline = time(705)}, {counting(60), output::last_logits});
+  BOOST_CHECK_THROW(s.machine.start(idle, {{}, output::sample, 60, 60}), too_late);
+  s.machine.cancel(ahead);
+  s.machine.start(idle, {{77}, output::last_logits});
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, idle));
+  BOOST_CHECK_EQUAL(row_of(made, idle)->count, 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_refusal_says_what_it_goes_by) {
   const too_late refused(std::chrono::seconds(3), std::chrono::milliseconds(4500), 2000, std::chrono::milliseconds(1));
   BOOST_CHECK_EQUAL(refused.what(),

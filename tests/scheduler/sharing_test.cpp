@@ -301,6 +301,19 @@ BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) 
   BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
 }
 
+BOOST_AUTO_TEST_CASE(nobody_makes_one_move_that_goes_on_from_fewer_tokens) {
+  served s(sharing_limits(3));
+  const auto id = s.machine.submit({}, {counting(100), output::last_logits});
+  const int slot = row_of(s.step(), id)->slot;
+  s.machine.truncate(id, 50);
+  const auto other = ask(s, prompt(90, 10, 1));
+  BOOST_CHECK_EQUAL(row_of(s.step(), other)->count, 50);
+  s.machine.start(id, {counting(5, 700), output::last_logits});
+  const auto made = s.step();
+  BOOST_REQUIRE(row_of(made, id));
+  BOOST_CHECK_EQUAL(row_of(made, id)->slot, slot);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it) {
   auto within = sharing_limits(3, 16);
   within.spare_slots = 0;
