@@ -77,7 +77,8 @@ class keeping_runner final : public runner {
 
   std::string image_format() const override { return "toy"; }
   std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
-    return std::make_shared<toy_image>(control_->cache.kept(name).tokens);
+    const auto& from = control_->cache;
+    return from.keeps(name) ? std::make_shared<toy_image>(from.kept(name).tokens) : nullptr;
   }
   void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
     const auto& tokens = dynamic_cast<const toy_image&>(*what).tokens;
@@ -95,14 +96,8 @@ class keeping_runner final : public runner {
   void apply(const scheduler::plan& plan) {
     if (!lost_one_) return control_->cache.apply(plan);
     auto rest = plan;
-    std::erase_if(rest.drops, [this](auto name) { return !is_kept(name); });
+    std::erase_if(rest.drops, [this](auto name) { return !control_->cache.keeps(name); });
     control_->cache.apply(rest);
-  }
-
-  bool is_kept(scheduler::ticket name) const try {
-    return control_->cache.kept(name), true;
-  } catch (const std::out_of_range&) {
-    return false;
   }
 
   void run(step_run& step, int index) {

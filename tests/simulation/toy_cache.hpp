@@ -35,6 +35,7 @@ class cache {
   /// What is kept outside of the slots, the ends of transfers included, as the limits count it.
   std::int64_t spilled_bytes() const;
 
+  bool keeps(ticket name) const { return kept_.contains(name); }
   const image& kept(ticket name) const { return kept_.at(name); }
 
   /// What was kept elsewhere is kept here from now on.

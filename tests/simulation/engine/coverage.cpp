@@ -7,10 +7,10 @@ constexpr const char* stream_states[] = {"queued", "waiting", "prefilling", "dec
                                          "paused", "parked",  "ended",      "failed"};
 constexpr const char* stream_events[] = {"next",     "next_for", "timed out", "complete", "second",  "total", "partial",
                                          "terminal", "stop",     "destroy",   "device",   "stopped", "gone"};
-constexpr const char* sequence_states[] = {"fresh",   "queued", "waiting", "prefilling", "decoding",
-                                           "parking", "idle",   "parked",  "dead"};
-constexpr const char* sequence_events[] = {"forward", "decode",   "fork",    "truncate", "park",    "total",
-                                           "partial", "terminal", "destroy", "device",   "stopped", "gone"};
+constexpr const char* sequence_states[] = {"fresh",  "queued",  "waiting", "prefilling", "decoding", "parking",
+                                           "saving", "opening", "idle",    "parked",     "dead"};
+constexpr const char* sequence_events[] = {"forward", "decode",  "fork",     "truncate", "park",   "save",    "open",
+                                           "total",   "partial", "terminal", "destroy",  "device", "stopped", "gone"};
 constexpr const char* feature_names[] = {"step held",
                                          "chained",
                                          "carried out late",
@@ -19,6 +19,7 @@ constexpr const char* feature_names[] = {"step held",
                                          "displaced",
                                          "reused",
                                          "transferred",
+                                         "image opened",
                                          "lost",
                                          "end",
                                          "length",

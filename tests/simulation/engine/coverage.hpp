@@ -25,8 +25,21 @@ enum class stream_event {
   count
 };
 
-/// What a sequence under its owner's control can be at: with an operation pending (queued to parking) or without.
-enum class sequence_at { fresh, queued, waiting, prefilling, decoding, parking, idle, parked, dead, count };
+/// What a sequence under its owner's control can be at: with an operation pending (queued to opening) or without.
+enum class sequence_at {
+  fresh,
+  queued,
+  waiting,
+  prefilling,
+  decoding,
+  parking,
+  saving,
+  opening,
+  idle,
+  parked,
+  dead,
+  count
+};
 
 enum class sequence_event {
   forward,
@@ -34,6 +47,8 @@ enum class sequence_event {
   fork,
   truncate,
   park,
+  save,
+  open,
   total,
   partial,
   terminal,
@@ -54,6 +69,7 @@ enum class feature {
   displaced,
   reused,
   transferred,
+  image_opened,
   lost,
   end,
   length,

@@ -92,7 +92,7 @@ net::awaitable<void> decoder::live() {
 
 net::awaitable<void> decoder::act(random& chance) {
   if (left_-- <= 0 || stage_.closing()) co_return destroy();
-  const int weights[] = {4, 8, 2, 3, 2, 1};
+  const int weights[] = {4, 8, 2, 3, 2, 2, file_ ? 6 : 0, 1};
   switch (chance.weighted(weights)) {
     case 0:
       co_return co_await forward(chance);
@@ -104,6 +104,10 @@ net::awaitable<void> decoder::act(random& chance) {
       co_return truncate(chance);
     case 4:
       co_return co_await park();
+    case 5:
+      co_return co_await save();
+    case 6:
+      co_return co_await open();
     default:
       co_return;
   }
@@ -194,15 +198,56 @@ net::awaitable<void> decoder::park() {
   stage_.say("{}: park", name());
   stage_.expect_parking();
   begin({});
-  parks_ = true;
+  busy_with_ = sequence_at::parking;
   const auto start = [this](auto handler) { sequence_->async_park(std::move(handler)); };
   const auto heard = co_await wait_for<std::monostate>(start);
-  parks_ = false;
+  busy_with_.reset();
   stage_.say("{}: hears {}", name(), heard.code.message());
   if (heard.code == net::error::operation_aborted)
     require(cancelled() || !sequence_, "it was cancelled by nobody");
   else
     require(!heard.code || stage_.is_death(heard.code), "it could not be parked: " + heard.code.message());
+}
+
+/// Where it fails, or is cancelled, the file is as it was before.
+net::awaitable<void> decoder::save() {
+  visit(sequence_event::save);
+  const auto file = file_ ? *file_ : stage_.new_file();
+  const auto held = held_;
+  stage_.say("{}: save", name());
+  begin({});
+  busy_with_ = sequence_at::saving;
+  const auto start = [&](auto handler) { sequence_->async_save(file, std::move(handler)); };
+  const auto heard = co_await wait_for<std::monostate>(start);
+  busy_with_.reset();
+  stage_.say("{}: hears {}", name(), heard.code.message());
+  if (heard.code == net::error::operation_aborted)
+    co_return require(cancelled() || !sequence_, "it was cancelled by nobody");
+  if (heard.code && stage_.is_death(heard.code)) co_return;
+  require(!heard.code, "it could not be saved: " + heard.code.message());
+  file_ = file;
+  saved_ = held;
+}
+
+/// Goes on from what it saved.
+net::awaitable<void> decoder::open() {
+  if (!stage_.running()) co_return;
+  visit(sequence_event::open);
+  stage_.say("{}: open", name());
+  begin({});
+  busy_with_ = sequence_at::opening;
+  const auto start = [this](auto handler) {
+    stage_.running()->async_open(*file_, {.max_length = saved_.max_length}, std::move(handler));
+  };
+  auto heard = co_await wait_for<std::optional<sequence>>(start);
+  busy_with_.reset();
+  stage_.say("{}: hears {}", name(), heard.code.message());
+  if (heard.code == net::error::operation_aborted) co_return require(cancelled(), "it was cancelled by nobody");
+  if ((heard.code && stage_.is_death(heard.code)) || !sequence_) co_return;
+  if (heard.code == error::queue_full) co_return require(stage_.of().max_sequences < 100, "the queue was not full");
+  require(!heard.code, "it could not be opened: " + heard.code.message());
+  sequence_ = std::move(heard.value);
+  held_ = saved_;
 }
 
 void decoder::destroy() {
@@ -231,6 +276,8 @@ void decoder::interrupt(sequence_event what) {
       held_.branch.fork();
     }
     if (what == sequence_event::park) park_unseen();
+    if (what == sequence_event::save) save_unseen();
+    if (what == sequence_event::open) open_unseen();
     if (what == sequence_event::truncate) {
       sequence_->truncate(static_cast<int>(sequence_->tokens().size()));
       ++held_.truncations;
@@ -242,22 +289,40 @@ void decoder::interrupt(sequence_event what) {
 }
 
 /// Nobody waits for it, so that it is in nobody's way where it is not refused.
-void decoder::park_unseen() {
-  stage_.expect_parking();
+void decoder::start_unseen(const auto& start) {
   const auto signal = std::make_shared<net::cancellation_signal>();
-  sequence_->async_park(net::bind_cancellation_slot(
+  start(net::bind_cancellation_slot(
       signal->slot(), net::bind_executor(executor(), [self = shared_from_this(), this, signal](error_code code) {
         const bool well = code == error::operation_in_progress || code == net::error::operation_aborted;
         if (!well && !stage_.is_death(code))
-          stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": parking brought " + code.message())));
+          stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": a second verb brought " + code.message())));
       })));
   signal->emit(type::total);
+}
+
+void decoder::park_unseen() {
+  stage_.expect_parking();
+  start_unseen([this](auto handler) { sequence_->async_park(std::move(handler)); });
+}
+
+void decoder::save_unseen() {
+  start_unseen([this](auto handler) { sequence_->async_save(stage_.new_file(), std::move(handler)); });
+}
+
+/// Nobody keeps what is opened.
+void decoder::open_unseen() {
+  if (!file_ || !stage_.running()) return;
+  const auto opened = [self = shared_from_this(), this](error_code code, const sequence&) {
+    if (code && code != error::queue_full && !stage_.is_death(code))
+      stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": opening brought " + code.message())));
+  };
+  stage_.running()->async_open(*file_, {}, net::bind_executor(executor(), opened));
 }
 
 void decoder::interfere(random& chance) {
   if (!sequence_) return;
   const int second = pending() > 0 ? 2 : 0;
-  const int weights[] = {3, 3, 3, 1, second, second, second, second, second};
+  const int weights[] = {3, 3, 3, 1, second, second, second, second, second, second, second};
   switch (chance.weighted(weights)) {
     case 0:
       visit(sequence_event::total);
@@ -278,6 +343,10 @@ void decoder::interfere(random& chance) {
       return interrupt(sequence_event::fork);
     case 7:
       return interrupt(sequence_event::park);
+    case 8:
+      return interrupt(sequence_event::save);
+    case 9:
+      return interrupt(sequence_event::open);
     default:
       return interrupt(sequence_event::truncate);
   }
@@ -339,7 +408,7 @@ sequence_at decoder::at() const {
   if (!stage_.alive()) return sequence_at::dead;
   auto whole = held_.tokens;
   whole.insert(whole.end(), fed_.begin(), fed_.end());
-  if (pending() > 0 && parks_) return sequence_at::parking;
+  if (pending() > 0 && busy_with_) return *busy_with_;
   const int held = stage_.hardware().held_of(whole, beginning_.size() - 1);
   if (pending() == 0) return whole.empty() ? sequence_at::fresh : held > 0 ? sequence_at::idle : sequence_at::parked;
   if (stage_.rounds() == begun_) return sequence_at::queued;

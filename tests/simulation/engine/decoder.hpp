@@ -2,6 +2,8 @@
 
 #include "simulation/engine/client.hpp"
 
+#include <filesystem>
+
 namespace cogen::engine_simulation {
 
 /// A sequence as it ought to be.
@@ -45,7 +47,12 @@ class decoder final : public client {
   void fork(random& chance);
   void truncate(random& chance);
   net::awaitable<void> park();
+  net::awaitable<void> save();
+  net::awaitable<void> open();
+  void start_unseen(const auto& start);
   void park_unseen();
+  void save_unseen();
+  void open_unseen();
   void destroy();
   void interrupt(sequence_event what);
   void visit(sequence_event what);
@@ -61,7 +68,9 @@ class decoder final : public client {
   std::optional<sequence> sequence_;
   std::vector<token> fed_;  // by the pending operation
   std::uint64_t begun_ = 0;
-  bool parks_ = false;
+  std::optional<sequence_at> busy_with_;       // by the pending operation, which feeds nothing
+  std::optional<std::filesystem::path> file_;  // where it was saved
+  held_sequence saved_;
   int left_ = 0;  // operations that it will begin
 };
 

@@ -3,11 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 namespace cogen::engine_simulation {
+namespace {
+
+using simulation_image = scheduler::toy::cache::image;
+
+/// How far the slot had reached, the source, the tokens.
+class toy_image final : public slot_image {
+ public:
+  explicit toy_image(const simulation_image& what)
+      : numbers_{what.reach}, source_(static_cast<int>(what.source.size())) {
+    for (const auto* part : {&what.source, &what.tokens}) numbers_.insert(numbers_.end(), part->begin(), part->end());
+  }
+  toy_image(std::vector<std::byte> bytes, int source) : numbers_(bytes.size() / sizeof(token)), source_(source) {
+    std::memcpy(numbers_.data(), bytes.data(), bytes.size());
+  }
+
+  std::size_t size() const noexcept override { return std::as_bytes(std::span(numbers_)).size(); }
+  int source() const noexcept override { return source_; }
+  void read(const std::function<void(std::span<const std::byte>)>& visit) const override {
+    visit(std::as_bytes(std::span(numbers_)));
+  }
+
+  simulation_image what() const {
+    const auto source = numbers_.begin() + 1, tokens = source + source_;
+    return {.tokens = {tokens, numbers_.end()}, .source = {source, tokens}, .reach = numbers_.front()};
+  }
+
+ private:
+  std::vector<token> numbers_;
+  int source_;
+};
+
+}  // namespace
 
 /// What the engine owns of a device; when it goes, so do the steps that were held.
 class device::face final : public runner {
@@ -20,6 +53,19 @@ class device::face final : public runner {
 
   int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
   void launch(step_run& step) override { device_->launch(step); }
+
+  std::string image_format() const override { return device_->settings_.images ? "toy" : ""; }
+  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
+    const auto& from = device_->cache_;
+    return from.keeps(name) ? std::make_shared<toy_image>(from.kept(name)) : nullptr;
+  }
+  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
+    device_->seen_.visit(feature::image_opened);
+    device_->cache_.keep(name, dynamic_cast<const toy_image&>(*what).what());
+  }
+  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int source) const override {
+    return std::make_shared<toy_image>(std::move(bytes), source);
+  }
 
  private:
   std::shared_ptr<device> device_;

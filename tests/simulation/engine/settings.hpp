@@ -31,6 +31,7 @@ struct settings {
   std::vector<std::vector<token>> prefixes;           ///< what many prompts begin with
   int actions = 0;                                    ///< before everything is brought to an end
   int most_live = 0;                                  ///< clients at the same time
+  bool images = false;                                ///< what is cached goes into sessions
   bool misfortunes = false;                           ///< the device may fail, the engine be stopped or destroyed
 };
 

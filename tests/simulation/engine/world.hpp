@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,6 +74,9 @@ class world {
   /// One client alone has come with it so far.
   bool is_unique(token tag) const { return tagged_.at(tag).size() == 1; }
 
+  /// A file of its own, in a folder that goes with the world.
+  std::filesystem::path new_file();
+
   /// Somebody parks a sequence of their own.
   void expect_parking() { ++asked_to_park_; }
 
@@ -116,6 +120,8 @@ class world {
   std::map<token, std::set<int>> tagged_;  // in which actions
   int action_ = 0;
   bool closing_ = false;
+  std::filesystem::path folder_;  // empty: there is none yet
+  int files_ = 0;
 };
 
 }  // namespace cogen::engine_simulation
