@@ -11,8 +11,8 @@
 /// A folder that is gone with its owner.
 class temporary_folder {
  public:
-  temporary_folder() {
-    auto name = (std::filesystem::temp_directory_path() / "cogen_load_XXXXXX").string();
+  explicit temporary_folder(const std::filesystem::path& in = std::filesystem::temp_directory_path()) {
+    auto name = (in / "cogen_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
     path_ = name;
   }

@@ -3,10 +3,7 @@
 #include "simulation/engine/client.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <stdexcept>
-#include <system_error>
 
 namespace cogen::engine_simulation {
 namespace {
@@ -17,12 +14,10 @@ void require(bool holds, const std::string& what) {
 
 constexpr std::string_view fire = "the bus is on fire";
 
-/// In memory, where the system has such a folder: it is made and removed in every other history.
-std::filesystem::path make_folder() {
+/// In memory, where the system has such a folder: files are made in every other history.
+std::filesystem::path fast_folder() {
   const std::filesystem::path memory = "/dev/shm";
-  auto pattern = ((exists(memory) ? memory : std::filesystem::temp_directory_path()) / "simulate-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) throw std::system_error(errno, std::generic_category(), pattern);
-  return pattern;
+  return exists(memory) ? memory : std::filesystem::temp_directory_path();
 }
 
 std::exception_ptr breakdown() { return std::make_exception_ptr(std::runtime_error(std::string(fire))); }
@@ -37,10 +32,7 @@ world::world(const settings& of, coverage& seen, simulation::log told)
       engine_(make_engine()) {}
 
 /// Clients on the engine's executor go on for as long as it is there.
-world::~world() {
-  engine_.reset();
-  if (!folder_.empty()) std::filesystem::remove_all(folder_);
-}
+world::~world() { engine_.reset(); }
 
 engine world::make_engine() {
   engine_parts parts;
@@ -70,8 +62,8 @@ token world::tag() {
 }
 
 std::filesystem::path world::new_file() {
-  if (folder_.empty()) folder_ = make_folder();
-  return folder_ / std::to_string(++files_);
+  if (!folder_) folder_.emplace(fast_folder());
+  return folder_->path() / std::to_string(++files_);
 }
 
 // What is played

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/manual_clock.hpp"
+#include "load/temporary_folder.hpp"
 #include "simulation/engine/coverage.hpp"
 #include "simulation/engine/device.hpp"
 #include "simulation/engine/settings.hpp"
@@ -120,7 +121,7 @@ class world {
   std::map<token, std::set<int>> tagged_;  // in which actions
   int action_ = 0;
   bool closing_ = false;
-  std::filesystem::path folder_;  // empty: there is none yet
+  std::optional<temporary_folder> folder_;  // of the files, from the first on
   int files_ = 0;
 };
 
