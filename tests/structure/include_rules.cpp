@@ -38,7 +38,7 @@ const std::map<std::string, names, std::less<>> may_include = {
 const names folders = {"kernels", "device", "layers", "models", "text", "load", "sampling", "async", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
-    {"model.hpp", "models"}, {"load_model.hpp", "models"}, {"sampling.hpp", "sampling"}};
+    {"model.hpp", "models"}, {"load_model.hpp", "models"}, {"sampling.hpp", "sampling"}, {"device_draw.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
