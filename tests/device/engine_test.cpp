@@ -87,6 +87,37 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   });
 }
 
+BOOST_DATA_TEST_CASE(what_is_drawn_is_what_the_processor_draws, data::make({true, false}), recorded) {
+  const auto where = std::make_shared<plain_place>();
+  where->records = recorded;
+  const auto model = golden_model_on(where, "llama_default");
+  const auto reference = golden_model("llama_default");
+  const std::vector ways{sampling().temperature(1.5).seed(1),
+                         sampling().temperature(3).repetition_penalty(1.4).seed(2),
+                         sampling().temperature(2).top_k(20).top_p(0.9).frequency_penalty(0.5).seed(3),
+                         sampling().temperature(2).min_p(0.01).logprobs(2).seed(4),
+                         sampling().logit_bias(5, 3).presence_penalty(2),
+                         sampling().temperature(2).seed(6).processor([](auto, auto scores) { scores[3] += 2; })};
+  const auto drawn_by = [&](engine running) {
+    net::io_context context;
+    std::vector<token_stream> streams;
+    std::vector<std::vector<token>> told(ways.size());
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const auto prompt = some_tokens(*reference, 9, static_cast<unsigned>(i));
+      streams.push_back(running.generate(token_ids(prompt).sampling(ways[i]).max_tokens(40).ignore_end()));
+      streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+        BOOST_TEST(!code);
+        told[i] = ids_of(whole);
+      }));
+    }
+    settle(running, context);
+    return told;
+  };
+  const auto told = drawn_by(engine(model, small_engine(*model)));
+  const auto expected = drawn_by(engine(reference, tiny_engine(*reference)));
+  for (std::size_t i = 0; i < ways.size(); ++i) BOOST_TEST(told[i] == expected[i], boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
   const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
   const auto reference = golden_model("llama_default");

@@ -1,5 +1,7 @@
 #include "plain_operators.hpp"
 
+#include "../sampling/described_draw.hpp"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/index_select.h>
@@ -10,6 +12,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -37,6 +40,15 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles) {
 at::Tensor spread(const at::Tensor& of, std::int64_t slot, std::int64_t length, std::int64_t heads) {
   const auto held = of.select(0, slot).narrow(0, 0, length).to(at::kFloat);
   return held.repeat_interleave(heads / of.size(2), 1).transpose(0, 1);
+}
+
+/// What was sent as bytes.
+template <class T>
+std::vector<T> as_sent(const at::Tensor& bytes) {
+  const auto here = bytes.to(at::kCPU).contiguous();
+  std::vector<T> all(here.nbytes() / sizeof(T));
+  if (!all.empty()) std::memcpy(all.data(), here.const_data_ptr(), here.nbytes());
+  return all;
 }
 
 }  // namespace
@@ -110,6 +122,23 @@ void plain_operators::attend(const at::Tensor& qkv, const device::attention_shap
 void plain_operators::gate(const at::Tensor& gate_up, const at::Tensor& out) {
   const auto width = out.size(1);
   out.copy_(at::silu(gate_up.narrow(1, 0, width).to(at::kFloat)) * gate_up.narrow(1, width, width).to(at::kFloat));
+}
+
+void plain_operators::draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last,
+                           const at::Tensor& tokens, const at::Tensor& statuses) {
+  const auto rows = as_sent<device_draw>(how.rows);
+  const draw_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
+  for (std::int64_t row = 0; row < logits.size(0); ++row) {
+    const auto& draws = rows[static_cast<std::size_t>(row)];
+    if (draws.slot < 0 || draws.by_host) continue;
+    const auto here = logits.select(0, row).to(at::kCPU).contiguous();
+    const auto* scores = here.const_data_ptr<float>();
+    const auto [status, id] =
+        described_draw(draws, lists)({scores, scores + here.numel()}, last.select(0, draws.slot).item<token>());
+    tokens.select(0, row).fill_(id);
+    statuses.select(0, row).fill_(static_cast<std::uint8_t>(status));
+    last.select(0, draws.slot).fill_(id);
+  }
 }
 
 }  // namespace cogen::test

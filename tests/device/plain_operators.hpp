@@ -19,6 +19,8 @@ class plain_operators final : public device::operators {
   void attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
   void gate(const at::Tensor& gate_up, const at::Tensor& out) override;
+  void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
+            const at::Tensor& statuses) override;
 };
 
 }  // namespace cogen::test
