@@ -1,0 +1,244 @@
+// How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
+// device's memory could give.
+#include "random_model.hpp"
+
+#include <cogen/chrome_trace.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+namespace cogen::bench {
+
+namespace {
+
+namespace po = boost::program_options;
+using seconds = std::chrono::duration<double>;
+using time_point = std::chrono::steady_clock::time_point;
+
+struct cell {
+  int requests;
+  int context;
+};
+
+struct settings {
+  std::string device;
+  std::string model;
+  std::string shape;
+  std::vector<cell> cells;
+  int new_tokens = 0;
+  int step_tokens = 0;
+  int repeat = 0;
+  bool lively = false;
+  bool apart = false;
+  bool json = false;
+  std::string trace;
+};
+
+struct measurement {
+  double decode = 0;       // tokens per second while all requests decode
+  double prefill = 0;      // prompt tokens per second
+  double first_token = 0;  // seconds, median
+  double share = 0;        // of the measured bandwidth, by the bytes that a step has to read
+  double steps = 0;        // per second while all decode
+};
+
+std::vector<token> prompt(int request, int length, std::int64_t vocabulary) {
+  std::vector<token> ids;
+  for (std::int64_t j = 0; j < length; ++j)
+    ids.push_back(static_cast<token>((std::int64_t{request} * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
+  return ids;
+}
+
+/// Bytes read and written per second by a large copy within the device.
+double copy_bandwidth(const device::place& where) {
+  const auto queue = where.make_queue();
+  double best = 0;
+  queue->within([&] {
+    const auto from = at::empty({std::int64_t{1} << 31}, at::TensorOptions(where.device()).dtype(at::kByte)).fill_(1);
+    auto to = at::empty_like(from);
+    for (int i = 0; i < 5; ++i) {
+      to.copy_(from);
+      queue->wait();
+      const auto begin = std::chrono::steady_clock::now();
+      for (int j = 0; j < 10; ++j) to.copy_(from, true);
+      queue->wait();
+      best = std::max(
+          best, 20.0 * static_cast<double>(from.nbytes()) / seconds(std::chrono::steady_clock::now() - begin).count());
+    }
+  });
+  return best;
+}
+
+net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
+  while (auto piece = co_await stream.next())
+    into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
+}
+
+std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabulary, const cell& what,
+                                         const settings& wanted) {
+  net::io_context context;
+  std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
+  for (int i = 0; i < what.requests; ++i) {
+    auto request = token_ids(prompt(wanted.apart ? i : 0, what.context, vocabulary));
+    request.max_tokens(wanted.new_tokens).ignore_end().lookahead(wanted.new_tokens);
+    if (wanted.lively)
+      request.sampling(sampling().temperature(0.8).top_p(0.95).top_k(50).seed(static_cast<std::uint64_t>(i)));
+    net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
+                  [](std::exception_ptr error) {
+                    if (error) std::rethrow_exception(error);
+                  });
+  }
+  context.run();
+  return seen;
+}
+
+std::int64_t token_bytes(const model& of) {
+  std::int64_t bytes = 0;
+  for (const auto& layer : of.layer_shapes()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
+  return bytes;
+}
+
+measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
+                    double bandwidth) {
+  engine_options options;
+  options.slots = what.requests;
+  options.max_length = what.context + wanted.new_tokens;
+  options.step_tokens = wanted.step_tokens;
+  if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
+  engine running(of, options);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seen = run(running, of->config().vocabulary, what, wanted);
+  std::vector<double> first;
+  time_point all_begun = begin, first_end = time_point::max();
+  for (const auto& each : seen) {
+    first.push_back(seconds(each.front() - begin).count());
+    all_begun = std::max(all_begun, each.front());
+    first_end = std::min(first_end, each.back());
+  }
+  std::ranges::sort(first);
+  double decoded = 0;
+  for (const auto& each : seen)
+    decoded += static_cast<double>(
+        std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
+  const double took = std::max(1e-9, seconds(first_end - all_begun).count());
+  measurement result;
+  result.decode = decoded / took;
+  result.steps = result.decode / what.requests;
+  const auto read =
+      static_cast<double>(running.stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
+  result.prefill = read / std::max(1e-9, seconds(all_begun - begin).count());
+  result.first_token = first[first.size() / 2];
+  const double step_bytes = static_cast<double>(of->weight_bytes()) + static_cast<double>(token_bytes(*of)) *
+                                                                          what.requests *
+                                                                          (what.context + wanted.new_tokens / 2.0);
+  result.share = result.steps * step_bytes / bandwidth;
+  return result;
+}
+
+void print(const cell& what, const measurement& one, bool json) {
+  if (json)
+    fmt::print(
+        "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, \"steps_per_second\": {:.2f}, "
+        "\"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, \"first_token_ms\": {:.2f}}}\n",
+        what.requests, what.context, one.decode, one.steps, one.share, one.prefill, one.first_token * 1000);
+  else
+    fmt::print("{:>8}  {:>7}  {:>12.1f}  {:>7.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n", what.requests, what.context,
+               one.decode, 1000 / one.steps, 100 * one.share, one.prefill, one.first_token * 1000);
+  std::fflush(stdout);
+}
+
+/// "8x1024,64x8192"
+std::vector<cell> cells(const std::string& text) {
+  std::vector<cell> all;
+  std::stringstream stream(text);
+  for (std::string each; std::getline(stream, each, ',');) {
+    cell one{};
+    char by = 0;
+    std::stringstream parts(each);
+    if (!(parts >> one.requests >> by >> one.context) || by != 'x' || one.requests < 1 || one.context < 1)
+      throw std::invalid_argument(fmt::format("--cells holds \"{}\"; each is REQUESTSxCONTEXT, as 8x1024", each));
+    all.push_back(one);
+  }
+  return all;
+}
+
+std::optional<settings> parse(int argc, char** argv) {
+  settings wanted;
+  std::string text;
+  po::options_description options(
+      "Measures how fast an engine generates on a device, beside the bandwidth of its memory.\n\nOptions");
+  auto add = options.add_options();
+  add("help", "show this and end");
+  add("device", po::value(&wanted.device)->default_value("cuda"), "cuda or cuda:N");
+  add("model", po::value(&wanted.model)->default_value(""), "a GGUF file or a Hugging Face folder");
+  add("shape", po::value(&wanted.shape)->default_value("1b"),
+      fmt::format("without a model, random weights of a shape: {}", fmt::join(shape_names(), ", ")).c_str());
+  add("cells", po::value(&text)->default_value("1x128,1x1024,8x1024,64x1024"),
+      "requests at the same time x tokens that each has read");
+  add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
+  add("step-tokens", po::value(&wanted.step_tokens)->default_value(0), "engine_options::step_tokens");
+  add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
+  add("lively", po::bool_switch(&wanted.lively), "sample with temperature, top-k and top-p instead of greedily");
+  add("apart", po::bool_switch(&wanted.apart), "prompts differ; without this all read the same one once");
+  add("trace", po::value(&wanted.trace)->default_value(""), "a file for a trace of the last run");
+  add("json", po::bool_switch(&wanted.json), "one JSON object a line");
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.contains("help")) return std::cout << options, std::nullopt;
+  wanted.cells = cells(text);
+  if (wanted.new_tokens < 2 || wanted.repeat < 1)
+    throw std::invalid_argument("--new-tokens must be at least 2, --repeat at least 1");
+  return wanted;
+}
+
+int run(const settings& wanted) {
+  const auto where = device::place_named(wanted.device);
+  const double bandwidth = copy_bandwidth(*where);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto of =
+      wanted.model.empty() ? random_model(where, wanted.shape) : load_model(wanted.model, {.device = wanted.device});
+  if (wanted.json)
+    fmt::print(
+        "{{\"device\": \"{}\", \"copy_gb_per_second\": {:.0f}, \"weight_bytes\": {}, \"load_seconds\": {:.2f}}}\n",
+        where->description(), bandwidth / 1e9, of->weight_bytes(),
+        seconds(std::chrono::steady_clock::now() - begin).count());
+  else
+    fmt::print(
+        "{}, copies {:.0f} GB/s; {} of {:.2f} GB\n\nrequests  context  decode tok/s  step ms  share of bandwidth"
+        "  prefill tok/s  first token (ms)\n",
+        where->description(), bandwidth / 1e9, wanted.model.empty() ? wanted.shape : wanted.model,
+        static_cast<double>(of->weight_bytes()) / 1e9);
+  for (const auto& each : wanted.cells) {
+    std::vector<measurement> all;
+    for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(of, each, wanted, bandwidth));
+    std::ranges::sort(all, {}, &measurement::decode);
+    print(each, all[all.size() / 2], wanted.json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace cogen::bench
+
+int main(int argc, char** argv) try {
+  const auto wanted = cogen::bench::parse(argc, argv);
+  return wanted ? cogen::bench::run(*wanted) : 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "device: {}\n", e.what());
+  return 1;
+}

@@ -1,0 +1,69 @@
+#include "random_model.hpp"
+
+#include "models/device_llama.hpp"
+#include "models/model_text.hpp"
+#include "models/network_on_device.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace cogen::bench {
+
+namespace {
+
+struct shape {
+  std::string_view name;
+  std::int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, positions;
+  bool tied;
+};
+
+constexpr std::array shapes{
+    shape{"135m", 49152, 576, 30, 9, 3, 64, 1536, 8192, true},        // SmolLM2-135M
+    shape{"1b", 128256, 2048, 16, 32, 8, 64, 8192, 131072, true},     // Llama-3.2-1B
+    shape{"8b", 128256, 4096, 32, 32, 8, 128, 14336, 131072, false},  // Llama-3.1-8B
+};
+
+load::model_config config_of(const shape& of) {
+  load::model_config config;
+  config.family = "llama";
+  config.vocabulary = of.vocabulary;
+  config.hidden = of.hidden;
+  config.layers = of.layers;
+  config.heads = of.heads;
+  config.kv_heads = of.kv_heads;
+  config.head_dim = of.head_dim;
+  config.intermediate = of.intermediate;
+  config.max_positions = of.positions;
+  config.rms_norm_eps = 1e-5;
+  config.tie_embeddings = of.tied;
+  config.rope.theta = 500000;
+  config.rope.rotary_dim = of.head_dim;
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string_view> shape_names() {
+  std::vector<std::string_view> names;
+  for (const auto& each : shapes) names.push_back(each.name);
+  return names;
+}
+
+std::shared_ptr<const model> random_model(std::shared_ptr<const device::place> where, std::string_view name) {
+  const auto found = std::ranges::find(shapes, name, &shape::name);
+  if (found == shapes.end())
+    throw std::invalid_argument(
+        fmt::format("the shape \"{}\" is not known; known are: {}", name, fmt::join(shape_names(), ", ")));
+  auto config = config_of(*found);
+  models::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02);
+  auto network = models::make_device_llama(config, weights);
+  models::device_model on_device{std::move(where), std::move(network)};
+  return std::make_shared<const model>(std::move(config), models::model_text{},
+                                       std::make_unique<models::network_on_device>(std::move(on_device)));
+}
+
+}  // namespace cogen::bench
