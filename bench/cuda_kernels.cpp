@@ -45,9 +45,9 @@ class buffer {
       return words;
     }();
     const std::size_t piece = noise.size() * sizeof noise[0];
-    for (std::size_t at = 0; at < size; at += piece)
-      require(cudaMemcpy(static_cast<std::byte*>(memory_) + at, noise.data(), std::min(piece, size - at),
-                         cudaMemcpyHostToDevice));
+    require(cudaMemcpy(memory_, noise.data(), std::min(piece, size), cudaMemcpyHostToDevice));
+    for (std::size_t at = piece; at < size; at += piece)
+      require(cudaMemcpy(bytes() + at, memory_, std::min(piece, size - at), cudaMemcpyDeviceToDevice));
   }
   explicit buffer(const std::vector<std::int32_t>& values) {
     require(cudaMalloc(&memory_, values.size() * sizeof values[0]));
