@@ -106,10 +106,8 @@ __device__ inline void load_keys(const head_rows& rows, const key_span& span, in
     const bool seen = span.has(tile * tile_keys + key);
     const std::byte* from = rows.keys + places.index(key) * rows.row_bytes + lane % 4 * Form::key_words * 4;
 #pragma unroll
-    for (int part = 0; part < Form::key_parts; ++part) {
-      keys.part[half][part] = {};
-      if (seen) keys.part[half][part] = load_streamed<Form::key_words>(from + part * 4 * Form::key_words * 4);
-    }
+    for (int part = 0; part < Form::key_parts; ++part)
+      keys.part[half][part] = load_streamed<Form::key_words>(from + part * 4 * Form::key_words * 4, seen);
   }
 }
 
@@ -123,10 +121,8 @@ __device__ inline void load_values(const head_rows& rows, const key_span& span, 
     const bool seen = span.has(tile * tile_keys + key);
     const std::byte* from = rows.values + places.index(key) * rows.row_bytes + lane / 4 * Form::value_words * 4;
 #pragma unroll
-    for (int part = 0; part < Form::value_parts; ++part) {
-      values.part[each][part] = {};
-      if (seen) values.part[each][part] = load_streamed<Form::value_words>(from + part * 8 * Form::value_words * 4);
-    }
+    for (int part = 0; part < Form::value_parts; ++part)
+      values.part[each][part] = load_streamed<Form::value_words>(from + part * 8 * Form::value_words * 4, seen);
   }
 }
 

@@ -13,18 +13,26 @@ struct alignas(4 * N) words {
   std::uint32_t at[N];
 };
 
-/// Reads memory that is not worth keeping in the nearest cache: it will not be read again.
+/// Reads memory that is not worth keeping in the nearest cache, as it will not be read again. Where it is not `wanted`,
+/// nothing is read and all words are 0.
 template <int N>
-__device__ inline words<N> load_streamed(const void* from) {
+__device__ inline words<N> load_streamed(const void* from, bool wanted) {
   words<N> x;
   if constexpr (N == 4)
-    asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
-        : "l"(from));
+    asm("{ .reg .pred p; setp.ne.b32 p, %5, 0; mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
+        "@p ld.global.nc.L1::no_allocate.L2::128B.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+        : "=&r"(x.at[0]), "=&r"(x.at[1]), "=&r"(x.at[2]), "=&r"(x.at[3])
+        : "l"(from), "r"(static_cast<int>(wanted)));
   else if constexpr (N == 2)
-    asm("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(x.at[0]), "=r"(x.at[1]) : "l"(from));
+    asm("{ .reg .pred p; setp.ne.b32 p, %3, 0; mov.b32 %0, 0; mov.b32 %1, 0;\n"
+        "@p ld.global.nc.L1::no_allocate.L2::128B.v2.b32 {%0, %1}, [%2]; }"
+        : "=&r"(x.at[0]), "=&r"(x.at[1])
+        : "l"(from), "r"(static_cast<int>(wanted)));
   else
-    asm("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(x.at[0]) : "l"(from));
+    asm("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0;\n"
+        "@p ld.global.nc.L1::no_allocate.L2::128B.b32 %0, [%1]; }"
+        : "=&r"(x.at[0])
+        : "l"(from), "r"(static_cast<int>(wanted)));
   return x;
 }
 

@@ -1,0 +1,280 @@
+// Speed of the CUDA kernels at an 8-billion-parameter Llama's shapes, beside what a copy within device memory reaches.
+// cuda_kernels [splits: decode attention with every number of splits]
+
+#include "kernels/activation_cuda.hpp"
+#include "kernels/attention_cuda.hpp"
+#include "kernels/embed_cuda.hpp"
+#include "kernels/rms_norm_cuda.hpp"
+#include "kernels/rope_cuda.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <cuda_runtime_api.h>
+#include <exception>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cogen::kernels;
+using namespace cogen::kernels::cuda;
+
+constexpr int repetitions = 25;
+constexpr int heads = 32, kv_heads = 8, head_dim = 128, hidden = 4096, inner = 14336;
+constexpr int slots = 64, longest = 8192;
+
+void require(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+
+// Device memory with bytes that are finite numbers in every format.
+class buffer {
+ public:
+  explicit buffer(std::size_t size) {
+    require(cudaMalloc(&memory_, size));
+    static const std::vector<std::uint32_t> noise = [] {
+      std::vector<std::uint32_t> words(std::size_t{4} << 20);
+      std::mt19937 engine(1);
+      for (std::uint32_t& word : words) word = engine() & 0x3b3b3b3bU;
+      return words;
+    }();
+    const std::size_t piece = noise.size() * sizeof noise[0];
+    require(cudaMemcpy(memory_, noise.data(), std::min(piece, size), cudaMemcpyHostToDevice));
+    for (std::size_t at = piece; at < size; at += piece)
+      require(cudaMemcpy(bytes() + at, memory_, std::min(piece, size - at), cudaMemcpyDeviceToDevice));
+  }
+  explicit buffer(const std::vector<std::int32_t>& values) {
+    require(cudaMalloc(&memory_, values.size() * sizeof values[0]));
+    require(cudaMemcpy(memory_, values.data(), values.size() * sizeof values[0], cudaMemcpyHostToDevice));
+  }
+  buffer(const buffer&) = delete;
+  buffer& operator=(const buffer&) = delete;
+  ~buffer() { cudaFree(memory_); }
+
+  void* data() const { return memory_; }
+  std::byte* bytes() const { return static_cast<std::byte*>(memory_); }
+  const std::int32_t* integers() const { return static_cast<const std::int32_t*>(memory_); }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+class stopwatch {
+ public:
+  stopwatch() {
+    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    require(cudaEventCreate(&begin_));
+    require(cudaEventCreate(&end_));
+  }
+  stopwatch(const stopwatch&) = delete;
+  stopwatch& operator=(const stopwatch&) = delete;
+  ~stopwatch() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+    cudaStreamDestroy(stream_);
+  }
+
+  // Seconds of one of `count` launches, captured together; the median of many replays.
+  double seconds(int count, const std::function<void(int, cudaStream_t)>& launch) {
+    require(cudaDeviceSynchronize());
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < count; ++i) launch(i, stream_);
+    require(cudaStreamEndCapture(stream_, &graph));
+    require(cudaGraphInstantiate(&replay, graph, 0));
+    require(cudaGraphDestroy(graph));
+    std::vector<float> times;
+    for (int i = -2; i < repetitions; ++i) {
+      float milliseconds = 0;
+      require(cudaEventRecord(begin_, stream_));
+      require(cudaGraphLaunch(replay, stream_));
+      require(cudaEventRecord(end_, stream_));
+      require(cudaEventSynchronize(end_));
+      require(cudaEventElapsedTime(&milliseconds, begin_, end_));
+      if (i >= 0) times.push_back(milliseconds);
+    }
+    require(cudaGraphExecDestroy(replay));
+    std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
+    return times[repetitions / 2] / 1e3 / count;
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+double copied_bytes_a_second = 0;
+
+void report(const std::string& what, double seconds, double bytes) {
+  std::printf("%-58s %9.1f us %8.0f GB/s %5.1f %% of a copy\n", what.c_str(), seconds * 1e6, bytes / seconds / 1e9,
+              100 * bytes / seconds / copied_bytes_a_second);
+  std::fflush(stdout);
+}
+
+void measure_copy(stopwatch& watch) {
+  constexpr std::size_t size = std::size_t{1} << 30;
+  const buffer from(size), to(size);
+  const double seconds = watch.seconds(2, [&](int, cudaStream_t stream) {
+    require(cudaMemcpyAsync(to.data(), from.data(), size, cudaMemcpyDeviceToDevice, stream));
+  });
+  copied_bytes_a_second = 2 * static_cast<double>(size) / seconds;
+  report("copy of 1 GiB within the device, read and written", seconds, 2 * static_cast<double>(size));
+}
+
+std::string named(number type) { return type == number::fp8 ? "fp8" : type == number::f16 ? "f16" : "bf16"; }
+
+// All slots of one layer, each of `longest` tokens.
+class cache {
+ public:
+  explicit cache(number type)
+      : row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(type))),
+        memory_(2 * row_ * longest * slots) {
+    layer_.keys = memory_.bytes();
+    layer_.values = memory_.bytes() + row_ * longest;
+    layer_.slot_stride = static_cast<std::int64_t>(2 * row_ * longest);
+    layer_.type = type;
+    layer_.kv_heads = kv_heads;
+    layer_.head_dim = head_dim;
+  }
+  const kv_layer& layer() const { return layer_; }
+  double bytes_read(int rows, int context) const { return 2.0 * static_cast<double>(row_) * rows * context; }
+
+ private:
+  std::size_t row_;
+  buffer memory_;
+  kv_layer layer_;
+};
+
+std::vector<std::int32_t> counted(int count) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = i % slots;
+  return values;
+}
+
+// Launches take turns over all slots, so that no cache nearer than device memory holds what they read.
+void measure_attention(stopwatch& watch, const cache& kept, int rows, int context, int splits) {
+  constexpr int width = (heads + 2 * kv_heads) * head_dim;
+  const buffer q(std::size_t{slots} * width * 2), out(std::size_t{slots} * heads * head_dim * 2);
+  const buffer workspace(decode_workspace_bytes(rows, heads, head_dim, splits) + 16);
+  const buffer ids(counted(slots)), positions(std::vector<std::int32_t>(slots, context - 1));
+  const double seconds = watch.seconds(std::max(4, slots / rows), [&](int i, cudaStream_t stream) {
+    const int first = i * rows % slots;
+    decode_attention(kept.layer(), {ids.integers() + first, positions.integers(), rows},
+                     {.q = q.data(),
+                      .q_stride = width,
+                      .heads = heads,
+                      .scale = 0.088F,
+                      .out = out.data(),
+                      .workspace = workspace.data(),
+                      .splits = splits},
+                     stream);
+  });
+  report("decode attention, " + named(kept.layer().type) + ", " + std::to_string(rows) + " rows of " +
+             std::to_string(context) + ", " + std::to_string(splits) + " splits",
+         seconds, kept.bytes_read(rows, context));
+}
+
+void measure_attention(stopwatch& watch, bool all_splits) {
+  int multiprocessors = 0;
+  require(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  for (const number type : {number::bf16, number::fp8}) {
+    const cache kept(type);
+    for (const int rows : {1, 8, 64})
+      for (const int context : {1024, 8192}) {
+        if (!all_splits)
+          measure_attention(watch, kept, rows, context, suggested_splits(rows, kv_heads, context, multiprocessors));
+        else
+          for (int splits = 1; splits <= std::min(128, context / 64); splits *= 2)
+            measure_attention(watch, kept, rows, context, splits);
+      }
+  }
+}
+
+void measure_rows(stopwatch& watch, int rows) {
+  const auto count = static_cast<std::size_t>(rows);
+  const double numbers = static_cast<double>(rows) * hidden;
+  const std::string suffix = ", " + std::to_string(rows) + " rows";
+  {
+    const buffer residual(count * hidden * 4), delta(count * hidden * 2), out(count * hidden * 2), weight(hidden * 2);
+    report("add + RMS norm of 4096" + suffix,
+           watch.seconds(10,
+                         [&](int, cudaStream_t stream) {
+                           add_rms_norm({.residual = residual.data(),
+                                         .delta = delta.data(),
+                                         .weight = weight.data(),
+                                         .out = out.data(),
+                                         .rows = rows,
+                                         .width = hidden},
+                                        stream);
+                         }),
+           numbers * 12);
+  }
+  {
+    const buffer gate_up(count * inner * 4), out(count * inner * 2);
+    report("SiLU and product of 14336" + suffix,
+           watch.seconds(10,
+                         [&](int, cudaStream_t stream) {
+                           gated_activation(
+                               {.gate_up = gate_up.data(), .out = out.data(), .rows = rows, .width = inner}, stream);
+                         }),
+           static_cast<double>(rows) * inner * 6);
+  }
+  {
+    constexpr int vocabulary = 128256;
+    const buffer table(std::size_t{vocabulary} * hidden * 2), out(count * hidden * 4), tokens(counted(rows));
+    report("embedding of 4096" + suffix,
+           watch.seconds(10,
+                         [&](int, cudaStream_t stream) {
+                           embed({.tokens = tokens.integers(),
+                                  .table = table.data(),
+                                  .out = out.data(),
+                                  .rows = rows,
+                                  .vocabulary = vocabulary,
+                                  .width = hidden},
+                                 stream);
+                         }),
+           numbers * 4);  // the table's rows repeat
+  }
+}
+
+void measure_append(stopwatch& watch, number type, int rows) {
+  constexpr int width = (heads + 2 * kv_heads) * head_dim;
+  const cache kept(type);
+  const buffer qkv(static_cast<std::size_t>(rows) * width * 2), table(std::size_t{longest} * head_dim * 4);
+  std::vector<std::int32_t> at(static_cast<std::size_t>(rows));
+  for (int row = 0; row < rows; ++row) at[static_cast<std::size_t>(row)] = row / slots;
+  const buffer ids(counted(rows)), positions(at);
+  const double numbers = static_cast<double>(rows) * head_dim * (2 * heads + 2 * kv_heads);
+  report("rotation + append, " + named(type) + ", " + std::to_string(rows) + " rows",
+         watch.seconds(10,
+                       [&](int, cudaStream_t stream) {
+                         rotate_and_append(kept.layer(), {ids.integers(), positions.integers(), rows},
+                                           {static_cast<const float*>(table.data()), longest, head_dim / 2},
+                                           {.qkv = qkv.data(), .stride = width, .heads = heads}, stream);
+                       }),
+         numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(type));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    stopwatch watch;
+    measure_copy(watch);
+    measure_attention(watch, argc > 1 && std::strcmp(argv[1], "splits") == 0);
+    for (const int rows : {1, 64, 8192}) measure_rows(watch, rows);
+    for (const number type : {number::bf16, number::fp8})
+      for (const int rows : {1, 64, 8192}) measure_append(watch, type, rows);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
