@@ -1,0 +1,254 @@
+#include "engine/device_runner.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace cogen::detail {
+
+namespace {
+
+/// Logits are made of so many rows at a time, or of one for each slot.
+constexpr std::int64_t least_score_rows = 64;
+
+std::int64_t score_rows(const device_runner_options& options) {
+  return std::max<std::int64_t>(options.slots, least_score_rows);
+}
+
+/// Every step of single tokens is played with the next of these many rows.
+std::vector<std::int64_t> buckets_for(std::int64_t slots) {
+  std::vector<std::int64_t> buckets;
+  for (std::int64_t rows = 1; rows < slots; rows += rows < 4 ? rows : rows < 32 ? 8 - rows % 8 : rows < 64 ? 16 : 32)
+    buckets.push_back(rows);
+  buckets.push_back(slots);
+  return buckets;
+}
+
+cache::device_options cache_options(const models::device_network& network, const device_runner_options& options) {
+  return {.device = network.device(), .type = network.type(), .slots = options.slots, .max_length = options.max_length};
+}
+
+const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
+  const auto rows =
+      std::int64_t{options.slots} * 2 * static_cast<std::int64_t>(network.layer_shapes().size()) * options.max_length;
+  if (rows > std::numeric_limits<std::int32_t>::max())
+    throw std::invalid_argument(
+        fmt::format("{} slots of {} tokens in {} layers are more than a device can number; slots * max_length may be "
+                    "at most {}",
+                    options.slots, options.max_length, network.layer_shapes().size(),
+                    std::numeric_limits<std::int32_t>::max() / (2 * network.layer_shapes().size())));
+  return options;
+}
+
+}  // namespace
+
+device_runner::device_runner(std::shared_ptr<const device::place> where,
+                             std::shared_ptr<const models::device_network> network,
+                             const device_runner_options& options)
+    : where_(std::move(where)),
+      network_(std::move(network)),
+      options_(checked(options, *network_)),
+      operators_(where_->make_operators()),
+      cache_(network_->layer_shapes(), cache_options(*network_, options_)),
+      work_(where_->make_queue()),
+      spilled_(*where_, cache_),
+      block_(*where_, std::max(options_.step_tokens, options_.slots)),
+      draws_(*where_, score_rows(options_)),
+      scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots))) {
+  work_->within([this] {
+    const auto on_device = at::TensorOptions(network_->device());
+    last_ = at::zeros({options_.slots}, on_device.dtype(at::kInt));
+    logits_ = at::empty({score_rows(options_), options_.vocabulary}, on_device.dtype(at::kFloat));
+    host_logits_ =
+        where_->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
+    if (options_.recorded) record_steps();
+  });
+  work_->wait();
+}
+
+device_runner::~device_runner() {
+  try {
+    work_->wait();
+  } catch (...) {  // the device's own failure was told to those who waited for a step
+  }
+}
+
+/// The largest first: what the others need besides their tensors, it has taken.
+void device_runner::record_steps() {
+  auto buckets = buckets_for(options_.slots);
+  std::ranges::reverse(buckets);
+  block_.write({}, {}, cache_, {});
+  block_.fill_up(options_.slots);
+  block_.send();
+  for (const auto rows : buckets) {
+    const auto step = [this, rows] {
+      const auto hidden =
+          network_->forward(*operators_, block_.single_rows(rows), last_, {}, cache_, scratch_.first(rows));
+      network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
+    };
+    step();  // what is only made once is made now
+    if (auto made = work_->record(step)) recordings_[rows] = std::move(made);
+  }
+}
+
+void device_runner::launch(step_run& step) {
+  work_->within([&] {
+    prepare_slots(step.plan());
+    begin_transfers(step);
+    if (step.plan().rows.empty())
+      step.done();
+    else
+      begin_rows(step);
+  });
+}
+
+void device_runner::prepare_slots(const scheduler::plan& plan) {
+  spilled_.clear_lost();
+  for (const auto name : plan.drops) spilled_.drop(name);
+  for (const int slot : plan.clears) cache_.clear(slot);
+  for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
+  for (const auto& each : plan.trims) cache_.truncate(each.slot, each.length);
+  for (const auto& each : plan.adoptions) cache_.copy(each.of, each.slot, 0, each.length);
+  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.begin, each.end);
+}
+
+void device_runner::begin_transfers(step_run& step) {
+  for (const auto& each : step.plan().spills) spilled_.begin(each, *work_, step.transfers());
+  for (const auto& each : step.plan().restores) spilled_.begin(each, *work_, step.transfers());
+}
+
+void device_runner::begin_rows(step_run& step) {
+  const auto& rows = step.plan().rows;
+  put_in_order(rows);
+  block_.write(rows, order_, cache_, outputs_);
+  const bool recorded = !recordings_.empty() && block_.rows().prompts == 0;
+  const auto hidden = recorded ? run_single() : run_ragged();
+  std::vector<cache::step_row> ran;
+  ran.reserve(rows.size());
+  for (const auto& row : rows) ran.push_back({row.slot, row.count});
+  cache_.advance(cache::step(std::move(ran)));
+
+  const auto total = recorded ? block_.rows().single : static_cast<std::int64_t>(outputs_.size());
+  const auto first = std::min(total, logits_.size(0));
+  if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
+  const bool host_sees_some = describe_draws(step, first);
+  if (first > 0) draws_.run(*operators_, logits_.narrow(0, 0, first), last_);
+  if (host_sees_some)
+    show_to_host(step, hidden, total);
+  else
+    finish_on_device(step);
+}
+
+/// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that draw, then the others;
+/// of steps that are played from a recording, every row has its logits, and they stand in the rows' order.
+void device_runner::put_in_order(std::span<const scheduler::row> rows) {
+  order_.clear();
+  outputs_.clear();
+  const auto add_rows = [&](bool single) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if ((rows[i].count == 1) == single) order_.push_back(static_cast<int>(i));
+  };
+  add_rows(true);
+  add_rows(false);
+  auto& wanted = wanted_by_turn_[1 - draws_.turn()];
+  wanted.clear();
+  const bool recorded =
+      !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
+  const auto add_wanted = [&](bool samples) {
+    std::int32_t end = 0;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const auto& row = rows[static_cast<std::size_t>(order_[i])];
+      end += row.count;
+      if (row.wanted == scheduler::output::nothing || (row.wanted == scheduler::output::sample) != samples) continue;
+      const auto count = row.wanted == scheduler::output::all_logits ? row.count : 1;
+      wanted.push_back({order_[i], static_cast<std::int64_t>(recorded ? i : outputs_.size()), count});
+      for (auto output = end - count; output < end; ++output) outputs_.push_back(output);
+    }
+  };
+  add_wanted(true);
+  add_wanted(false);
+}
+
+/// Every row's logits are in logits_ afterwards.
+at::Tensor device_runner::run_single() {
+  const auto recording = recordings_.lower_bound(block_.rows().single);
+  block_.fill_up(recording->first);
+  block_.send();
+  recording->second->play();
+  return {};
+}
+
+at::Tensor device_runner::run_ragged() {
+  block_.send();
+  const auto tokens = block_.rows().ids.size(0);
+  return network_->forward(*operators_, block_.rows(), last_, block_.outputs(), cache_, scratch_.first(tokens));
+}
+
+/// Whether the host has to see some of the logits. Rows that draw are among the first ones.
+bool device_runner::describe_draws(step_run& step, std::int64_t logits) {
+  draws_.begin(logits);
+  bool host_sees_some = false;
+  for (auto& each : wanted_by_turn_[draws_.turn()]) {
+    const auto& row = step.plan().rows[static_cast<std::size_t>(each.row)];
+    if (row.wanted == scheduler::output::sample) {
+      auto& how = draws_.row(each.first);
+      each.by_device = step.drawer_of(each.row).describe(row.chained, how, draws_.lists());
+      how.slot = each.by_device ? row.slot : -1;
+    }
+    host_sees_some |= !each.by_device;
+  }
+  return host_sees_some;
+}
+
+void device_runner::finish_on_device(step_run& step) {
+  work_->then([this, &step, turn = draws_.turn()](const std::exception_ptr& error) {
+    if (!error) take_drawn(step, turn);
+    step.done(error);
+  });
+}
+
+void device_runner::take_drawn(step_run& step, std::size_t turn) {
+  for (const auto& each : wanted_by_turn_[turn])
+    if (each.by_device)
+      step.outcomes()[static_cast<std::size_t>(each.row)] =
+          device_outcome(draws_.status(turn, each.first), draws_.drawn(turn, each.first));
+}
+
+/// Some logits after the others, as many as there is room for.
+void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total) {
+  const auto width = static_cast<std::size_t>(options_.vocabulary);
+  const auto& rows = step.plan().rows;
+  std::vector<std::vector<float>> gathered(rows.size());
+  for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
+    const auto count = std::min(total - first, logits_.size(0));
+    if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
+    host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
+    work_->wait();
+    for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+      const auto begin = std::max(each.first, first);
+      const auto end = std::min(each.first + each.count, first + count);
+      if (begin >= end || each.by_device) continue;
+      float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
+      const auto index = static_cast<std::size_t>(each.row);
+      if (rows[index].wanted == scheduler::output::sample) {
+        const auto& outcome = step.outcomes()[index] = step.drawer_of(each.row).draw({scores, width});
+        last_.select(0, rows[index].slot).fill_(outcome.chosen.id);
+      } else {
+        gathered[index].insert(gathered[index].end(), scores, scores + (end - begin) * options_.vocabulary);
+      }
+    }
+  }
+  for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+    const auto index = static_cast<std::size_t>(each.row);
+    if (rows[index].wanted != scheduler::output::sample)
+      step.outcomes()[index].scores = logits(std::move(gathered[index]), options_.vocabulary);
+  }
+  take_drawn(step, draws_.turn());
+  step.done();
+}
+
+}  // namespace cogen::detail
