@@ -13,6 +13,8 @@ constexpr const char* sequence_events[] = {"forward", "decode",  "fork",     "tr
                                            "total",   "partial", "terminal", "destroy",  "device", "stopped", "gone"};
 constexpr const char* feature_names[] = {"step held",
                                          "chained",
+                                         "drawn by the device",
+                                         "drawn after a token unknown to the host",
                                          "carried out late",
                                          "source read",
                                          "parked",

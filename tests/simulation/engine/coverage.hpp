@@ -63,6 +63,8 @@ enum class sequence_event {
 enum class feature {
   held,
   chained,
+  drawn_by_device,
+  drawn_after_unknown,
   carried_out_late,
   source_read,
   parked,

@@ -1,5 +1,7 @@
 #include "simulation/engine/device.hpp"
 
+#include "sampling/described_draw.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,6 +84,7 @@ void device::launch(step_run& step) {
   describe(step.plan());
   if (breaks_) std::rethrow_exception(std::exchange(breaks_, nullptr));
   check(step.plan());
+  if (settings_.draws) describe_draws(step);
   const bool held = holds_ || !held_.empty();
   if (!held || !settings_.late) carry_out(step);
   if (!held) return step.done();
@@ -122,6 +125,7 @@ void device::carry_out(step_run& step) {
   listener_ = &step.transfers();
   sampled_before_ = std::exchange(sampled_, {});
   for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
+  described_.erase(step.plan().number);
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
 
@@ -143,8 +147,7 @@ void device::run(step_run& step, int index) {
     case scheduler::output::nothing:
       return;
     case scheduler::output::sample: {
-      auto last = scores(content.size());
-      outcome = step.drawer_of(index).draw(last);
+      outcome = draw(step, index, scores(content.size()));
       sampled_[row.sequence] = outcome.chosen.id;
       return;
     }
@@ -156,6 +159,29 @@ void device::run(step_run& step, int index) {
         outcome.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
       return;
   }
+}
+
+void device::describe_draws(step_run& step) {
+  auto& [rows, lists] = described_[step.plan().number];
+  for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
+    const auto& row = step.plan().rows[i];
+    auto& how = rows.emplace_back();
+    how.slot = row.slot;
+    how.by_host = row.wanted != scheduler::output::sample ||
+                  !step.drawer_of(static_cast<int>(i)).describe(row.chained, how, lists);
+  }
+}
+
+row_outcome device::draw(step_run& step, int index, std::vector<float> scores) {
+  const auto found = described_.find(step.plan().number);
+  if (found == described_.end()) return step.drawer_of(index).draw(scores);
+  const auto& how = found->second.rows[static_cast<std::size_t>(index)];
+  if (how.by_host) return step.drawer_of(index).draw(scores);
+  seen_.visit(feature::drawn_by_device);
+  if (how.unknown_last) seen_.visit(feature::drawn_after_unknown);
+  const auto [status, drawn] = test::described_draw(how, found->second.lists)(std::move(scores), kept_[how.slot]);
+  kept_[how.slot] = drawn;
+  return device_outcome(status, drawn);
 }
 
 void device::check(const scheduler::plan& plan) const {

@@ -49,9 +49,16 @@ class device {
  private:
   class face;
 
+  struct described_rows {
+    std::vector<device_draw> rows;
+    draw_lists lists;
+  };
+
   void launch(step_run& step);
   void carry_out(step_run& step);
   void run(step_run& step, int index);
+  void describe_draws(step_run& step);
+  row_outcome draw(step_run& step, int index, std::vector<float> scores);
   void check(const scheduler::plan& plan) const;
   void describe(const scheduler::plan& plan) const;
 
@@ -61,6 +68,8 @@ class device {
   scheduler::toy::cache cache_;
   std::deque<step_run*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
+  std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
+  std::map<int, token> kept_;                                         // the last that the device has drawn in each slot
   std::exception_ptr breaks_;
   transfer_listener* listener_ = nullptr;  // where there is an engine
   bool holds_ = false;

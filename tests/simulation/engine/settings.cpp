@@ -72,6 +72,7 @@ settings draw(random& from) {
     for (auto& added = result.prefixes.emplace_back(); static_cast<int>(added.size()) < result.within.max_length / 2;)
       if (added.push_back(word()); from.chance(10)) break;
   result.images = from.chance(60);
+  result.draws = from.chance(50);
   return result;
 }
 
@@ -83,15 +84,16 @@ std::string describe(const settings& of) {
   return fmt::format(
       "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
       "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
-      "held{}{}{}{}{}{}",
+      "held{}{}{}{}{}{}{}",
       within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
       within.usage.block, limited(within.slack, scheduler::limits().slack),
       limited(within.patience.count(), scheduler::limits().patience.count()),
       limited(within.memory_bytes, scheduler::limits().memory_bytes), within.spill_bytes, of.losing, of.spoken.words(),
       of.spoken.poison.value_or(-1), of.end_tokens.size(),
       of.sources ? fmt::format("sources up to {}", of.sources->longest) : "no sources", of.max_sequences, of.holding,
-      of.late ? ", carried out late" : "", of.misfortunes ? ", misfortunes" : "", of.images ? ", images" : "",
-      within.reuse ? ", reuse" : "", of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "",
+      of.late ? ", carried out late" : "", of.draws ? ", drawn by the device" : "",
+      of.misfortunes ? ", misfortunes" : "", of.images ? ", images" : "", within.reuse ? ", reuse" : "",
+      of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "",
       of.marks ? fmt::format(", growing by {} up to {}, down to {}", of.marks->step, of.marks->high, of.marks->low)
                : "");
 }

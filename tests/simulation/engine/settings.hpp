@@ -25,6 +25,7 @@ struct settings {
   int holding = 0;      ///< percent of the steps that do not end where they are launched
   int losing = 0;       ///< percent of the transfers
   bool late = false;    ///< held steps are carried out when they end, not when they are launched
+  bool draws = false;   ///< the device draws by itself what was described to it
   bool urgent = false;  ///< some requests are more so than others, and may displace those
   std::optional<scheduler::watermark_options> marks;  ///< memory is set aside as sequences grow
   clock::duration boost{};                            ///< what a level of that counts for
