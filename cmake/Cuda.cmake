@@ -43,4 +43,4 @@ add_library(cogen::torch_cuda ALIAS cogen_torch_cuda)
 # What every kernel is compiled with.
 add_library(cogen_cuda_settings INTERFACE)
 target_compile_options(cogen_cuda_settings INTERFACE
-  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-Wall,-Wextra;--expt-relaxed-constexpr>")
+  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;--compress-mode=size;-Xcompiler=-Wall,-Wextra;--expt-relaxed-constexpr>")

@@ -188,10 +188,12 @@ class cuda_operators final : public operators {
                              .unflatten(1, {shape.heads, shape.head_dim});
     const auto left = layer.window > 0 ? std::optional<std::int64_t>(layer.window - 1) : std::nullopt;
     const auto right = layer.window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
-    const auto attended = std::get<0>(at::_flash_attention_forward(
-        queries, in_one_row(layer.keys), in_one_row(layer.values), rows.prompt_starts, rows.prompt_origins,
-        rows.longest, rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
-        std::optional<double>(shape.scale), left, right, rows.prompt_lengths));
+    const auto values = in_one_row(layer.values);
+    const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
+    const auto attended = std::get<0>(
+        at::_flash_attention_forward(queries, keys, values, rows.prompt_starts, rows.prompt_origins, rows.longest,
+                                     rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
+                                     std::optional<double>(shape.scale), left, right, rows.prompt_lengths));
     out.narrow(0, rows.single, tokens).copy_(attended.flatten(1));
   }
 

@@ -13,4 +13,9 @@ namespace cogen::test {
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::place> where, const std::string& name,
                                              at::ScalarType type = at::kFloat);
 
+/// A small Llama with random weights that bfloat16 holds, the same on every device; layers see a window, where it is
+/// not 0. Its widths are such as devices like.
+std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place> where, at::ScalarType type,
+                                             int window = 0);
+
 }  // namespace cogen::test

@@ -1,5 +1,7 @@
 #include "model_engines.hpp"
 
+#include "../test_data.hpp"
+
 #include <algorithm>
 #include <map>
 #include <random>
@@ -9,7 +11,7 @@ namespace cogen::test {
 std::shared_ptr<const model> golden_model(const std::string& name) {
   static std::map<std::string, std::shared_ptr<const model>> loaded;
   auto& found = loaded[name];
-  if (!found) found = load_model(COGEN_TEST_DATA "/golden/" + name, {.threads = 1});
+  if (!found) found = load_model(test_data() + "/golden/" + name, {.threads = 1});
   return found;
 }
 
