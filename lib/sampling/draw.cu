@@ -202,7 +202,7 @@ struct weigher {
   bounds kept;
 
   __device__ float operator()(token id, float logit) const {
-    if (rank_of(id, logit) < kept.rank) return 0;
+    if (kept.rank != 0 && rank_of(id, logit) < kept.rank) return 0;
     const float weight = weight_of(logit, scale);
     return weight >= kept.min_p ? weight : 0;
   }

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <iostream>
 #include <limits>
 #include <random>
 
@@ -16,10 +17,13 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 constexpr token untouched = -7;
 
-boost::test_tools::assertion_result a_device(boost::unit_test::test_unit_id) {
+boost::test_tools::assertion_result a_device(boost::unit_test::test_unit_id suite) {
   int devices = 0;
   boost::test_tools::assertion_result there(cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0);
-  if (!there) there.message() << "no CUDA device";
+  if (there) return there;
+  there.message() << "no CUDA device";
+  std::cout << "no CUDA device: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
+            << " is skipped" << std::endl;
   return there;
 }
 
