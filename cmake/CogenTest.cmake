@@ -3,7 +3,9 @@
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests. UNOPTIMISED is for
 # tests full of coroutines, which would take two to three times as long to compile and run for a second.
+# "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
 add_custom_target(threaded_tests)
+add_custom_target(gpu)
 function(cogen_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMISED" "" "SOURCES;LINK;LABELS")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
@@ -18,6 +20,10 @@ function(cogen_test name)
   cogen_sanitizer_environment(${name})
   if("threads" IN_LIST test_LABELS)
     add_dependencies(threaded_tests test_${name})
+  endif()
+  if("gpu" IN_LIST test_LABELS)
+    add_dependencies(gpu test_${name})
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "no CUDA device: [a-z_]+ is skipped")
   endif()
   if(COGEN_SANITIZE AND "slow" IN_LIST test_LABELS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -1,13 +1,17 @@
 // How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
 // device's memory could give.
+#include "models/network_on_device.hpp"
 #include "random_model.hpp"
 
 #include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/program_options.hpp>
@@ -52,6 +56,7 @@ struct measurement {
   double prefill = 0;      // prompt tokens per second
   double first_token = 0;  // seconds, median
   double share = 0;        // of the measured bandwidth, by the bytes that a step has to read
+  double alone = 0;        // seconds of a step that is played again and again, with nothing between
   double steps = 0;        // per second while all decode
 };
 
@@ -135,6 +140,7 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
         std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
   const double took = std::max(1e-9, seconds(first_end - all_begun).count());
   measurement result;
+  result.alone = step_alone(*of, what);
   result.decode = decoded / took;
   result.steps = result.decode / what.requests;
   const auto read =
@@ -148,15 +154,53 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   return result;
 }
 
+/// A decode step without an engine: what the device takes for it when the host asks for nothing else.
+double step_alone(const model& of, const cell& what) {
+  const auto& [where, network] = *of.on_device();
+  const auto operators = where->make_operators();
+  const auto queue = where->make_queue();
+  const cache::device_cache memory(
+      network->layer_shapes(),
+      {.device = network->device(), .type = network->type(), .slots = what.requests, .max_length = what.context + 1});
+  double took = 0;
+  queue->within([&] {
+    const auto like = at::TensorOptions(network->device());
+    const auto scratch = network->make_scratch(what.requests);
+    const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
+    const auto last = at::ones({what.requests}, like.dtype(at::kInt));
+    const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
+                                 .slots = at::arange(what.requests, like.dtype(at::kInt)),
+                                 .positions = at::full({what.requests}, what.context, like.dtype(at::kInt)),
+                                 .single = what.requests};
+    const auto step = [&] {
+      network->score(*operators, network->forward(*operators, rows, last, {}, memory, scratch), logits);
+    };
+    step();
+    const auto recorded = queue->record(step);
+    const auto play = [&] { recorded ? recorded->play() : step(); };
+    play();
+    queue->wait();
+    constexpr int times = 50;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) play();
+    queue->wait();
+    took = seconds(std::chrono::steady_clock::now() - begin).count() / times;
+  });
+  return took;
+}
+
 void print(const cell& what, const measurement& one, bool json) {
   if (json)
     fmt::print(
         "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, \"steps_per_second\": {:.2f}, "
+        "\"step_ms\": {:.3f}, \"step_alone_ms\": {:.3f}, "
         "\"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, \"first_token_ms\": {:.2f}}}\n",
-        what.requests, what.context, one.decode, one.steps, one.share, one.prefill, one.first_token * 1000);
+        what.requests, what.context, one.decode, one.steps, 1000 / one.steps, 1000 * one.alone, one.share, one.prefill,
+        one.first_token * 1000);
   else
-    fmt::print("{:>8}  {:>7}  {:>12.1f}  {:>7.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n", what.requests, what.context,
-               one.decode, 1000 / one.steps, 100 * one.share, one.prefill, one.first_token * 1000);
+    fmt::print("{:>8}  {:>7}  {:>12.1f}  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n", what.requests,
+               what.context, one.decode, 1000 / one.steps, 1000 * one.alone, 100 * one.share, one.prefill,
+               one.first_token * 1000);
   std::fflush(stdout);
 }
 
@@ -218,7 +262,8 @@ int run(const settings& wanted) {
         seconds(std::chrono::steady_clock::now() - begin).count());
   else
     fmt::print(
-        "{}, copies {:.0f} GB/s; {} of {:.2f} GB\n\nrequests  context  decode tok/s  step ms  share of bandwidth"
+        "{}, copies {:.0f} GB/s; {} of {:.2f} GB\n\nrequests  context  decode tok/s  step ms  alone ms  share of "
+        "bandwidth"
         "  prefill tok/s  first token (ms)\n",
         where->description(), bandwidth / 1e9, wanted.model.empty() ? wanted.shape : wanted.model,
         static_cast<double>(of->weight_bytes()) / 1e9);

@@ -1,5 +1,7 @@
 #include "engine/device_runner.hpp"
 
+#include "engine/failure_of.hpp"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
@@ -196,12 +198,21 @@ bool device_runner::describe_draws(step_run& step, std::int64_t logits) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(each.row)];
     if (row.wanted == scheduler::output::sample) {
       auto& how = draws_.row(each.first);
-      each.by_device = step.drawer_of(each.row).describe(row.chained, how, draws_.lists());
-      how.slot = each.by_device ? row.slot : -1;
+      each.by = describe(step, each.row, how);
+      how.slot = each.by == drawn_by::device ? row.slot : -1;
     }
-    host_sees_some |= !each.by_device;
+    host_sees_some |= each.by == drawn_by::host;
   }
   return host_sees_some;
+}
+
+/// Where there is no memory for that, the row fails.
+device_runner::drawn_by device_runner::describe(step_run& step, int row, device_draw& how) try {
+  const bool chained = step.plan().rows[static_cast<std::size_t>(row)].chained;
+  return step.drawer_of(row).describe(chained, how, draws_.lists()) ? drawn_by::device : drawn_by::host;
+} catch (...) {
+  step.outcomes()[static_cast<std::size_t>(row)].error = failure_of(std::current_exception());
+  return drawn_by::nobody;
 }
 
 void device_runner::finish_on_device(step_run& step) {
@@ -213,7 +224,7 @@ void device_runner::finish_on_device(step_run& step) {
 
 void device_runner::take_drawn(step_run& step, std::size_t turn) {
   for (const auto& each : wanted_by_turn_[turn])
-    if (each.by_device)
+    if (each.by == drawn_by::device)
       step.outcomes()[static_cast<std::size_t>(each.row)] =
           device_outcome(draws_.status(turn, each.first), draws_.drawn(turn, each.first));
 }
@@ -231,7 +242,7 @@ void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::
     for (const auto& each : wanted_by_turn_[draws_.turn()]) {
       const auto begin = std::max(each.first, first);
       const auto end = std::min(each.first + each.count, first + count);
-      if (begin >= end || each.by_device) continue;
+      if (begin >= end || each.by != drawn_by::host) continue;
       float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
       const auto index = static_cast<std::size_t>(each.row);
       if (rows[index].wanted == scheduler::output::sample) {

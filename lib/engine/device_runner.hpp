@@ -42,6 +42,16 @@ class device_runner final : public runner {
   const cache::device_cache& cache() const { return cache_; }
 
  private:
+  enum class drawn_by : std::uint8_t { host, device, nobody };
+
+  /// Some rows of the logits, and whose they are.
+  struct wanted_rows {
+    int row;  ///< of the plan
+    std::int64_t first;
+    std::int64_t count;
+    drawn_by by = drawn_by::host;
+  };
+
   void prepare_slots(const scheduler::plan& plan);
   void begin_transfers(step_run& step);
   void begin_rows(step_run& step);
@@ -49,18 +59,11 @@ class device_runner final : public runner {
   at::Tensor run_single();
   at::Tensor run_ragged();
   bool describe_draws(step_run& step, std::int64_t logits);
+  drawn_by describe(step_run& step, int row, device_draw& how);
   void finish_on_device(step_run& step);
   void show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total);
   void take_drawn(step_run& step, std::size_t turn);
   void record_steps();
-
-  /// Some rows of the logits, and whose they are.
-  struct wanted_rows {
-    int row;  ///< of the plan
-    std::int64_t first;
-    std::int64_t count;
-    bool by_device = false;
-  };
 
   const std::shared_ptr<const device::place> where_;
   const std::shared_ptr<const models::device_network> network_;

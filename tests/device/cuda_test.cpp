@@ -17,6 +17,7 @@
 #include <boost/test/data/test_case.hpp>
 
 #include <cmath>
+#include <iostream>
 
 namespace cogen::test {
 
@@ -26,13 +27,15 @@ namespace data = boost::unit_test::data;
 namespace tools = boost::test_tools;
 
 struct a_device {
-  tools::assertion_result operator()(boost::unit_test::test_unit_id) const {
+  tools::assertion_result operator()(boost::unit_test::test_unit_id suite) const {
     try {
       device::place_named("cuda");
       return true;
     } catch (const std::invalid_argument& error) {
       tools::assertion_result no(false);
       no.message() << error.what();
+      std::cout << "no CUDA device: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
+                << " is skipped; " << error.what() << std::endl;
       return no;
     }
   }
