@@ -129,27 +129,65 @@ void measure_copy(stopwatch& watch) {
   report("copy of 1 GiB within the device, read and written", seconds, 2 * static_cast<double>(size));
 }
 
-std::string named(number type) { return type == number::fp8 ? "fp8" : type == number::f16 ? "f16" : "bf16"; }
+// How tokens are kept.
+struct kind {
+  std::string name;
+  number type = number::bf16;
+  packed_format keys;
+  packed_format values;
+};
+
+std::vector<kind> all_kinds() {
+  return {{.name = "bf16"},
+          {.name = "fp8", .type = number::fp8},
+          {.name = "int8", .keys = {.bits = 8, .group = 64}, .values = {.bits = 8, .group = 64}},
+          {.name = "int8 and int4", .keys = {.bits = 8, .group = 64}, .values = {.bits = 4}},
+          {.name = "int4", .keys = {.bits = 4, .by_channel = true}, .values = {.bits = 4}},
+          {.name = "int2", .keys = {.bits = 2, .by_channel = true}, .values = {.bits = 2}}};
+}
 
 // All slots of one layer, each of `longest` tokens.
 class cache {
  public:
-  explicit cache(number type)
-      : row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(type))),
-        memory_(2 * row_ * longest * slots) {
-    layer_.keys = memory_.bytes();
-    layer_.values = memory_.bytes() + row_ * longest;
-    layer_.slot_stride = static_cast<std::int64_t>(2 * row_ * longest);
-    layer_.type = type;
+  explicit cache(const kind& how)
+      : name_(how.name),
+        packs_(how.keys.bits > 0),
+        row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(how.type))),
+        block_(packs_ ? static_cast<std::size_t>(kv_heads *
+                                                 packed_head_bytes({.keys = how.keys, .values = how.values}, head_dim))
+                      : 0),
+        rows_(2 * row_ * places() * slots),
+        blocks_(block_ * longest / 64 * slots + 16) {
+    layer_.keys = rows_.bytes();
+    layer_.values = rows_.bytes() + row_ * places();
+    layer_.slot_stride = static_cast<std::int64_t>(2 * row_ * places());
+    layer_.type = how.type;
     layer_.kv_heads = kv_heads;
     layer_.head_dim = head_dim;
+    if (!packs_) return;
+    layer_.ring = static_cast<int>(places());
+    layer_.packed = {.blocks = blocks_.bytes(),
+                     .slot_stride = static_cast<std::int64_t>(block_ * longest / 64),
+                     .keys = how.keys,
+                     .values = how.values};
   }
   const kv_layer& layer() const { return layer_; }
-  double bytes_read(int rows, int context) const { return 2.0 * static_cast<double>(row_) * rows * context; }
+  const std::string& name() const { return name_; }
+
+  double bytes_read(int rows, int context) const {
+    const auto packed = packs_ ? static_cast<double>(packed_tokens(context, layer_.packed.residual)) : 0;
+    return rows * (packed / 64 * static_cast<double>(block_) + 2.0 * static_cast<double>(row_) * (context - packed));
+  }
 
  private:
+  std::size_t places() const { return packs_ ? 256 : longest; }
+
+  std::string name_;
+  bool packs_;
   std::size_t row_;
-  buffer memory_;
+  std::size_t block_;  // bytes of 64 packed tokens
+  buffer rows_;
+  buffer blocks_;
   kv_layer layer_;
 };
 
@@ -177,16 +215,16 @@ void measure_attention(stopwatch& watch, const cache& kept, int rows, int contex
                       .splits = splits},
                      stream);
   });
-  report("decode attention, " + named(kept.layer().type) + ", " + std::to_string(rows) + " rows of " +
-             std::to_string(context) + ", " + std::to_string(splits) + " splits",
+  report("decode attention, " + kept.name() + ", " + std::to_string(rows) + " rows of " + std::to_string(context) +
+             ", " + std::to_string(splits) + " splits",
          seconds, kept.bytes_read(rows, context));
 }
 
 void measure_attention(stopwatch& watch, bool all_splits) {
   int multiprocessors = 0;
   require(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-  for (const number type : {number::bf16, number::fp8}) {
-    const cache kept(type);
+  for (const kind& how : all_kinds()) {
+    const cache kept(how);
     for (const int rows : {1, 8, 64})
       for (const int context : {1024, 8192}) {
         if (!all_splits)
@@ -245,22 +283,22 @@ void measure_rows(stopwatch& watch, int rows) {
   }
 }
 
-void measure_append(stopwatch& watch, number type, int rows) {
+void measure_append(stopwatch& watch, const kind& how, int rows) {
   constexpr int width = (heads + 2 * kv_heads) * head_dim;
-  const cache kept(type);
+  const cache kept(how);
   const buffer qkv(static_cast<std::size_t>(rows) * width * 2), table(std::size_t{longest} * head_dim * 4);
   std::vector<std::int32_t> at(static_cast<std::size_t>(rows));
-  for (int row = 0; row < rows; ++row) at[static_cast<std::size_t>(row)] = row / slots;
+  for (int row = 0; row < rows; ++row) at[static_cast<std::size_t>(row)] = 128 + row / slots;
   const buffer ids(counted(rows)), positions(at);
   const double numbers = static_cast<double>(rows) * head_dim * (2 * heads + 2 * kv_heads);
-  report("rotation + append, " + named(type) + ", " + std::to_string(rows) + " rows",
+  report("rotation + append, " + kept.name() + ", " + std::to_string(rows) + " rows",
          watch.seconds(10,
                        [&](int, cudaStream_t stream) {
                          rotate_and_append(kept.layer(), {ids.integers(), positions.integers(), rows},
                                            {static_cast<const float*>(table.data()), longest, head_dim / 2},
                                            {.qkv = qkv.data(), .stride = width, .heads = heads}, stream);
                        }),
-         numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(type));
+         numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(how.type));
 }
 
 }  // namespace
@@ -271,8 +309,8 @@ int main(int argc, char** argv) {
     measure_copy(watch);
     measure_attention(watch, argc > 1 && std::strcmp(argv[1], "splits") == 0);
     for (const int rows : {1, 64, 8192}) measure_rows(watch, rows);
-    for (const number type : {number::bf16, number::fp8})
-      for (const int rows : {1, 64, 8192}) measure_append(watch, type, rows);
+    for (const kind& how : all_kinds())
+      for (const int rows : {1, 64, 8192}) measure_append(watch, how, rows);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

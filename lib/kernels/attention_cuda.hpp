@@ -24,7 +24,7 @@ struct decode_operands {
 };
 
 /// Whether decode_attention() can read such a layer: head_dim 64, 96, 128 or 256, keys and values in the queries' type
-/// (f16 or bf16) or in fp8.
+/// (f16 or bf16) or in fp8; where tokens are packed, a form that supports_packing().
 bool supports_decode_attention(const kv_layer& layer, number type, int heads);
 
 /// What `rows` rows need at most. 0 for one split.
@@ -39,7 +39,8 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
 /// The launch depends on the counts alone: lengths and slots are read on the device. A row's keys are cut into blocks
 /// of 64 positions from position 0 on, and the blocks that it sees into at most `splits` equal parts, so that its
 /// result is the same to the bit in any company, as long as `splits` is the same. Scores and sums are float32;
-/// probabilities are rounded to the numbers' type (f16 where keys and values are fp8) before they meet the values.
+/// probabilities are rounded to the numbers' type (f16 where keys and values are fp8 or packed) before they meet the
+/// values; packed numbers are rounded to f16.
 ///
 /// Throws std::invalid_argument for what is not supported, std::runtime_error if a kernel cannot be launched.
 void decode_attention(const kv_layer& layer, const step_tokens& step, const decode_operands& operands,

@@ -17,6 +17,7 @@
 namespace cogen::kernels::cuda {
 
 inline constexpr int tile_keys = 16;
+inline constexpr float log2_e = 1.44269504F;
 
 /// The positions [begin, end).
 struct key_span {
@@ -34,12 +35,12 @@ constexpr int numbers_at_once(int head_dim, int lanes, int size) {
 }
 
 /// Keys and values of `D` dimensions stored as `Stored`, multiplied as T.
-template <class T, class Stored, int D>
+template <class T, class Stored, int D, int ValueNumbers = numbers_at_once(D, 8, sizeof(Stored))>
 struct tile_form {
   using type = T;
   static constexpr int size = sizeof(Stored);
   static constexpr int key_numbers = numbers_at_once(D, 4, size);
-  static constexpr int value_numbers = numbers_at_once(D, 8, size);
+  static constexpr int value_numbers = ValueNumbers;
   static constexpr int key_words = key_numbers * size / 4;
   static constexpr int value_words = value_numbers * size / 4;
   static constexpr int key_parts = D / (4 * key_numbers);
@@ -175,7 +176,7 @@ struct gathered {
 
 /// Turns scores into weights (Milakov and Gimelshein, arXiv:1805.02867), as the left operand of the product with the
 /// values.
-template <class Form, int D, int Rows>
+template <class T, int D, int Rows>
 __device__ inline words<4> weigh(tile_scores& scores, const key_span& span, int first, int lane, float scale,
                                  gathered<D, Rows>& state) {
   words<4> weights{};
@@ -204,8 +205,8 @@ __device__ inline words<4> weigh(tile_scores& scores, const key_span& span, int 
         value[2 * row + 1] *= kept;
       }
     }
-    weights.at[row] = word_of<typename Form::type>(weight[0], weight[1]);
-    weights.at[row + 2] = word_of<typename Form::type>(weight[2], weight[3]);
+    weights.at[row] = word_of<T>(weight[0], weight[1]);
+    weights.at[row + 2] = word_of<T>(weight[2], weight[3]);
   }
   return weights;
 }
@@ -259,7 +260,7 @@ __device__ inline void attend(const head_rows& rows, const key_span& span, const
     } else {
       load_values<Form>(rows, span, tile, lane, values);
     }
-    const words<4> weights = weigh<Form>(scores, span, tile * tile_keys, lane, scale, state);
+    const words<4> weights = weigh<typename Form::type>(scores, span, tile * tile_keys, lane, scale, state);
     multiply_values<Form, D>(weights, values, state.values);
     if (next >= tiles) return;
     if constexpr (ahead)

@@ -20,6 +20,28 @@ struct step_tokens {
   int count = 0;
 };
 
+/// How keys, or values, are packed: codes of `bits` bits, and for each group of numbers a scale and a minimum in f16,
+/// `number = minimum + code * scale`, chosen and rounded as cogen::cache::make_group_codec() says.
+struct packed_format {
+  int bits = 0;             // 8, 4 or 2; 0: not packed
+  bool by_channel = false;  // a group is one dimension of `group` tokens; otherwise `group` dimensions of one token
+  int group = 32;           // 32 or 64
+};
+
+/// The tokens of a layer that are kept packed, in blocks of 64, beside the newest ones in full precision. The query
+/// that is token number n of its slot reads block b here if 64 (b + 1) <= packed_tokens(n, residual).
+///
+/// Block b of a slot and key head h begin `slot * slot_stride + (b * kv_heads + h) * packed_head_bytes()` bytes after
+/// `blocks`, b being taken modulo `ring` where that is not 0. Both are multiples of 16.
+struct packed_blocks {
+  std::byte* blocks = nullptr;
+  std::int64_t slot_stride = 0;  // bytes
+  packed_format keys;            // by channel or by token
+  packed_format values;          // by token
+  int residual = 128;
+  int ring = 0;  // blocks; with a window
+};
+
 /// Keys and values of one layer, for all slots, in device memory.
 ///
 /// Rows are token-major: those of token index i and key head h begin `slot * slot_stride + (i * kv_heads + h) *
@@ -36,9 +58,30 @@ struct kv_layer {
   int kv_heads = 0;
   int head_dim = 0;
   int ring = 0;   // places for the tokens behind the sinks; 0: one for each position. At least 16, and what is seen
-  int sinks = 0;  // only with a window
+  int sinks = 0;  // only with a window, and where nothing is packed
   int window = 0;
+
+  /// Where tokens are packed, the rows above are the newest ones only: `ring` is then a multiple of 64, and at least
+  /// residual + 64 + the most tokens of a slot in one step.
+  packed_blocks packed;
 };
+
+/// How many tokens at the start of a slot the query that is token number `length` reads packed.
+constexpr std::int64_t packed_tokens(std::int64_t length, std::int64_t residual) {
+  return length > residual ? (length - residual) / 64 * 64 : 0;
+}
+
+/// Bytes of one head's keys, or values, in a block of 64 tokens. Scales and minimums by token are stored for every 32
+/// dimensions.
+constexpr std::int64_t packed_plane_bytes(const packed_format& format, int head_dim) {
+  const int scales = format.by_channel ? 64 / format.group * head_dim : 64 * (head_dim / 32);
+  return std::int64_t{4} * scales + std::int64_t{8} * head_dim * format.bits;
+}
+
+/// Bytes of one head's keys and values in a block: first the keys, then the values.
+constexpr std::int64_t packed_head_bytes(const packed_blocks& packed, int head_dim) {
+  return packed_plane_bytes(packed.keys, head_dim) + packed_plane_bytes(packed.values, head_dim);
+}
 
 /// The token index at which a position's key and value lie.
 constexpr std::int64_t index_of(const kv_layer& layer, std::int64_t position) {

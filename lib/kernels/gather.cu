@@ -1,8 +1,11 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/gather_cuda.hpp"
 #include "kernels/launch.cuh"
+#include "kernels/pack_cuda.hpp"
+#include "kernels/packed_places.cuh"
 #include "kernels/token_index.cuh"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cogen::kernels::cuda {
@@ -25,20 +28,86 @@ __global__ void __launch_bounds__(threads) gather_kernel(kv_layer layer, gathere
   store_eight(to + part * 8, load_eight(reinterpret_cast<const Stored*>(rows) + from * 8));
 }
 
+// blockIdx.x: the block of 64 tokens, counted from that of the first position; y: the key head; z: 0 for keys, 1 for
+// values. A thread takes words of codes.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    gather_packed_kernel(const __grid_constant__ kv_layer layer, gathered_positions positions) {
+  const int dims = layer.head_dim, kv_head = static_cast<int>(blockIdx.y);
+  const int block = positions.first / 64 + static_cast<int>(blockIdx.x);
+  const bool values = blockIdx.z == 1;
+  const packed_format format = values ? layer.packed.values : layer.packed.keys;
+  const std::byte* plane =
+      packed_head(layer, positions.slot, block, kv_head) + (values ? packed_plane_bytes(layer.packed.keys, dims) : 0);
+  const auto* codes = reinterpret_cast<const std::uint32_t*>(plane + scale_bytes(format, dims));
+  T* to = static_cast<T*>(values ? positions.values : positions.keys);
+
+  const int words = code_words(dims, format.bits), at_once = words_at_once(words), pairs = pairs_in_word(format.bits);
+  for (int at = static_cast<int>(threadIdx.x); at < 4 * 32 * words; at += threads) {
+    const int tile = at / (32 * words), load = at % (32 * words) / (32 * at_once);
+    const int lane = at / at_once % 32, word = load * at_once + at % at_once;
+    for (int i = 0; i < 2 * pairs; ++i) {
+      const int pair = word * pairs + i / 2;
+      const code_place place = values ? value_of_pair(tile, lane, pair, i % 2) : key_of_pair(tile, lane, pair, i % 2);
+      const std::int64_t token = std::int64_t{block} * 64 + place.token - positions.first;
+      if (token < 0 || token >= positions.count) continue;
+      const std::uint32_t code = codes[at] >> code_shift(format.bits, i / 2, i % 2) & ((1U << format.bits) - 1);
+      const std::byte* scale =
+          plane + (format.by_channel ? channel_scale_at(dims, place.token / format.group, place.dim)
+                                     : token_scale_at(dims, place.token, place.dim));
+      const float by = __half2float(*reinterpret_cast<const __half*>(scale));
+      const float minimum = __half2float(*reinterpret_cast<const __half*>(scale + (format.by_channel ? 8 : 2)));
+      to[(token * layer.kv_heads + kv_head) * dims + place.dim] = T(fmaf(static_cast<float>(code), by, minimum));
+    }
+  }
+}
+
+template <class T>
+void gather_packed(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
+  const int blocks = (positions.first + positions.count - 1) / 64 - positions.first / 64 + 1;
+  launch("gather_keys_values of packed tokens", gather_packed_kernel<T>,
+         dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.kv_heads), 2), threads, stream, layer,
+         positions);
+}
+
+template <class T>
+void gather_rows(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
+  const std::int64_t parts = std::int64_t{positions.count} * layer.kv_heads * layer.head_dim / 8;
+  const auto kernel = layer.type == number::fp8 ? gather_kernel<T, fp8> : gather_kernel<T, T>;
+  launch("gather_keys_values", kernel, dim3(static_cast<unsigned>((parts + threads - 1) / threads), 2), threads, stream,
+         layer, positions);
+}
+
+// The positions from number `skipped` on.
+gathered_positions without_first(gathered_positions positions, const kv_layer& layer, int skipped) {
+  const std::ptrdiff_t bytes = std::ptrdiff_t{skipped} * layer.kv_heads * layer.head_dim * bytes_of(positions.type);
+  positions.first += skipped;
+  positions.count -= skipped;
+  positions.keys = static_cast<std::byte*>(positions.keys) + bytes;
+  positions.values = static_cast<std::byte*>(positions.values) + bytes;
+  return positions;
+}
+
+void check(const kv_layer& layer, const gathered_positions& positions) {
+  const auto refuse = [](const char* why) { throw std::invalid_argument(std::string("gather_keys_values: ") + why); };
+  const bool possible = positions.type == number::f16 || positions.type == number::bf16;
+  if (!possible || (layer.type != positions.type && layer.type != number::fp8)) refuse("the types do not go together");
+  if (layer.head_dim <= 0 || layer.head_dim % 8 != 0) refuse("head_dim is not a multiple of 8");
+  if (positions.packed % 64 != 0) refuse("a part of a block cannot be read packed");
+  if (positions.packed > 0 && !supports_packing(layer)) refuse("nothing can be packed in such a layer");
+}
+
 }  // namespace
 
 void gather_keys_values(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
-  const bool possible = positions.type == number::f16 || positions.type == number::bf16;
-  if (!possible || (layer.type != positions.type && layer.type != number::fp8))
-    throw std::invalid_argument("gather_keys_values: the types do not go together");
-  if (layer.head_dim <= 0 || layer.head_dim % 8 != 0)
-    throw std::invalid_argument("gather_keys_values: head_dim is not a multiple of 8");
-  const std::int64_t parts = std::int64_t{positions.count} * layer.kv_heads * layer.head_dim / 8;
-  const dim3 grid(static_cast<unsigned>((parts + threads - 1) / threads), 2);
+  check(layer, positions);
+  const int packed = std::clamp(positions.packed - positions.first, 0, positions.count);
   with_half_type(positions.type, [&](auto type) {
     using T = decltype(type);
-    const auto kernel = layer.type == number::fp8 ? gather_kernel<T, fp8> : gather_kernel<T, T>;
-    launch("gather_keys_values", kernel, grid, threads, stream, layer, positions);
+    gathered_positions from_blocks = positions;
+    from_blocks.count = packed;
+    if (packed > 0) gather_packed<T>(layer, from_blocks, stream);
+    if (packed < positions.count) gather_rows<T>(layer, without_first(positions, layer, packed), stream);
   });
 }
 

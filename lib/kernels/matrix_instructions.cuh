@@ -36,6 +36,18 @@ __device__ inline words<N> load_streamed(const void* from, bool wanted) {
   return x;
 }
 
+/// a * b + c and a - b, for two f16 numbers in each word.
+__device__ inline std::uint32_t multiply_add_f16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  std::uint32_t x;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(x) : "r"(a), "r"(b), "r"(c));
+  return x;
+}
+__device__ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t x;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(x) : "r"(a), "r"(b));
+  return x;
+}
+
 /// A warp's c [16, 8] += a [16, 16] b [16, 8], two numbers to a word. With g = lane / 4 and t = lane % 4, a lane holds
 ///   a: (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), each with its right neighbour;
 ///   b: (2t, g), (2t + 8, g), each with the one below;

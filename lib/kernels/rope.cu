@@ -1,5 +1,6 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/launch.cuh"
+#include "kernels/pack_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 #include "kernels/token_index.cuh"
 
@@ -138,6 +139,7 @@ void rotate_and_append(const kv_layer& layer, const step_tokens& step, const rot
     launch("rotate_and_append", kernel, dim3(static_cast<unsigned>(step.count)), threads, stream, layer, step, turn,
            rows);
   });
+  if (layer.packed.keys.bits > 0) pack_due_blocks(layer, step, stream);
 }
 
 }  // namespace cogen::kernels::cuda

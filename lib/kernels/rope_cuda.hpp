@@ -25,7 +25,8 @@ struct qkv_rows {
 };
 
 /// Rotates queries in place, and writes rotated keys and unrotated values to each token's place in the layer, which
-/// keeps them in the rows' type or in fp8. Where the layer has sinks, the queries rotated for those go to sink_q.
+/// keeps them in the rows' type or in fp8. Then packs the blocks that become due, where the layer packs. Where the
+/// layer has sinks, the queries rotated for those go to sink_q.
 ///
 /// Dimension i < pairs is rotated with dimension i + pairs; dimensions from 2 * pairs on stay as they are. Padding rows
 /// are left alone. A step's tokens must not share a place: at most `ring` tokens of a slot in one step.

@@ -23,7 +23,10 @@ BOOST_AUTO_TEST_CASE(positions_of_a_slot_are_laid_out_one_after_the_other) {
         const int first = ring ? 150 - ring : 0, count = 150 - first;
         const auto numbers = static_cast<std::size_t>(count * memory.row());
         const device_numbers keys(type, numbers), values(type, numbers);
-        gather_keys_values(memory.layer(), {1, first, count, keys.data(), values.data(), type}, nullptr);
+        gather_keys_values(
+            memory.layer(),
+            {.slot = 1, .first = first, .count = count, .keys = keys.data(), .values = values.data(), .type = type},
+            nullptr);
         std::vector<float> expected[2];
         for (const bool value : {false, true})
           for (int position = first; position < 150; ++position)
