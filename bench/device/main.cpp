@@ -116,6 +116,41 @@ std::int64_t token_bytes(const model& of) {
   return bytes;
 }
 
+/// A decode step without an engine: what the device takes for it when the host asks for nothing else.
+double step_alone(const model& of, const cell& what) {
+  const auto& [where, network] = *of.on_device();
+  const auto operators = where->make_operators();
+  const auto queue = where->make_queue();
+  const cache::device_cache memory(
+      network->layer_shapes(),
+      {.device = network->device(), .type = network->type(), .slots = what.requests, .max_length = what.context + 1});
+  double took = 0;
+  queue->within([&] {
+    const auto like = at::TensorOptions(network->device());
+    const auto scratch = network->make_scratch(what.requests);
+    const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
+    const auto last = at::ones({what.requests}, like.dtype(at::kInt));
+    const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
+                                 .slots = at::arange(what.requests, like.dtype(at::kInt)),
+                                 .positions = at::full({what.requests}, what.context, like.dtype(at::kInt)),
+                                 .single = what.requests};
+    const auto step = [&] {
+      network->score(*operators, network->forward(*operators, rows, last, {}, memory, scratch), logits);
+    };
+    step();
+    const auto recorded = queue->record(step);
+    const auto play = [&] { recorded ? recorded->play() : step(); };
+    play();
+    queue->wait();
+    constexpr int times = 50;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) play();
+    queue->wait();
+    took = seconds(std::chrono::steady_clock::now() - begin).count() / times;
+  });
+  return took;
+}
+
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
                     double bandwidth) {
   engine_options options;
@@ -152,41 +187,6 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
                                                                           (what.context + wanted.new_tokens / 2.0);
   result.share = result.steps * step_bytes / bandwidth;
   return result;
-}
-
-/// A decode step without an engine: what the device takes for it when the host asks for nothing else.
-double step_alone(const model& of, const cell& what) {
-  const auto& [where, network] = *of.on_device();
-  const auto operators = where->make_operators();
-  const auto queue = where->make_queue();
-  const cache::device_cache memory(
-      network->layer_shapes(),
-      {.device = network->device(), .type = network->type(), .slots = what.requests, .max_length = what.context + 1});
-  double took = 0;
-  queue->within([&] {
-    const auto like = at::TensorOptions(network->device());
-    const auto scratch = network->make_scratch(what.requests);
-    const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
-    const auto last = at::ones({what.requests}, like.dtype(at::kInt));
-    const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
-                                 .slots = at::arange(what.requests, like.dtype(at::kInt)),
-                                 .positions = at::full({what.requests}, what.context, like.dtype(at::kInt)),
-                                 .single = what.requests};
-    const auto step = [&] {
-      network->score(*operators, network->forward(*operators, rows, last, {}, memory, scratch), logits);
-    };
-    step();
-    const auto recorded = queue->record(step);
-    const auto play = [&] { recorded ? recorded->play() : step(); };
-    play();
-    queue->wait();
-    constexpr int times = 50;
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < times; ++i) play();
-    queue->wait();
-    took = seconds(std::chrono::steady_clock::now() - begin).count() / times;
-  });
-  return took;
 }
 
 void print(const cell& what, const measurement& one, bool json) {
