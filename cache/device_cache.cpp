@@ -1,7 +1,9 @@
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/cache/view.hpp>
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -35,37 +37,70 @@ void check_at_least_one(const char* name, int value) {
                                 ", it must be at least 1");
 }
 
+void check_packing(std::span<const layer_shape> shapes, const device_packing& packing) {
+  for (std::size_t index = 0; index < shapes.size(); ++index)
+    if (shapes[index].window > 0)
+      throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " +
+                                  to_string(shapes[index].window) + ", and is not packed");
+  if (packing.residual < 0)
+    throw std::invalid_argument("device cache: residual is " + to_string(packing.residual) + ", it must be at least 0");
+  const auto least = std::int64_t{packing.residual} + block_tokens + 1;
+  if (packing.places % block_tokens != 0 || packing.places < least)
+    throw std::invalid_argument("device cache: " + to_string(packing.places) +
+                                " places for the newest tokens; with a residual of " + to_string(packing.residual) +
+                                " at least " + to_string(least) + ", and a multiple of " + to_string(block_tokens));
+}
+
 const device_options& checked(std::span<const layer_shape> shapes, const device_options& options) {
   check_layers(shapes);
   check_at_least_one("slots", options.slots);
   check_at_least_one("max_length", options.max_length);
+  if (options.packing) check_packing(shapes, *options.packing);
   return options;
 }
 
 std::int64_t planes_of(std::span<const layer_shape> shapes) { return 2 * static_cast<std::int64_t>(shapes.size()); }
 std::int64_t width_of(const layer_shape& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
 
+std::int64_t places_of(const device_options& options) {
+  return options.packing ? options.packing->places : options.max_length;
+}
+
+std::int64_t blocks_of(const device_options& options) { return (options.max_length + block_tokens - 1) / block_tokens; }
+
 }  // namespace
 
 device_cache::device_cache(std::span<const layer_shape> shapes, const device_options& options)
     : max_length_(checked(shapes, options).max_length),
-      slot_rows_(planes_of(shapes) * max_length_),
+      slot_rows_(planes_of(shapes) * places_of(options)),
       table_(options.slots),
-      storage_(at::empty({options.slots, planes_of(shapes), max_length_, width_of(shapes.front())},
+      storage_(at::empty({options.slots, planes_of(shapes), places_of(options), width_of(shapes.front())},
                          at::TensorOptions(options.device).dtype(options.type))) {
+  const auto& shape = shapes.front();
+  if (options.packing)
+    packed_ = at::empty({options.slots, static_cast<std::int64_t>(shapes.size()), blocks_of(options),
+                         shape.kv_heads * options.packing->head_bytes},
+                        at::TensorOptions(options.device).dtype(at::kByte));
   const auto plane = [&](std::int64_t number) {
-    return storage_.select(1, number).unflatten(2, {shapes[0].kv_heads, shapes[0].head_dim});
+    return storage_.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
   };
-  for (std::int64_t index = 0; const auto& shape : shapes) {
-    layers_.push_back({plane(index), plane(index + 1), shape.window});
-    index += 2;
+  for (std::int64_t index = 0; index < static_cast<std::int64_t>(shapes.size()); ++index) {
+    auto& made = layers_.emplace_back(device_layer{.keys = plane(2 * index),
+                                                   .values = plane(2 * index + 1),
+                                                   .window = shapes[static_cast<std::size_t>(index)].window,
+                                                   .packing = options.packing});
+    if (options.packing)
+      made.packed = packed_.select(1, index).unflatten(2, {shape.kv_heads, options.packing->head_bytes});
   }
 }
 
 std::int64_t device_cache::slot_bytes(std::span<const layer_shape> shapes, const device_options& options) {
   checked(shapes, options);
-  return planes_of(shapes) * options.max_length * width_of(shapes.front()) *
-         static_cast<std::int64_t>(c10::elementSize(options.type));
+  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
+                    static_cast<std::int64_t>(c10::elementSize(options.type));
+  if (!options.packing) return full;
+  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
+                    options.packing->head_bytes;
 }
 
 void device_cache::advance(const step& step) {
@@ -81,19 +116,22 @@ void device_cache::truncate(int slot, int length) {
   table_.set_length(slot, length);
 }
 
-void device_cache::copy(int from, int to, int begin, int end) {
-  if (begin < 0 || begin > end || begin > table_.length(to) || end > table_.length(from))
-    throw std::length_error("device cache: tokens [" + to_string(begin) + ", " + to_string(end) + ") of slot " +
-                            to_string(from) + ", which holds " + to_string(table_.length(from)) +
-                            ", cannot follow the " + to_string(table_.length(to)) + " of slot " + to_string(to));
-  const auto range = [&](int slot) { return tokens_of(slot, end).narrow(1, begin, end - begin); };
-  if (begin < end && from != to) range(to).copy_(range(from), true);
+void device_cache::copy(int from, int to, int end) {
+  if (end < 0 || end > table_.length(from))
+    throw std::length_error("device cache: slot " + to_string(from) + " holds " + to_string(table_.length(from)) +
+                            " tokens, and slot " + to_string(to) + " cannot begin with " + to_string(end));
+  const auto sources = parts_of(from, end);
+  const auto targets = parts_of(to, end);
+  for (std::size_t part = 0; part < sources.size() && from != to; ++part) targets[part].copy_(sources[part], true);
   table_.set_length(to, end);
 }
 
-at::Tensor device_cache::tokens_of(int slot, int length) const {
+std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   table_.length(slot);  // throws where there is no such slot
-  return storage_.select(0, slot).narrow(1, 0, length);
+  const auto places = std::min<std::int64_t>(length, storage_.size(2));
+  std::vector<at::Tensor> parts{storage_.select(0, slot).narrow(1, 0, places)};
+  if (packed_.defined()) parts.push_back(packed_.select(0, slot).narrow(1, 0, length / block_tokens));
+  return parts;
 }
 
 void device_cache::fill(int slot, int length) {

@@ -3,6 +3,8 @@
 #include "kernels/activation_cuda.hpp"
 #include "kernels/attention_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
+#include "kernels/gather_cuda.hpp"
+#include "kernels/pack_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 #include "sampling/draw_cuda.hpp"
@@ -11,6 +13,7 @@
 #include <ATen/ops/_flash_attention_forward.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <c10/cuda/CUDAException.h>
 
@@ -55,6 +58,19 @@ cuda::step_tokens tokens_of(const step_rows& rows, std::int64_t count) {
   return {numbers<std::int32_t>(rows.slots), numbers<std::int32_t>(rows.positions), static_cast<int>(count)};
 }
 
+cuda::packed_format format_of(const cache::group_format& format) {
+  return {format.bits, format.axis == cache::group_axis::channel, format.group};
+}
+
+cuda::packed_blocks packed_of(const cache::device_layer& layer) {
+  if (!layer.packing) return {};
+  return {.blocks = bytes_as<std::byte>(layer.packed),
+          .slot_stride = layer.packed.stride(0),
+          .keys = format_of(layer.packing->keys),
+          .values = format_of(layer.packing->values),
+          .residual = layer.packing->residual};
+}
+
 cuda::kv_layer layer_of(const cache::device_layer& layer) {
   return {.keys = bytes_as<std::byte>(layer.keys),
           .values = bytes_as<std::byte>(layer.values),
@@ -62,7 +78,13 @@ cuda::kv_layer layer_of(const cache::device_layer& layer) {
           .type = number_of(layer.keys),
           .kv_heads = size_of(layer.keys, 2),
           .head_dim = size_of(layer.keys, 3),
-          .window = layer.window};
+          .ring = layer.packing ? layer.packing->places : 0,
+          .window = layer.window,
+          .packed = packed_of(layer)};
+}
+
+std::int64_t length_of(const cache::device_layer& layer) {
+  return layer.packing ? layer.packed.size(1) * 64 : layer.keys.size(1);
 }
 
 /// From the layer's first token of slot 0 to the end of all storage, one token after the other: slots begin where
@@ -76,6 +98,17 @@ at::Tensor in_one_row(const at::Tensor& of) {
 class cuda_operators final : public operators {
  public:
   explicit cuda_operators(int device) : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount) {}
+
+  std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                 std::int64_t head_dim) override {
+    const cuda::packed_blocks packed{.keys = format_of(keys), .values = format_of(values)};
+    const int dim = static_cast<int>(head_dim);
+    if (!cuda::supports_packing({.kv_heads = 1, .head_dim = dim, .ring = 64 * 4, .packed = packed}))
+      throw std::invalid_argument(
+          "engine_options.quantised is of a form that CUDA devices do not have: they have int8(), int8_int4(), int4() "
+          "and kivi2(), and heads of 64, 96, 128 or 256");
+    return cuda::packed_head_bytes(packed, dim);
+  }
 
   void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
@@ -134,7 +167,7 @@ class cuda_operators final : public operators {
   void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
     if (rows.single > 0) attend_single(qkv, shape, rows, layer, out);
-    if (rows.prompts > 0) attend_prompts(qkv, shape, rows, layer, out);
+    if (!rows.prompts.empty()) attend_prompts(qkv, shape, rows, layer, out);
   }
 
   void gate(const at::Tensor& gate_up, const at::Tensor& out) override {
@@ -167,7 +200,7 @@ class cuda_operators final : public operators {
     const int count = static_cast<int>(rows.single);
     const int heads = static_cast<int>(shape.heads);
     const auto keys = layer_of(layer);
-    const int splits = cuda::suggested_splits(count, keys.kv_heads, layer.keys.size(1), processors_);
+    const int splits = cuda::suggested_splits(count, keys.kv_heads, length_of(layer), processors_);
     cuda::decode_attention(keys, tokens_of(rows, count),
                            {.q = qkv.const_data_ptr(),
                             .q_stride = qkv.stride(0),
@@ -188,6 +221,7 @@ class cuda_operators final : public operators {
                              .unflatten(1, {shape.heads, shape.head_dim});
     const auto left = layer.window > 0 ? std::optional<std::int64_t>(layer.window - 1) : std::nullopt;
     const auto right = layer.window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+    if (layer.packing) return attend_unpacked(queries, shape, rows, layer, out.narrow(0, rows.single, tokens));
     const auto values = in_one_row(layer.values);
     const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
     const auto attended = std::get<0>(
@@ -195,6 +229,30 @@ class cuda_operators final : public operators {
                                      rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
                                      std::optional<double>(shape.scale), left, right, rows.prompt_lengths));
     out.narrow(0, rows.single, tokens).copy_(attended.flatten(1));
+  }
+
+  /// The same for what flash attention cannot read where it lies: one prompt after the other.
+  static void attend_unpacked(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+                              const cache::device_layer& layer, const at::Tensor& out) {
+    std::int64_t first = 0;
+    for (const auto& row : rows.prompts) {
+      const auto length = row.held + row.count;
+      const auto keys = at::empty({1, length, shape.kv_heads, shape.head_dim}, layer.keys.options());
+      const auto values = at::empty_like(keys);
+      cuda::gather_keys_values(layer_of(layer),
+                               {.slot = row.slot,
+                                .count = static_cast<int>(length),
+                                .packed = static_cast<int>(cuda::packed_tokens(row.held + 1, layer.packing->residual)),
+                                .keys = keys.mutable_data_ptr(),
+                                .values = values.mutable_data_ptr(),
+                                .type = number_of(keys)},
+                               stream());
+      const auto attended = std::get<0>(at::_flash_attention_forward(
+          queries.narrow(0, first, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, length,
+          /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale)));
+      out.narrow(0, first, row.count).copy_(attended[0].flatten(1));
+      first += row.count;
+    }
   }
 
   /// Recorded work goes on using what it was recorded with, so that a larger one comes beside it.

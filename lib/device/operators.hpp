@@ -5,11 +5,20 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace cogen::device {
 
+/// Of a row that brings several tokens, what the host knows.
+struct prompt_row {
+  int slot = 0;
+  std::int64_t held = 0;   ///< tokens that the slot holds before the step
+  std::int64_t count = 0;  ///< new ones
+};
+
 /// The new tokens of one step, those of rows that bring a single one first. Tensors are int32 and lie on the device:
-/// nothing here but counts is known to the host, so that what is recorded once can be played for other rows.
+/// where there are single ones only, the host knows nothing here but their number, so that what is recorded once can be
+/// played for other rows.
 struct step_rows {
   at::Tensor ids;        ///< [tokens]; -1: the one that was drawn last in the row's slot
   at::Tensor slots;      ///< [tokens]; -1: the row only fills up, and nothing comes of it
@@ -18,7 +27,7 @@ struct step_rows {
   std::int64_t single = 0;  ///< rows of one token
 
   // The others, whose tokens follow.
-  std::int64_t prompts = 0;
+  std::vector<prompt_row> prompts;
   at::Tensor prompt_starts;   ///< [prompts + 1], indices of their tokens, counted from the first of them
   at::Tensor prompt_origins;  ///< [prompts + 1], device_cache::origin() of their slots; the last one is not read
   at::Tensor prompt_lengths;  ///< [prompts], tokens that the slot holds with this step
@@ -47,6 +56,11 @@ class operators {
  public:
   virtual ~operators() = default;
 
+  /// Bytes that the keys and values of one head take in 64 packed tokens. Throws std::invalid_argument, saying why, for
+  /// forms or a head_dim that this device cannot pack.
+  virtual std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                         std::int64_t head_dim) = 0;
+
   /// x[i] = table[ids[i]], and of the token that was last drawn in its slot where that is -1. table
   /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]
   virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
@@ -61,12 +75,14 @@ class operators {
   /// The same without a bias, y in float32.
   virtual void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) = 0;
 
-  /// Rotates queries in place; keys, rotated, and values go to their slots and positions. qkv
+  /// Rotates queries in place; keys, rotated, and values go to their slots and positions, and blocks that have become
+  /// old enough are packed. qkv
   /// [tokens, (heads + 2 kv_heads) * head_dim], rope [positions, 2 * pairs] float32: cosines, then sines.
   virtual void rotate_and_append(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& rope,
                                  const step_rows& rows, const cache::device_layer& layer) = 0;
 
-  /// out [tokens, heads * head_dim]: each of `qkv`'s queries over the keys of its slot up to its own position.
+  /// out [tokens, heads * head_dim]: each of `qkv`'s queries over the keys of its slot up to its own position. A
+  /// prompt's queries may all read packed what the first of them does.
   virtual void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 

@@ -23,7 +23,6 @@ void refuse(const char* option, std::string_view device) {
 }
 
 void check_options(const engine_options& options, std::string_view device) {
-  if (options.quantised) refuse("quantised", device);
   if (options.sinks) refuse("sinks", device);
   if (options.offload) refuse("offload", device);
   if (options.own_layers) refuse("own_layers", device);
@@ -38,20 +37,52 @@ void check_options(const engine_options& options, std::string_view device) {
         fmt::format("engine_options.step_tokens is {}; it may be 0 or more", options.step_tokens));
 }
 
+int step_tokens_of(const engine_options& options) {
+  if (options.step_tokens > 0) return options.step_tokens;
+  return options.quantised ? packing_step_tokens : device_step_tokens;
+}
+
+constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
+
+std::optional<cache::device_packing> packing_of(const models::device_model& model, const engine_options& options) {
+  if (!options.quantised) return std::nullopt;
+  const auto* keys = options.quantised->keys->format();
+  const auto* values = options.quantised->values->format();
+  if (keys == nullptr || values == nullptr)
+    throw std::invalid_argument(
+        fmt::format("engine_options.quantised has keys {} and values {}; engines on {} have no codecs of your own",
+                    options.quantised->keys->name(), options.quantised->values->name(), model.network->device().str()));
+  const int residual = options.quantised->residual;
+  return cache::device_packing{
+      .keys = *keys,
+      .values = *values,
+      .residual = residual,
+      .head_bytes = model.place->make_operators()->packed_head_bytes(*keys, *values,
+                                                                     model.network->layer_shapes().front().head_dim),
+      .places =
+          rounded_up(residual + cache::block_tokens + step_tokens_of(options) + options.slack, cache::block_tokens)};
+}
+
 /// Whole caches are taken at the start: without a length, as many tokens as fit.
-int length_that_fits(const models::device_model& model, std::int64_t positions, const engine_options& options) {
+int length_that_fits(const models::device_model& model, std::int64_t positions,
+                     const std::optional<cache::device_packing>& packing, const engine_options& options) {
   const auto& network = *model.network;
-  const auto token_bytes = cache::device_cache::slot_bytes(
-      network.layer_shapes(), {.device = network.device(), .type = network.type(), .max_length = 1});
+  const auto bytes_of = [&](int length) {
+    return cache::device_cache::slot_bytes(
+        network.layer_shapes(),
+        {.device = network.device(), .type = network.type(), .max_length = length, .packing = packing});
+  };
   const auto free = options.cache_bytes > 0 ? options.cache_bytes : model.place->free_bytes() - kept_free;
-  const auto fitting = std::max<std::int64_t>(0, free / options.slots / token_bytes);
+  const auto fixed = packing ? 2 * bytes_of(64) - bytes_of(128) : 0;
+  const auto token_bytes = (bytes_of(128) - bytes_of(64)) / 64;
+  const auto fitting = std::max<std::int64_t>(0, (free / options.slots - fixed) / token_bytes);
   if (options.max_length < 0 || options.max_length > positions)
     throw std::invalid_argument(
         fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
   if (options.max_length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(
         "engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
-        options.max_length, options.slots, std::max(1, options.max_length) * token_bytes * options.slots / mebibyte,
+        options.max_length, options.slots, bytes_of(std::max(1, options.max_length)) * options.slots / mebibyte,
         network.device().str(), std::max<std::int64_t>(0, free) / mebibyte));
   if (options.max_length > 0) return options.max_length;
   return static_cast<int>(std::min(positions, fitting));
@@ -63,18 +94,30 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
                    const engine_options& options) {
   const auto device = model.network->device();
   check_options(options, device.str());
-  const int length = length_that_fits(model, positions, options);
-  const int step_tokens = options.step_tokens == 0 ? device_step_tokens : options.step_tokens;
-  auto runner = std::make_unique<device_runner>(
-      model.place, model.network,
-      device_runner_options{
-          .slots = options.slots, .max_length = length, .step_tokens = step_tokens, .vocabulary = vocabulary});
-  const cache::device_options one_block{.device = device, .type = model.network->type(), .max_length = 64};
+  const auto packing = packing_of(model, options);
+  const int length = length_that_fits(model, positions, packing, options);
+  const int step_tokens = step_tokens_of(options);
+  auto runner = std::make_unique<device_runner>(model.place, model.network,
+                                                device_runner_options{.slots = options.slots,
+                                                                      .max_length = length,
+                                                                      .step_tokens = step_tokens,
+                                                                      .vocabulary = vocabulary,
+                                                                      .packing = packing});
+  const cache::device_options block{
+      .device = device, .type = model.network->type(), .max_length = cache::block_tokens, .packing = packing};
   parts.limits.slots = options.slots;
   parts.limits.reuse = options.reuse;
   parts.limits.max_length = length;
   parts.limits.step_tokens = step_tokens;
-  parts.limits.usage = {.per_block = cache::device_cache::slot_bytes(model.network->layer_shapes(), one_block)};
+  parts.limits.usage = {.per_block = cache::device_cache::slot_bytes(model.network->layer_shapes(), block)};
+  if (packing) {
+    auto blocks = block;
+    blocks.max_length *= 2;
+    const auto per_block =
+        cache::device_cache::slot_bytes(model.network->layer_shapes(), blocks) - parts.limits.usage.per_block;
+    parts.limits.usage = {.fixed = parts.limits.usage.per_block - per_block, .per_block = per_block};
+    parts.limits.slack = options.slack;
+  }
   parts.limits.patience = options.patience;
   parts.limits.depth = 2;
   parts.runner = std::move(runner);

@@ -9,6 +9,9 @@ namespace cogen::detail {
 /// Tokens of one step where the options leave that open.
 inline constexpr int device_step_tokens = 2048;
 
+/// The same where tokens are packed: room in full precision is kept for so many in every slot.
+inline constexpr int packing_step_tokens = 512;
+
 /// The runner of an engine whose network is on a device, and what the scheduler has to know of it. `positions` is how
 /// many tokens of a sequence the model can read. Throws std::invalid_argument, naming option, value and limit, for
 /// options that have no meaning there, or ask for more memory than it has.

@@ -31,7 +31,11 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
 }
 
 cache::device_options cache_options(const models::device_network& network, const device_runner_options& options) {
-  return {.device = network.device(), .type = network.type(), .slots = options.slots, .max_length = options.max_length};
+  return {.device = network.device(),
+          .type = network.type(),
+          .slots = options.slots,
+          .max_length = options.max_length,
+          .packing = options.packing};
 }
 
 const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
@@ -114,8 +118,10 @@ void device_runner::prepare_slots(const scheduler::plan& plan) {
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
   for (const auto& each : plan.trims) cache_.truncate(each.slot, each.length);
-  for (const auto& each : plan.adoptions) cache_.copy(each.of, each.slot, 0, each.length);
-  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.begin, each.end);
+  for (const auto& each : plan.adoptions)
+    if (std::ranges::find(plan.copies, each.slot, &scheduler::copy::to) == plan.copies.end())
+      cache_.copy(each.of, each.slot, each.length);
+  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.end);
 }
 
 void device_runner::begin_transfers(step_run& step) {
@@ -127,7 +133,7 @@ void device_runner::begin_rows(step_run& step) {
   const auto& rows = step.plan().rows;
   put_in_order(rows);
   block_.write(rows, order_, cache_, outputs_);
-  const bool recorded = !recordings_.empty() && block_.rows().prompts == 0;
+  const bool recorded = !recordings_.empty() && block_.rows().prompts.empty();
   const auto hidden = recorded ? run_single() : run_ragged();
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());

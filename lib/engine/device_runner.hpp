@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct device_runner_options {
   int max_length = 0;
   int step_tokens = 0;  ///< of one step, at most
   int vocabulary = 0;
+  std::optional<cache::device_packing> packing = {};
   bool recorded = true;  ///< steps of single tokens are played from recordings, where the device can
 };
 

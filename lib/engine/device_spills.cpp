@@ -15,9 +15,11 @@ device_spills::~device_spills() {
 }
 
 void device_spills::begin(const scheduler::spilling& what, device::queue& work, transfer_listener& told) noexcept try {
-  const auto from = slots_.tokens_of(what.slot, what.length);
-  const auto to =
-      where_.make_host(static_cast<std::int64_t>(from.nbytes())).view(from.scalar_type()).view(from.sizes());
+  const auto from = slots_.parts_of(what.slot, what.length);
+  parts to;
+  for (const auto& part : from)
+    to.push_back(
+        where_.make_host(static_cast<std::int64_t>(part.nbytes())).view(part.scalar_type()).view(part.sizes()));
   kept_[what.name] = to;
   copy(to, from, work, {what.name, -1}, told);
 } catch (...) {
@@ -28,17 +30,17 @@ void device_spills::begin(const scheduler::spilling& what, device::queue& work, 
 void device_spills::begin(const scheduler::restoring& what, device::queue& work, transfer_listener& told) noexcept try {
   const auto held = std::move(kept_.extract(what.name).mapped());
   slots_.fill(what.slot, what.length);
-  copy(slots_.tokens_of(what.slot, what.length), held, work, {what.name, what.slot}, told);
+  copy(slots_.parts_of(what.slot, what.length), held, work, {what.name, what.slot}, told);
 } catch (...) {
   slots_.clear(what.slot);
   told.transferred(what.name, std::current_exception());
 }
 
 /// Both sides live until the copy has ended.
-void device_spills::copy(const at::Tensor& to, const at::Tensor& from, device::queue& work, loss if_it_fails,
+void device_spills::copy(const parts& to, const parts& from, device::queue& work, loss if_it_fails,
                          transfer_listener& told) {
   copies_->after(work);
-  copies_->copy_rows(to, from);
+  for (std::size_t part = 0; part < from.size(); ++part) copies_->copy_rows(to[part], from[part]);
   {
     const std::lock_guard lock(mutex_);
     ++on_their_way_;

@@ -39,14 +39,15 @@ class device_spills {
     int slot;  ///< to be cleared; -1: none
   };
 
-  void copy(const at::Tensor& to, const at::Tensor& from, device::queue& work, loss if_it_fails,
-            transfer_listener& told);
+  using parts = std::vector<at::Tensor>;  // as device_cache::parts_of()
+
+  void copy(const parts& to, const parts& from, device::queue& work, loss if_it_fails, transfer_listener& told);
   void ended(loss if_it_fails, const std::exception_ptr& error, transfer_listener& told) noexcept;
 
   const device::place& where_;
   cache::device_cache& slots_;
   const std::unique_ptr<device::queue> copies_;
-  std::unordered_map<scheduler::ticket, at::Tensor> kept_;  // [2 * layers, length, kv_heads * head_dim]
+  std::unordered_map<scheduler::ticket, parts> kept_;
 
   std::mutex mutex_;  // guards the two below
   std::vector<loss> lost_;

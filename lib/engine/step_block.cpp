@@ -16,19 +16,20 @@ void step_block::write(std::span<const scheduler::row> rows, std::span<const int
                        const cache::device_cache& memory, std::span<const std::int32_t> outputs) {
   turn_ = 1 - turn_;
   tokens_ = 0;
-  std::int64_t single = 0, prompts = 0, longest = 0, reach = 0;
+  std::int64_t single = 0, longest = 0, reach = 0;
+  std::vector<device::prompt_row> prompts;
   for (const int index : order) {
     const auto& row = rows[static_cast<std::size_t>(index)];
     const int held = memory.length(row.slot);
     if (row.count == 1) {
       ++single;
     } else {
-      host(starts_at)[prompts] = static_cast<std::int32_t>(tokens_ - single);
-      host(origins_at)[prompts] = static_cast<std::int32_t>(memory.origin(row.slot));
-      host(lengths_at)[prompts] = held + row.count;
+      host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
+      host(origins_at)[prompts.size()] = static_cast<std::int32_t>(memory.origin(row.slot));
+      host(lengths_at)[prompts.size()] = held + row.count;
       longest = std::max<std::int64_t>(longest, row.count);
       reach = std::max<std::int64_t>(reach, held + row.count);
-      ++prompts;
+      prompts.push_back({row.slot, held, row.count});
     }
     for (int i = 0; i < row.count; ++i, ++tokens_) {
       host(ids_at)[tokens_] = row.chained ? -1 : row.tokens[static_cast<std::size_t>(i)];
@@ -36,16 +37,17 @@ void step_block::write(std::span<const scheduler::row> rows, std::span<const int
       host(positions_at)[tokens_] = held + i;
     }
   }
-  host(starts_at)[prompts] = static_cast<std::int32_t>(tokens_ - single);
-  host(origins_at)[prompts] = 0;
+  host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
+  host(origins_at)[prompts.size()] = 0;
   std::ranges::copy(outputs, host(outputs_at));
   output_count_ = static_cast<std::int64_t>(outputs.size());
   rows_ = single_rows(tokens_);
   rows_.single = single;
-  rows_.prompts = prompts;
-  rows_.prompt_starts = section(device_, starts_at, prompts + 1);
-  rows_.prompt_origins = section(device_, origins_at, prompts + 1);
-  rows_.prompt_lengths = section(device_, lengths_at, prompts);
+  const auto count = static_cast<std::int64_t>(prompts.size());
+  rows_.prompts = std::move(prompts);
+  rows_.prompt_starts = section(device_, starts_at, count + 1);
+  rows_.prompt_origins = section(device_, origins_at, count + 1);
+  rows_.prompt_lengths = section(device_, lengths_at, count);
   rows_.longest = longest;
   rows_.reach = reach;
 }

@@ -169,6 +169,40 @@ BOOST_DATA_TEST_CASE(parked_sequences_go_on, data::make({0, 1, 2, 3}), failing) 
   BOOST_TEST(running.stats().free_slots + running.stats().kept_slots == 2);
 }
 
+/// What a cache packs depends on no chunk, and is what the processor packs.
+BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::make({0, 1, 2, 3}), form) {
+  const auto where = std::make_shared<plain_place>();
+  const auto model = golden_model_on(where, "llama_default");
+  const auto reference = golden_model("llama_default");
+  const cache::quantisation forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
+  auto there = small_engine(*model);
+  auto here = tiny_engine(*reference);
+  for (auto* options : {&there, &here}) {
+    options->quantised = forms[form];
+    options->quantised->residual = 20;
+    options->slots = 2;
+    options->patience = std::chrono::milliseconds(0);
+  }
+  const auto prompts = prompts_for(*reference, 6);
+  engine running(model, there);
+  engine other(reference, here);
+  const auto told = answer(running, prompts, 100);
+  const auto expected = answer(other, prompts, 100);
+  for (std::size_t i = 0; i < prompts.size(); ++i) BOOST_TEST(told[i] == expected[i], boost::test_tools::per_element());
+  drive(running, [&]() -> net::awaitable<void> {
+    auto first = running.open();
+    const auto tokens = some_tokens(*reference, 150, 2);
+    co_await first.forward(tokens);
+    auto second = first.fork();
+    const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
+    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    first.truncate(145);
+    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
+    first.truncate(30);
+    BOOST_TEST((co_await first.decode({4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
   const auto reference = golden_model("llama_default");
@@ -229,8 +263,8 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     }
     return std::string();
   };
-  BOOST_TEST(why_not([](engine_options& o) { o.quantised = cache::int8(); }) ==
-             "engine_options.quantised is set; engines on cpu have no such caches");
+  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(); }) ==
+             "engine_options.sinks is set; engines on cpu have no such caches");
   BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
              std::string::npos);

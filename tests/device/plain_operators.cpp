@@ -3,6 +3,7 @@
 #include "../sampling/described_draw.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
@@ -36,10 +37,49 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles) {
   return at::cat({low * cosines - high * sines, high * cosines + low * sines, rest}, 2);
 }
 
-/// Keys or values of the first `length` tokens of a slot, once for each head of queries: [heads, length, head_dim].
-at::Tensor spread(const at::Tensor& of, std::int64_t slot, std::int64_t length, std::int64_t heads) {
-  const auto held = of.select(0, slot).narrow(0, 0, length).to(at::kFloat);
-  return held.repeat_interleave(heads / of.size(2), 1).transpose(0, 1);
+std::int64_t packed_before(const cache::device_layer& layer, std::int64_t length) {
+  return layer.packing ? cache::packed_tokens(length, layer.packing->residual) : 0;
+}
+
+/// The packed keys (plane 0) or values (plane 1) of a slot: [tokens, kv_heads, head_dim] float32, a view.
+at::Tensor unpacked(const cache::device_layer& layer, std::int64_t slot, int plane) {
+  const auto head_dim = layer.keys.size(3);
+  return layer.packed.select(0, slot)
+      .view(at::kFloat)
+      .view({layer.packed.size(1), layer.packed.size(2), 2, 64, head_dim})
+      .select(2, plane)
+      .transpose(1, 2);
+}
+
+/// Keys or values that the query with token number `length` reads, once for each head of queries:
+/// [heads, length, head_dim].
+at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot, std::int64_t length,
+                  std::int64_t heads) {
+  const auto& rows = plane == 0 ? layer.keys : layer.values;
+  const auto places = rows.size(1);
+  const auto packed = packed_before(layer, length);
+  const auto newest = at::index_select(rows.select(0, slot), 0, at::arange(packed, length, rows.device()) % places);
+  auto all = newest.to(at::kFloat);
+  if (packed > 0) all = at::cat({unpacked(layer, slot, plane).narrow(0, 0, packed / 64).flatten(0, 1), all});
+  return all.repeat_interleave(heads / rows.size(2), 1).transpose(0, 1);
+}
+
+/// Block `block` of a slot becomes what its codec makes of it.
+void pack(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
+  const auto places = layer.keys.size(1);
+  const auto head_dim = static_cast<int>(layer.keys.size(3));
+  for (const int plane : {0, 1}) {
+    const auto codec = cache::make_group_codec(plane == 0 ? layer.packing->keys : layer.packing->values);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->packed_bytes(head_dim)));
+    const auto& rows = plane == 0 ? layer.keys : layer.values;
+    for (std::int64_t head = 0; head < rows.size(2); ++head) {
+      auto numbers =
+          rows.select(0, slot).narrow(0, block * 64 % places, 64).select(1, head).to(at::kFloat).contiguous();
+      codec->pack(numbers.const_data_ptr<float>(), head_dim, bytes.data());
+      codec->unpack(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
+      unpacked(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
+    }
+  }
 }
 
 /// What was sent as bytes.
@@ -52,6 +92,11 @@ std::vector<T> as_sent(const at::Tensor& bytes) {
 }
 
 }  // namespace
+
+std::int64_t plain_operators::packed_head_bytes(const cache::group_format&, const cache::group_format&,
+                                                std::int64_t head_dim) {
+  return 2 * 64 * head_dim * static_cast<std::int64_t>(sizeof(float));
+}
 
 void plain_operators::embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
                             const at::Tensor& x) {
@@ -89,10 +134,13 @@ void plain_operators::rotate_and_append(const at::Tensor& qkv, const device::att
   for (std::size_t token = 0; token < slots.size(); ++token) {
     if (slots[token] < 0) continue;
     const auto of = heads.select(0, static_cast<std::int64_t>(token));
-    layer.keys.select(0, slots[token]).select(0, positions[token]).copy_(of.narrow(0, shape.heads, shape.kv_heads));
+    const auto place = positions[token] % layer.keys.size(1);
+    layer.keys.select(0, slots[token]).select(0, place).copy_(of.narrow(0, shape.heads, shape.kv_heads));
     layer.values.select(0, slots[token])
-        .select(0, positions[token])
+        .select(0, place)
         .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
+    const auto packed = packed_before(layer, positions[token] + 1);
+    if (packed > packed_before(layer, positions[token])) pack(layer, slots[token], packed / 64 - 1);
   }
 }
 
@@ -111,11 +159,10 @@ void plain_operators::attend(const at::Tensor& qkv, const device::attention_shap
                            .narrow(0, 0, shape.heads * shape.head_dim)
                            .view({shape.heads, 1, shape.head_dim})
                            .to(at::kFloat);
-    auto weights =
-        at::matmul(query, spread(layer.keys, slots[token], length, shape.heads).transpose(1, 2)) * shape.scale;
+    auto weights = at::matmul(query, spread(layer, 0, slots[token], length, shape.heads).transpose(1, 2)) * shape.scale;
     if (layer.window > 0 && length > layer.window)
       weights.narrow(2, 0, length - layer.window).fill_(-std::numeric_limits<float>::infinity());
-    into.copy_(at::matmul(at::softmax(weights, -1), spread(layer.values, slots[token], length, shape.heads)).flatten());
+    into.copy_(at::matmul(at::softmax(weights, -1), spread(layer, 1, slots[token], length, shape.heads)).flatten());
   }
 }
 

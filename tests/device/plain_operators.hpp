@@ -5,9 +5,11 @@
 namespace cogen::test {
 
 /// The operators as plain tensor arithmetic in float32, on any device: what kernels are held against, and what a
-/// network on a device is computed with where there is none.
+/// network on a device is computed with where there is none. Packed tokens are kept as the numbers that they stand for.
 class plain_operators final : public device::operators {
  public:
+  std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                 std::int64_t head_dim) override;
   void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override;
   void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer_shape.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
@@ -7,16 +8,31 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace cogen::cache {
 
-/// Keys and values of one layer, one token after the other: [slots, max_length, kv_heads, head_dim]. Views.
+/// How a device packs all but the newest tokens of a slot, 64 at a time: see view.hpp's packed_tokens(). How the bytes
+/// of a block lie is the device's own.
+struct device_packing {
+  group_format keys;
+  group_format values;
+  int residual = 128;           ///< tokens that stay in full precision at least, counted back from each query
+  std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
+  int places = 0;  ///< newest tokens in full precision that there is room for: a multiple of 64, and at least residual
+                   ///< + 64 + the most tokens of a slot in one step + those that a slot can go back by
+};
+
+/// Keys and values of one layer. Views.
 struct device_layer {
-  at::Tensor keys;
-  at::Tensor values;
-  int window = 0;  ///< tokens that a query sees, its own included; 0: all
+  at::Tensor keys;    ///< [slots, places, kv_heads, head_dim], position p at p, or at p % places where it packs
+  at::Tensor values;  ///< the same
+  int window = 0;     ///< tokens that a query sees, its own included; 0: all
+
+  std::optional<device_packing> packing = {};
+  at::Tensor packed = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, where it packs
 };
 
 struct device_options {
@@ -24,18 +40,20 @@ struct device_options {
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
   int slots = 1;
   int max_length = 0;  ///< tokens that a slot may hold
+  std::optional<device_packing> packing = {};
 };
 
-/// What a model remembers in the memory of a device: for each slot all layers in one range, so that a slot's tokens
-/// leave and come as one strided copy. Memory is taken whole at the start, and addresses never change, so that a step
-/// can be recorded once and played for any mix of slots.
+/// What a model remembers in the memory of a device: for each slot all layers in one range, or in two where it packs,
+/// so that a slot's tokens leave and come as strided copies. Memory is taken whole at the start, and addresses never
+/// change, so that a step can be recorded once and played for any mix of slots.
 ///
 /// Every slot holds its tokens itself. Copies are only begun here, on the device's current queue, and come after what
 /// that queue was given before. Lengths are those that the steps begun so far lead to. Not thread-safe.
 class device_cache {
  public:
-  /// Layers of full and sliding attention, all with the same heads: std::invalid_argument otherwise, naming layer and
-  /// kind, or for options that make no sense. Throws what LibTorch throws where the device has no memory left.
+  /// Layers of full and sliding attention, all with the same heads, and without windows where it packs:
+  /// std::invalid_argument otherwise, naming layer and kind, or for options that make no sense. Throws what LibTorch
+  /// throws where the device has no memory left.
   device_cache(std::span<const layer_shape> shapes, const device_options& options);
 
   /// Bytes of one slot.
@@ -59,14 +77,15 @@ class device_cache {
   void truncate(int slot, int length);
   void clear(int slot) { truncate(slot, 0); }
 
-  /// Tokens [begin, end) of slot `from` are copied to the same positions of `to`, which ends at `end` afterwards.
-  /// `begin` is at most length(to), `end` at most length(from): std::length_error otherwise.
-  void copy(int from, int to, int begin, int end);
+  /// Slot `to` holds the first `end` tokens of slot `from` afterwards, whatever it held before. Throws
+  /// std::length_error where `from` holds fewer.
+  void copy(int from, int to, int end);
 
-  /// The first `length` tokens of a slot, keys and values of all layers: [2 * layers, length, kv_heads * head_dim].
-  at::Tensor tokens_of(int slot, int length) const;
+  /// All that a slot of `length` tokens takes, each [planes, rows, …] with rows side by side: keys and values in full
+  /// precision, and what is packed.
+  std::vector<at::Tensor> parts_of(int slot, int length) const;
 
-  /// The empty slot holds `length` tokens, which somebody writes to tokens_of() before they are read.
+  /// The empty slot holds `length` tokens, which somebody writes to parts_of() before they are read.
   void fill(int slot, int length);
 
  private:
@@ -75,7 +94,8 @@ class device_cache {
   int max_length_;
   std::int64_t slot_rows_;
   slot_table table_;
-  at::Tensor storage_;  // [slots, 2 * layers, max_length, kv_heads * head_dim]
+  at::Tensor storage_;  // [slots, 2 * layers, places, kv_heads * head_dim]
+  at::Tensor packed_;   // [slots, layers, blocks, kv_heads * head_bytes], where it packs
   std::vector<device_layer> layers_;
 };
 
