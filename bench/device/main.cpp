@@ -1,5 +1,7 @@
 // How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
 // device's memory could give.
+#include "engine/device_engine.hpp"
+#include "library_place.hpp"
 #include "models/network_on_device.hpp"
 #include "random_model.hpp"
 
@@ -45,6 +47,10 @@ struct settings {
   int new_tokens = 0;
   int step_tokens = 0;
   int repeat = 0;
+  std::string quantised;
+  bool eager = false;
+  bool in_turn = false;
+  bool library = false;
   bool lively = false;
   bool apart = false;
   bool json = false;
@@ -157,8 +163,15 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   options.slots = what.requests;
   options.max_length = what.context + wanted.new_tokens;
   options.step_tokens = wanted.step_tokens;
+  if (wanted.quantised == "int8") options.quantised = cache::int8();
+  if (wanted.quantised == "int8_int4") options.quantised = cache::int8_int4();
+  if (wanted.quantised == "int4") options.quantised = cache::int4();
+  if (wanted.quantised == "kivi2") options.quantised = cache::kivi2();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
-  engine running(of, options);
+  engine_parts parts;
+  detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
+                        options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
+  engine running(std::move(parts), options);
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = run(running, of->config().vocabulary, what, wanted);
   std::vector<double> first;
@@ -235,6 +248,10 @@ std::optional<settings> parse(int argc, char** argv) {
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
   add("step-tokens", po::value(&wanted.step_tokens)->default_value(0), "engine_options::step_tokens");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
+  add("quantised", po::value(&wanted.quantised)->default_value(""), "caches that pack: int8, int8_int4, int4 or kivi2");
+  add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
+  add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
+  add("library", po::bool_switch(&wanted.library), "LibTorch's operators instead of cogen's kernels");
   add("lively", po::bool_switch(&wanted.lively), "sample with temperature, top-k and top-p instead of greedily");
   add("apart", po::bool_switch(&wanted.apart), "prompts differ; without this all read the same one once");
   add("trace", po::value(&wanted.trace)->default_value(""), "a file for a trace of the last run");
@@ -250,7 +267,8 @@ std::optional<settings> parse(int argc, char** argv) {
 }
 
 int run(const settings& wanted) {
-  const auto where = device::place_named(wanted.device);
+  auto where = device::place_named(wanted.device);
+  if (wanted.library) where = with_library_operators(where);
   const double bandwidth = copy_bandwidth(*where);
   const auto begin = std::chrono::steady_clock::now();
   const auto of =

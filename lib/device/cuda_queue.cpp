@@ -36,7 +36,8 @@ void CUDART_CB tell(cudaStream_t, cudaError_t status, void* data) {
 class cuda_queue final : public queue {
  public:
   explicit cuda_queue(int device)
-      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))) {}
+      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))),
+        told_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))) {}
 
   void within(const std::function<void()>& work) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
@@ -54,13 +55,18 @@ class cuda_queue final : public queue {
   }
 
   void then(ending done) override {
-    const c10::cuda::CUDAStreamGuard guard(stream_);
+    const c10::cuda::CUDAStreamGuard guard(told_);
+    reached_.record(stream_);
+    reached_.block(told_);
     auto data = std::make_unique<ending>(std::move(done));
-    C10_CUDA_CHECK(cudaStreamAddCallback(stream_, tell, data.get(), 0));
+    C10_CUDA_CHECK(cudaStreamAddCallback(told_, tell, data.get(), 0));
     static_cast<void>(data.release());
   }
 
-  void wait() override { stream_.synchronize(); }
+  void wait() override {
+    stream_.synchronize();
+    told_.synchronize();
+  }
 
   void after(queue& other) override {
     at::cuda::CUDAEvent event;
@@ -80,6 +86,9 @@ class cuda_queue final : public queue {
 
  private:
   const c10::cuda::CUDAStream stream_;
+  const c10::cuda::CUDAStream
+      told_;  // a stream goes on only when a callback has returned, so they have one of their own
+  at::cuda::CUDAEvent reached_;
   const at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
 };
 

@@ -91,7 +91,7 @@ int length_that_fits(const models::device_model& model, std::int64_t positions,
 }  // namespace
 
 void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
-                   const engine_options& options) {
+                   const engine_options& options, const device_switches& switches) {
   const auto device = model.network->device();
   check_options(options, device.str());
   const auto packing = packing_of(model, options);
@@ -102,7 +102,8 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
                                                                       .max_length = length,
                                                                       .step_tokens = step_tokens,
                                                                       .vocabulary = vocabulary,
-                                                                      .packing = packing});
+                                                                      .packing = packing,
+                                                                      .recorded = switches.recorded});
   const cache::device_options block{
       .device = device, .type = model.network->type(), .max_length = cache::block_tokens, .packing = packing};
   parts.limits.slots = options.slots;
@@ -119,7 +120,7 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
     parts.limits.slack = options.slack;
   }
   parts.limits.patience = options.patience;
-  parts.limits.depth = 2;
+  parts.limits.depth = switches.overlapped ? 2 : 1;
   parts.runner = std::move(runner);
 }
 

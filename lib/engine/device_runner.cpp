@@ -71,6 +71,7 @@ device_runner::device_runner(std::shared_ptr<const device::place> where,
     logits_ = at::empty({score_rows(options_), options_.vocabulary}, on_device.dtype(at::kFloat));
     host_logits_ =
         where_->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
+    warm_up();
     if (options_.recorded) record_steps();
   });
   work_->wait();
@@ -81,6 +82,15 @@ device_runner::~device_runner() {
     work_->wait();
   } catch (...) {  // the device's own failure was told to those who waited for a step
   }
+}
+
+/// What libraries make when they first run, they make now: a prompt of nobody's.
+void device_runner::warm_up() {
+  if (options_.step_tokens < 2) return;
+  const auto tokens = std::min(options_.step_tokens, options_.max_length);
+  block_.write_nothing(tokens);
+  block_.send();
+  network_->forward(*operators_, block_.rows(), last_, block_.outputs(), cache_, scratch_.first(tokens));
 }
 
 /// The largest first: what the others need besides their tensors, it has taken.

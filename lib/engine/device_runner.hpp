@@ -65,6 +65,7 @@ class device_runner final : public runner {
   void finish_on_device(step_run& step);
   void show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total);
   void take_drawn(step_run& step, std::size_t turn);
+  void warm_up();
   void record_steps();
 
   const std::shared_ptr<const device::place> where_;

@@ -41,15 +41,32 @@ void step_block::write(std::span<const scheduler::row> rows, std::span<const int
   host(origins_at)[prompts.size()] = 0;
   std::ranges::copy(outputs, host(outputs_at));
   output_count_ = static_cast<std::int64_t>(outputs.size());
+  name_rows(single, std::move(prompts));
+  rows_.longest = longest;
+  rows_.reach = reach;
+}
+
+void step_block::write_nothing(std::int64_t tokens) {
+  turn_ = 1 - turn_;
+  tokens_ = output_count_ = 0;
+  fill_up(tokens);
+  host(starts_at)[0] = 0;
+  host(starts_at)[1] = static_cast<std::int32_t>(tokens);
+  host(origins_at)[0] = host(origins_at)[1] = 0;
+  host(lengths_at)[0] = static_cast<std::int32_t>(tokens);
+  name_rows(0, {{.slot = 0, .held = 0, .count = tokens}});
+  rows_.longest = rows_.reach = tokens;
+}
+
+/// Those of so many tokens that are on the device when it is sent.
+void step_block::name_rows(std::int64_t single, std::vector<device::prompt_row> prompts) {
+  const auto count = static_cast<std::int64_t>(prompts.size());
   rows_ = single_rows(tokens_);
   rows_.single = single;
-  const auto count = static_cast<std::int64_t>(prompts.size());
   rows_.prompts = std::move(prompts);
   rows_.prompt_starts = section(device_, starts_at, count + 1);
   rows_.prompt_origins = section(device_, origins_at, count + 1);
   rows_.prompt_lengths = section(device_, lengths_at, count);
-  rows_.longest = longest;
-  rows_.reach = reach;
 }
 
 void step_block::fill_up(std::int64_t rows) {

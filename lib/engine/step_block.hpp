@@ -27,6 +27,9 @@ class step_block {
   void write(std::span<const scheduler::row> rows, std::span<const int> order, const cache::device_cache& memory,
              std::span<const std::int32_t> outputs);
 
+  /// Writes a prompt of so many tokens that are nobody's, and nothing comes of.
+  void write_nothing(std::int64_t tokens);
+
   /// Appends rows that only fill up, until there are `rows`. After write(), and only where all rows are of one token.
   void fill_up(std::int64_t rows);
 
@@ -41,6 +44,8 @@ class step_block {
   device::step_rows single_rows(std::int64_t count) const;
 
  private:
+  void name_rows(std::int64_t single, std::vector<device::prompt_row> prompts);
+
   enum section_name : std::int64_t {
     ids_at,
     slots_at,

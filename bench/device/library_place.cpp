@@ -1,0 +1,126 @@
+#include "library_place.hpp"
+
+#include <ATen/TensorIndexing.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/index_put.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/where.h>
+
+#include <optional>
+#include <utility>
+
+namespace cogen::bench {
+
+namespace {
+
+class library_operators final : public device::operators {
+ public:
+  explicit library_operators(std::unique_ptr<device::operators> own) : own_(std::move(own)) {}
+
+  std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                 std::int64_t head_dim) override {
+    return own_->packed_head_bytes(keys, values, head_dim);
+  }
+
+  void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
+             const at::Tensor& x) override {
+    const auto drawn = at::index_select(last, 0, rows.slots.clamp_min(0));
+    x.copy_(at::index_select(table, 0, at::where(rows.ids < 0, drawn, rows.ids)));
+  }
+
+  void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
+                const at::Tensor& out) override {
+    if (delta.defined()) x.add_(delta);
+    out.copy_(at::rms_norm(x, {x.size(1)}, weight.to(at::kFloat), epsilon));
+  }
+
+  void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) override {
+    own_->linear(x, weights, bias, y);
+  }
+
+  void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) override {
+    own_->scores(x, weights, y);
+  }
+
+  void rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape, const at::Tensor& rope,
+                         const device::step_rows& rows, const cache::device_layer& layer) override {
+    const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+    const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
+    const auto angles = at::index_select(rope, 0, rows.positions).unsqueeze(1);
+    const auto pairs = angles.size(2) / 2;
+    const auto cosines = angles.narrow(2, 0, pairs);
+    const auto sines = angles.narrow(2, pairs, pairs);
+    const auto low = turning.narrow(2, 0, pairs);
+    const auto high = turning.narrow(2, pairs, pairs);
+    turning.copy_(at::cat({low * cosines - high * sines, high * cosines + low * sines}, 2));
+    const c10::List<std::optional<at::Tensor>> where(
+        {rows.slots.clamp_min(0).to(at::kLong), rows.positions.to(at::kLong)});
+    layer.keys.index_put_(where, heads.narrow(1, shape.heads, shape.kv_heads));
+    layer.values.index_put_(where, heads.narrow(1, shape.heads + shape.kv_heads, shape.kv_heads));
+  }
+
+  void attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
+              const cache::device_layer& layer, const at::Tensor& out) override {
+    if (!rows.prompts.empty()) return own_->attend(qkv, shape, rows, layer, out);
+    const auto width = layer.keys.stride(1);
+    const auto in_one_row = [&](const at::Tensor& of) {
+      const auto numbers =
+          static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - layer.values.storage_offset();
+      return of.as_strided({numbers / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
+    };
+    const auto queries = qkv.narrow(1, 0, shape.heads * shape.head_dim).unflatten(1, {shape.heads, shape.head_dim});
+    const auto like = rows.slots.options();
+    const auto starts = at::arange(rows.single + 1, like);
+    const auto origins =
+        at::cat({rows.slots.clamp_min(0) * (layer.keys.stride(0) / width), rows.slots.narrow(0, 0, 1)});
+    const auto attended = std::get<0>(at::_flash_attention_forward(
+        queries, in_one_row(layer.keys), in_one_row(layer.values), starts, origins, 1, layer.keys.size(1),
+        /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
+        std::nullopt, std::nullopt, rows.positions + 1));
+    out.copy_(attended.flatten(1));
+  }
+
+  void gate(const at::Tensor& gate_up, const at::Tensor& out) override {
+    const auto width = out.size(1);
+    out.copy_(at::silu(gate_up.narrow(1, 0, width)) * gate_up.narrow(1, width, width));
+  }
+
+  void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
+            const at::Tensor& statuses) override {
+    own_->draw(logits, how, last, tokens, statuses);
+  }
+
+ private:
+  const std::unique_ptr<device::operators> own_;
+};
+
+class library_place final : public device::place {
+ public:
+  explicit library_place(std::shared_ptr<const device::place> of) : of_(std::move(of)) {}
+
+  at::Device device() const override { return of_->device(); }
+  std::string description() const override { return of_->description() + ", LibTorch's operators"; }
+  std::unique_ptr<device::queue> make_queue() const override { return of_->make_queue(); }
+  std::unique_ptr<device::operators> make_operators() const override {
+    return std::make_unique<library_operators>(of_->make_operators());
+  }
+  at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
+  std::int64_t free_bytes() const override { return of_->free_bytes(); }
+
+ private:
+  const std::shared_ptr<const device::place> of_;
+};
+
+}  // namespace
+
+std::shared_ptr<const device::place> with_library_operators(std::shared_ptr<const device::place> of) {
+  return std::make_shared<const library_place>(std::move(of));
+}
+
+}  // namespace cogen::bench
