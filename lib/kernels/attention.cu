@@ -34,10 +34,10 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<
   if (place.split >= cut.splits) return;
 
   const bool sinks = job.layer.sinks > 0 && place.split == 0;
-  load_queries<T, form>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
+  load_queries<T, form, Rows>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
   if (sinks) {
     const std::int64_t first = (std::int64_t{place.row} * job.operands.heads + place.first_head) * D;
-    load_queries<T, form>(static_cast<const T*>(job.operands.sink_q) + first, place.heads, D, memory.queries[1]);
+    load_queries<T, form, Rows>(static_cast<const T*>(job.operands.sink_q) + first, place.heads, D, memory.queries[1]);
   }
   __syncthreads();
 
