@@ -17,12 +17,12 @@ constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 template <class T, class Stored, int D>
 using form_of = tile_form<std::conditional_t<std::is_same_v<Stored, fp8>, f16, T>, Stored, D>;
 
-// Enough registers for a tile of keys and one of values on their way.
-template <class Stored, int D>
-constexpr int blocks_at_once = D * sizeof(Stored) >= 256 ? 2 : 3;
+// As many as leave registers for a tile of keys and one of values on their way.
+template <class Stored, int D, int Rows>
+constexpr int blocks_at_once = D > 128 || D* Rows * sizeof(Stored) > 2048 ? 2 : 3;
 
 template <class T, class Stored, int D, int Rows>
-__global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<Stored, D>)
+__global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<Stored, D, Rows>)
     decode_attention_kernel(const __grid_constant__ decode_job job) {
   using form = form_of<T, Stored, D>;
   constexpr int warps = block_shape<D, Rows>::warps;
