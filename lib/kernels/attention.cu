@@ -17,12 +17,12 @@ constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 template <class T, class Stored, int D>
 using form_of = tile_form<std::conditional_t<std::is_same_v<Stored, fp8>, f16, T>, Stored, D>;
 
-// Enough registers for a tile of keys and one of values on their way.
-template <class Stored, int D>
-constexpr int blocks_at_once = D * sizeof(Stored) >= 256 ? 2 : 3;
+// As many as leave registers for a tile of keys and one of values on their way.
+template <class Stored, int D, int Rows>
+constexpr int blocks_at_once = D > 128 || D* Rows * sizeof(Stored) > 2048 ? 2 : 3;
 
 template <class T, class Stored, int D, int Rows>
-__global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<Stored, D>)
+__global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<Stored, D, Rows>)
     decode_attention_kernel(const __grid_constant__ decode_job job) {
   using form = form_of<T, Stored, D>;
   constexpr int warps = block_shape<D, Rows>::warps;
@@ -34,10 +34,10 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<
   if (place.split >= cut.splits) return;
 
   const bool sinks = job.layer.sinks > 0 && place.split == 0;
-  load_queries<T, form>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
+  load_queries<T, form, Rows>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
   if (sinks) {
     const std::int64_t first = (std::int64_t{place.row} * job.operands.heads + place.first_head) * D;
-    load_queries<T, form>(static_cast<const T*>(job.operands.sink_q) + first, place.heads, D, memory.queries[1]);
+    load_queries<T, form, Rows>(static_cast<const T*>(job.operands.sink_q) + first, place.heads, D, memory.queries[1]);
   }
   __syncthreads();
 

@@ -8,7 +8,7 @@
 
 namespace cogen::kernels::cuda {
 
-/// One query token a row, each of its own slot. Pointers are to device memory, multiples of 16.
+/// One query token a row; rows may share a slot. Pointers are to device memory, multiples of 16.
 struct decode_operands {
   const void* q = nullptr;     // [rows, heads, head_dim], rotated
   std::int64_t q_stride = 0;   // numbers between rows, a multiple of 8

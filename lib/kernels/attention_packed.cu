@@ -53,7 +53,7 @@ __device__ std::uint32_t numbers_of_pair(std::uint32_t word, int pair) {
     constexpr int to = Bits == 4 ? 6 : 8;
     constexpr std::uint32_t mask = Bits == 4 ? 0x03C003C0 : 0x03000300, bias = Bits == 4 ? 0x4C004C00 : 0x44004400;
     const int left = to - Bits * pair;
-    return ((left >= 0 ? word << (left >= 0 ? left : 0) : word >> (left < 0 ? -left : 0)) & mask) | bias;
+    return and_or<mask, bias>(left >= 0 ? word << (left >= 0 ? left : 0) : word >> (left < 0 ? -left : 0));
   }
 }
 
@@ -158,14 +158,14 @@ __device__ void load_packed_values(const packed_rows& rows, int position, int la
   }
 }
 
-template <class Packing, int D, int Rows>
-__device__ void multiply_packed_keys(const query_words<Rows>* queries, const packed_keys<Packing, D>& keys, int lane,
+template <class Packing, int D>
+__device__ void multiply_packed_keys(const query_words* queries, const packed_keys<Packing, D>& keys, int lane,
                                      tile_scores (&scores)[packed_form<Packing, D>::tiles]) {
   using form = packed_form<Packing, D>;
   constexpr int bits = Packing::key_bits, pairs = pairs_in_word(bits);
 #pragma unroll
   for (int step = 0; step < form::steps; ++step) {
-    const words<4> query = queries[step * 32 + lane].operand();
+    const query_words query = queries[step * 32 + lane];
     std::uint32_t scale[2], minimum[2];
     if constexpr (Packing::keys_by_channel) {
 #pragma unroll
@@ -226,8 +226,8 @@ __device__ void multiply_packed_values(const words<4>& weights, const packed_val
 
 // attend() for packed keys and values; all of the blocks that the span touches are there.
 template <class Packing, int D, int Rows, int Warps>
-__device__ void attend_packed(const packed_rows& rows, const key_span& span, const query_words<Rows>* queries,
-                              float scale, gathered<D, Rows>& state) {
+__device__ void attend_packed(const packed_rows& rows, const key_span& span, const query_words* queries, float scale,
+                              gathered<D, Rows>& state) {
   using form = packed_form<Packing, D>;
   constexpr bool ahead = D <= 128;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -240,7 +240,7 @@ __device__ void attend_packed(const packed_rows& rows, const key_span& span, con
   while (true) {
     const int next = first + Warps * form::keys;
     tile_scores scores[form::tiles] = {};
-    multiply_packed_keys<Packing, D, Rows>(queries, keys, lane, scores);
+    multiply_packed_keys<Packing, D>(queries, keys, lane, scores);
     if constexpr (ahead) {
       if (next < span.end) load_packed_keys(rows, next, lane, keys);
     } else {
@@ -281,8 +281,8 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, D <= 64 ? 3 : 2
   const row_cut cut(job.layer, position, job.operands.splits);
   if (place.split >= cut.splits) return;
 
-  load_queries<T, newest>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
-  load_queries<T, newest_form<f16, D>>(queries_of<T>(job, place), place.heads, D, memory.queries[1]);
+  load_queries<T, newest, Rows>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);
+  load_queries<T, newest_form<f16, D>, Rows>(queries_of<T>(job, place), place.heads, D, memory.queries[1]);
   __syncthreads();
 
   const float scale = job.operands.scale * log2_e;

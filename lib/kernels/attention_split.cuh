@@ -49,7 +49,7 @@ struct partials {
 };
 
 __device__ inline float share_of(const partial& total, float most) {
-  return total.most == -INFINITY ? 0.0F : exp2f(total.most - most);
+  return total.most == -INFINITY ? 0.0F : power_of_two(total.most - most);
 }
 
 /// How a row's keys are cut, by its position alone.
@@ -135,7 +135,7 @@ struct block_shape {
 /// Queries while keys are read; afterwards each warp's results, to be merged.
 template <int D, int Rows>
 union block_memory {
-  query_words<Rows> queries[2][D / 16 * 32];  // two forms of them
+  query_words queries[2][D / 16 * 32];  // two forms of them
   struct {
     float sums[block_shape<D, Rows>::warps][Rows][D + 4];
     partial totals[block_shape<D, Rows>::warps][Rows];
@@ -144,10 +144,10 @@ union block_memory {
 
 /// Queries [heads, D], in the order in which products with `Form` take them.
 template <class T, class Form, int Rows>
-__device__ inline void load_queries(const T* from, int heads, int head_dim, query_words<Rows>* to) {
+__device__ inline void load_queries(const T* from, int heads, int head_dim, query_words* to) {
   for (int at = static_cast<int>(threadIdx.x); at < Form::steps * 32; at += static_cast<int>(blockDim.x)) {
     const int lane = at % 32, dim = Form::key_dim(at / 32, lane);
-    query_words<Rows> query{};
+    query_words query{};
 #pragma unroll
     for (int half = 0; half < Rows / 8; ++half) {
       const int head = lane / 4 + 8 * half;
@@ -156,7 +156,7 @@ __device__ inline void load_queries(const T* from, int heads, int head_dim, quer
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
         const float2 x = widen_word<T>(four.at[pair]);
-        query.at.at[pair * (Rows / 8) + half] = word_of<typename Form::type>(x.x, x.y);
+        query.at[pair * 2 + half] = word_of<typename Form::type>(x.x, x.y);
       }
     }
     to[at] = query;

@@ -75,7 +75,7 @@ class tile_places {
     if (first_ >= ring_) first_ %= ring_;
   }
 
-  __device__ std::int64_t index(int key) const {
+  __device__ int index(int key) const {
     const int behind = first_ + key;  // below 0 among the sinks
     return sinks_ + (behind >= ring_ ? behind - ring_ : behind);
   }
@@ -105,7 +105,8 @@ __device__ inline void load_keys(const head_rows& rows, const key_span& span, in
   for (int half = 0; half < 2; ++half) {
     const int key = lane / 4 + 8 * half;
     const bool seen = span.has(tile * tile_keys + key);
-    const std::byte* from = rows.keys + places.index(key) * rows.row_bytes + lane % 4 * Form::key_words * 4;
+    const std::byte* from =
+        rows.keys + std::int64_t{places.index(key)} * rows.row_bytes + lane % 4 * Form::key_words * 4;
 #pragma unroll
     for (int part = 0; part < Form::key_parts; ++part)
       keys.part[half][part] = load_streamed<Form::key_words>(from + part * 4 * Form::key_words * 4, seen);
@@ -120,36 +121,28 @@ __device__ inline void load_values(const head_rows& rows, const key_span& span, 
   for (int each = 0; each < 4; ++each) {
     const int key = lane % 4 * 2 + each % 2 + each / 2 * 8;
     const bool seen = span.has(tile * tile_keys + key);
-    const std::byte* from = rows.values + places.index(key) * rows.row_bytes + lane / 4 * Form::value_words * 4;
+    const std::byte* from =
+        rows.values + std::int64_t{places.index(key)} * rows.row_bytes + lane / 4 * Form::value_words * 4;
 #pragma unroll
     for (int part = 0; part < Form::value_parts; ++part)
       values.part[each][part] = load_streamed<Form::value_words>(from + part * 8 * Form::value_words * 4, seen);
   }
 }
 
-/// Queries of up to `Rows` heads (8 or 16) in the order in which the products take them.
-template <int Rows>
-struct query_words {
-  words<Rows / 4> at;  // of row g and, if there are 16, g + 8
-
-  __device__ words<4> operand() const {
-    if constexpr (Rows == 16)
-      return at;
-    else
-      return {at.at[0], 0, at.at[1], 0};
-  }
-};
+/// Queries of up to 16 heads in the order in which the products take them: [step][lane]. Where there are only 8, the
+/// words of the others are 0.
+using query_words = words<4>;
 
 /// The scores [heads, 16 keys] of a tile: two products' results beside each other.
 using tile_scores = float[2][4];
 
-template <class Form, int Rows>
-__device__ inline void multiply_keys(const query_words<Rows>* queries, const key_tile<Form>& keys, int lane,
+template <class Form>
+__device__ inline void multiply_keys(const query_words* queries, const key_tile<Form>& keys, int lane,
                                      tile_scores& scores) {
   using T = typename Form::type;
 #pragma unroll
   for (int step = 0; step < Form::steps; ++step) {
-    const words<4> query = queries[step * 32 + lane].operand();
+    const query_words query = queries[step * 32 + lane];
     const int part = step / Form::part_steps, within = step % Form::part_steps;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -192,11 +185,11 @@ __device__ inline words<4> weigh(tile_scores& scores, const key_span& span, int 
     most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 1));
     most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
     const float level = most == -INFINITY ? 0.0F : most;
-    const float kept = exp2f(state.most[row] - level);
+    const float kept = power_of_two(state.most[row] - level);
     state.most[row] = most;
     float weight[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) weight[i] = exp2f(scores[i / 2][2 * row + i % 2] - level);
+    for (int i = 0; i < 4; ++i) weight[i] = power_of_two(scores[i / 2][2 * row + i % 2] - level);
     state.sum[row] = state.sum[row] * kept + ((weight[0] + weight[1]) + (weight[2] + weight[3]));
     if (__any_sync(0xffffffff, kept != 1.0F)) {
 #pragma unroll
@@ -239,8 +232,8 @@ __device__ inline void multiply_values(const words<4>& weights, const value_tile
 /// Every `Warps`th tile of the span, from this warp's on. Where the registers allow, the next tile's keys are on their
 /// way while this one's values are waited for, and the other way round.
 template <class Form, int D, int Rows, int Warps>
-__device__ inline void attend(const head_rows& rows, const key_span& span, const query_words<Rows>* queries,
-                              float scale, gathered<D, Rows>& state) {
+__device__ inline void attend(const head_rows& rows, const key_span& span, const query_words* queries, float scale,
+                              gathered<D, Rows>& state) {
   constexpr bool ahead = D <= 128;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   if (span.begin >= span.end) return;
@@ -254,7 +247,7 @@ __device__ inline void attend(const head_rows& rows, const key_span& span, const
   while (true) {
     const int next = tile + Warps;
     tile_scores scores = {};
-    multiply_keys<Form, Rows>(queries, keys, lane, scores);
+    multiply_keys<Form>(queries, keys, lane, scores);
     if constexpr (ahead) {
       if (next < tiles) load_keys<Form>(rows, span, next, lane, keys);
     } else {

@@ -36,6 +36,21 @@ __device__ inline words<N> load_streamed(const void* from, bool wanted) {
   return x;
 }
 
+/// 2^x to about 2^-22 of itself; 0 below -126.
+__device__ inline float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// (x & Mask) | Bits
+template <std::uint32_t Mask, std::uint32_t Bits>
+__device__ inline std::uint32_t and_or(std::uint32_t x) {
+  std::uint32_t y;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(y) : "r"(x), "n"(Mask), "n"(Bits));
+  return y;
+}
+
 /// a * b + c and a - b, for two f16 numbers in each word.
 __device__ inline std::uint32_t multiply_add_f16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t x;

@@ -115,6 +115,69 @@ BOOST_AUTO_TEST_CASE(results_do_not_depend_on_company_but_on_the_number_of_split
   BOOST_TEST((std::vector<std::byte>(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(row.size())) == row));
 }
 
+// A layer, and a step of two rows over it whose operands stay where they are.
+class repeated_step {
+ public:
+  explicit repeated_step(const packed_case& c)
+      : case_(c),
+        setup_(c),
+        slots_({0, 1}),
+        positions_({0, 0}),
+        qkv_(c.type, static_cast<std::size_t>(2 * c.width())),
+        out_(c.type, static_cast<std::size_t>(2 * c.heads * c.head_dim)),
+        workspace_(decode_workspace_bytes(2, c.heads, c.head_dim, splits)) {}
+
+  void steer(std::int32_t position, const std::vector<float>& qkv) {
+    slots_.write({position % 3 == 0 ? -1 : 0, 1});
+    positions_.write({position - position / 3 - 1, position});
+    qkv_.write(qkv);
+    out_.poison();
+  }
+
+  void launch(cudaStream_t stream) const {
+    const step_tokens step{slots_.data(), positions_.data(), 2};
+    rotate_and_append(setup_.layer(), step, {}, {qkv_.data(), case_.width(), case_.type, case_.heads}, stream);
+    decode_attention(setup_.layer(), step,
+                     {.q = qkv_.data(),
+                      .q_stride = case_.width(),
+                      .type = case_.type,
+                      .heads = case_.heads,
+                      .scale = 0.1F,
+                      .out = out_.data(),
+                      .workspace = workspace_.data(),
+                      .splits = splits},
+                     stream);
+  }
+
+  std::vector<std::byte> result() const { return out_.bytes(); }
+  std::vector<std::byte> blocks() const { return setup_.blocks(); }
+
+ private:
+  static constexpr int splits = 3;
+  packed_case case_;
+  packed_setup setup_;
+  device_array<std::int32_t> slots_, positions_;
+  device_numbers qkv_, out_;
+  device_bytes workspace_;
+};
+
+BOOST_AUTO_TEST_CASE(a_replayed_graph_appends_packs_and_attends_as_single_launches_do) {
+  const packed_case each{.keys = int4_by_channel, .values = int4_by_token, .residual = 64, .lengths = {1, 1}};
+  repeated_step replayed(each), eager(each);
+  device_stream stream;
+  const captured_graph graph(stream, [&](cudaStream_t on) { replayed.launch(on); });
+  random_source random(800);
+  for (std::int32_t position = 0; position < 300; ++position) {
+    const std::vector<float> qkv = random.normals(static_cast<std::size_t>(2 * each.width()));
+    replayed.steer(position, qkv);
+    eager.steer(position, qkv);
+    graph.replay(stream);
+    eager.launch(stream);
+    BOOST_TEST((replayed.result() == eager.result()));
+  }
+  BOOST_TEST((replayed.blocks() == eager.blocks()));
+}
+
 BOOST_AUTO_TEST_CASE(forms_that_it_cannot_take_are_refused) {
   kv_layer usual{.kv_heads = 1, .head_dim = 64, .ring = 256};
   usual.packed.keys = int4_by_channel;
