@@ -62,7 +62,8 @@ device_runner::device_runner(std::shared_ptr<const device::place> where,
       cache_(network_->layer_shapes(), cache_options(*network_, options_)),
       work_(where_->make_queue()),
       spilled_(*where_, cache_),
-      block_(*where_, std::max(options_.step_tokens, options_.slots)),
+      single_(*where_, options_.slots),
+      ragged_(*where_, std::max(options_.step_tokens, options_.slots)),
       draws_(*where_, score_rows(options_)),
       scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots))) {
   work_->within([this] {
@@ -88,22 +89,22 @@ device_runner::~device_runner() {
 void device_runner::warm_up() {
   if (options_.step_tokens < 2) return;
   const auto tokens = std::min(options_.step_tokens, options_.max_length);
-  block_.write_nothing(tokens);
-  block_.send();
-  network_->forward(*operators_, block_.rows(), last_, block_.outputs(), cache_, scratch_.first(tokens));
+  ragged_.write_nothing(tokens);
+  ragged_.send();
+  network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), cache_, scratch_.first(tokens));
 }
 
 /// The largest first: what the others need besides their tensors, it has taken.
 void device_runner::record_steps() {
   auto buckets = buckets_for(options_.slots);
   std::ranges::reverse(buckets);
-  block_.write({}, {}, cache_, {});
-  block_.fill_up(options_.slots);
-  block_.send();
+  single_.write({}, {}, cache_, {});
+  single_.fill_up(options_.slots);
+  single_.send();
   for (const auto rows : buckets) {
     const auto step = [this, rows] {
       const auto hidden =
-          network_->forward(*operators_, block_.single_rows(rows), last_, {}, cache_, scratch_.first(rows));
+          network_->forward(*operators_, single_.single_rows(rows), last_, {}, cache_, scratch_.first(rows));
       network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
     };
     step();  // what is only made once is made now
@@ -141,16 +142,16 @@ void device_runner::begin_transfers(step_run& step) {
 
 void device_runner::begin_rows(step_run& step) {
   const auto& rows = step.plan().rows;
-  put_in_order(rows);
-  block_.write(rows, order_, cache_, outputs_);
-  const bool recorded = !recordings_.empty() && block_.rows().prompts.empty();
-  const auto hidden = recorded ? run_single() : run_ragged();
+  const bool recorded =
+      !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
+  put_in_order(rows, recorded);
+  const auto hidden = recorded ? run_recorded(rows) : run_ragged(rows);
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
   cache_.advance(cache::step(std::move(ran)));
 
-  const auto total = recorded ? block_.rows().single : static_cast<std::int64_t>(outputs_.size());
+  const auto total = static_cast<std::int64_t>(recorded ? rows.size() : outputs_.size());
   const auto first = std::min(total, logits_.size(0));
   if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
   const bool host_sees_some = describe_draws(step, first);
@@ -163,7 +164,7 @@ void device_runner::begin_rows(step_run& step) {
 
 /// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that draw, then the others;
 /// of steps that are played from a recording, every row has its logits, and they stand in the rows' order.
-void device_runner::put_in_order(std::span<const scheduler::row> rows) {
+void device_runner::put_in_order(std::span<const scheduler::row> rows, bool recorded) {
   order_.clear();
   outputs_.clear();
   const auto add_rows = [&](bool single) {
@@ -174,8 +175,6 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows) {
   add_rows(false);
   auto& wanted = wanted_by_turn_[1 - draws_.turn()];
   wanted.clear();
-  const bool recorded =
-      !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   const auto add_wanted = [&](bool samples) {
     std::int32_t end = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -192,18 +191,20 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows) {
 }
 
 /// Every row's logits are in logits_ afterwards.
-at::Tensor device_runner::run_single() {
-  const auto recording = recordings_.lower_bound(block_.rows().single);
-  block_.fill_up(recording->first);
-  block_.send();
+at::Tensor device_runner::run_recorded(std::span<const scheduler::row> rows) {
+  const auto recording = recordings_.lower_bound(static_cast<std::int64_t>(rows.size()));
+  single_.write(rows, order_, cache_, {});
+  single_.fill_up(recording->first);
+  single_.send();
   recording->second->play();
   return {};
 }
 
-at::Tensor device_runner::run_ragged() {
-  block_.send();
-  const auto tokens = block_.rows().ids.size(0);
-  return network_->forward(*operators_, block_.rows(), last_, block_.outputs(), cache_, scratch_.first(tokens));
+at::Tensor device_runner::run_ragged(std::span<const scheduler::row> rows) {
+  ragged_.write(rows, order_, cache_, outputs_);
+  ragged_.send();
+  const auto tokens = ragged_.rows().ids.size(0);
+  return network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), cache_, scratch_.first(tokens));
 }
 
 /// Whether the host has to see some of the logits. Rows that draw are among the first ones.

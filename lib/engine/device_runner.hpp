@@ -57,9 +57,9 @@ class device_runner final : public runner {
   void prepare_slots(const scheduler::plan& plan);
   void begin_transfers(step_run& step);
   void begin_rows(step_run& step);
-  void put_in_order(std::span<const scheduler::row> rows);
-  at::Tensor run_single();
-  at::Tensor run_ragged();
+  void put_in_order(std::span<const scheduler::row> rows, bool recorded);
+  at::Tensor run_recorded(std::span<const scheduler::row> rows);
+  at::Tensor run_ragged(std::span<const scheduler::row> rows);
   bool describe_draws(step_run& step, std::int64_t logits);
   drawn_by describe(step_run& step, int row, device_draw& how);
   void finish_on_device(step_run& step);
@@ -75,7 +75,8 @@ class device_runner final : public runner {
   cache::device_cache cache_;
   const std::unique_ptr<device::queue> work_;
   device_spills spilled_;
-  step_block block_;
+  step_block single_;  // what recordings read
+  step_block ragged_;
   draw_block draws_;
   const models::device_scratch scratch_;
   at::Tensor last_;         // [slots] int32, the token that was last drawn in each

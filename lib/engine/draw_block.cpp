@@ -21,14 +21,10 @@ std::span<const std::byte> bytes_of(const std::vector<T>& all) {
 
 }  // namespace
 
-draw_block::draw_block(const device::place& where, std::int64_t rows) : where_(where) {
+draw_block::draw_block(const device::place& where, std::int64_t rows)
+    : where_(where), most_(rows), drawn_(at::empty({5 * rows}, at::TensorOptions(where.device()).dtype(at::kByte))) {
   draws_.reserve(static_cast<std::size_t>(rows));
-  const auto on_device = at::TensorOptions(where.device());
-  tokens_ = at::empty({rows}, on_device.dtype(at::kInt));
-  statuses_ = at::empty({rows}, on_device.dtype(at::kByte));
-  for (auto& each : host_tokens_)
-    each = where.make_host(rows * static_cast<std::int64_t>(sizeof(token))).view(at::kInt);
-  for (auto& each : host_statuses_) each = where.make_host(rows);
+  for (auto& each : host_drawn_) each = where.make_host(5 * rows);
 }
 
 void draw_block::begin(std::int64_t rows) {
@@ -61,9 +57,8 @@ void draw_block::run(device::operators& on, const at::Tensor& logits, const at::
   };
   const auto count = logits.size(0);
   on.draw(logits, {part(0, rows.size()), part(biases_at, biases.size()), part(counts_at, counts.size())}, last,
-          tokens_.narrow(0, 0, count), statuses_.narrow(0, 0, count));
-  host_tokens_[turn_].narrow(0, 0, count).copy_(tokens_.narrow(0, 0, count), true);
-  host_statuses_[turn_].narrow(0, 0, count).copy_(statuses_.narrow(0, 0, count), true);
+          tokens_in(drawn_).narrow(0, 0, count), statuses_in(drawn_).narrow(0, 0, count));
+  host_drawn_[turn_].copy_(drawn_, true);
 }
 
 }  // namespace cogen::detail

@@ -34,22 +34,26 @@ class draw_block {
   std::size_t turn() const noexcept { return turn_; }
 
   /// What came of a row in a step that has ended.
-  token drawn(std::size_t turn, std::int64_t row) const { return host_tokens_[turn].const_data_ptr<token>()[row]; }
+  token drawn(std::size_t turn, std::int64_t row) const {
+    return tokens_in(host_drawn_[turn]).const_data_ptr<token>()[row];
+  }
   draw_status status(std::size_t turn, std::int64_t row) const {
-    return static_cast<draw_status>(host_statuses_[turn].const_data_ptr<std::uint8_t>()[row]);
+    return static_cast<draw_status>(statuses_in(host_drawn_[turn]).const_data_ptr<std::uint8_t>()[row]);
   }
 
  private:
+  at::Tensor tokens_in(const at::Tensor& drawn) const { return drawn.narrow(0, 0, 4 * most_).view(at::kInt); }
+  at::Tensor statuses_in(const at::Tensor& drawn) const { return drawn.narrow(0, 4 * most_, most_); }
+
   const device::place& where_;
   std::vector<device_draw> draws_;
   draw_lists lists_;
   std::size_t turn_ = 0;
   std::array<at::Tensor, 2> host_;  // bytes
   at::Tensor device_;
-  at::Tensor tokens_;    // [rows] int32
-  at::Tensor statuses_;  // [rows] uint8
-  std::array<at::Tensor, 2> host_tokens_;
-  std::array<at::Tensor, 2> host_statuses_;
+  std::int64_t most_;  // rows
+  at::Tensor drawn_;   // [most * 5] bytes: tokens int32, then statuses
+  std::array<at::Tensor, 2> host_drawn_;
 };
 
 }  // namespace cogen::detail
