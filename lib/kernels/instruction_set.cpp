@@ -28,6 +28,7 @@ constexpr named_set all_sets[] = {
     {instruction_set::portable, "portable"},
     {instruction_set::avx2, "avx2"},
     {instruction_set::avx512, "avx512"},
+    {instruction_set::avx512_vnni, "avx512_vnni"},
 };
 
 #if defined(COGEN_KERNELS_X86)
@@ -43,6 +44,10 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+bool has_avx512_vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+}
+
 bool available(instruction_set set) {
   switch (set) {
     case instruction_set::portable:
@@ -51,6 +56,8 @@ bool available(instruction_set set) {
       return has_avx2();
     case instruction_set::avx512:
       return has_avx512();
+    case instruction_set::avx512_vnni:
+      return has_avx512_vnni();
   }
   return false;
 }
@@ -103,12 +110,31 @@ const kernel_table& kernels_of(instruction_set set) {
     case instruction_set::avx2:
       return avx2_kernels;
     case instruction_set::avx512:
+    case instruction_set::avx512_vnni:
       return avx512_kernels;
   }
 #else
   static_cast<void>(set);
 #endif
   return portable_kernels;
+}
+
+const fast_table& fast_kernels_of(instruction_set set) {
+#if defined(COGEN_KERNELS_X86)
+  switch (set) {
+    case instruction_set::portable:
+      break;
+    case instruction_set::avx2:
+      return avx2_fast;
+    case instruction_set::avx512:
+      return avx512_fast;
+    case instruction_set::avx512_vnni:
+      return avx512_vnni_fast;
+  }
+#else
+  static_cast<void>(set);
+#endif
+  return portable_fast;
 }
 
 }  // namespace cogen::kernels

@@ -7,10 +7,11 @@ namespace cogen::kernels {
 
 /// The variants in which every kernel exists, slowest first. Results are bit-identical within one, not between two.
 ///
-/// avx2 stands for AVX2 + FMA + F16C, avx512 for AVX-512 F/BW/DQ/VL on top.
-enum class instruction_set { portable, avx2, avx512 };
+/// avx2 stands for AVX2 + FMA + F16C, avx512 for AVX-512 F/BW/DQ/VL on top, avx512_vnni for VNNI and BF16 on top of
+/// that: they speed up numerics::fast, and with numerics::exact the two are the same.
+enum class instruction_set { portable, avx2, avx512, avx512_vnni };
 
-/// "portable", "avx2", "avx512".
+/// "portable", "avx2", "avx512", "avx512_vnni".
 std::string_view name_of(instruction_set set);
 
 /// What this build and this processor both have, slowest first; never empty.

@@ -111,7 +111,9 @@ packed_matrix::packed_matrix(std::span<const weight_source> sources, std::int64_
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const tile_rows& rows = plan.rows[at];
     const auto columns = static_cast<std::int32_t>(rows.last - rows.first);
-    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage_of(rows.source->format)});
+    const weight_storage storage = storage_of(rows.source->format);
+    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage});
+    storages_ |= 1U << static_cast<unsigned>(storage);
     first += columns;
   }
   outputs_ = plan.outputs;

@@ -70,12 +70,17 @@ class packed_matrix {
 
   std::span<const tile> tiles() const { return tiles_; }
 
+  /// Whether some of the tiles are kept like this, or in any of the quantised ways.
+  bool holds(weight_storage storage) const { return (storages_ & 1U << static_cast<unsigned>(storage)) != 0; }
+  bool holds_quantised() const { return storages_ >= 1U << static_cast<unsigned>(weight_storage::q4); }
+
  private:
   std::shared_ptr<std::byte[]> data_;
   std::vector<tile> tiles_;
   std::int64_t outputs_ = 0;
   std::int64_t inputs_ = 0;
   std::size_t bytes_ = 0;
+  unsigned storages_ = 0;  // a bit for each
 };
 
 /// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.

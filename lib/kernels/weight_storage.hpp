@@ -18,6 +18,8 @@ namespace cogen::kernels {
 ///            input b, biased by 128; weight = (value - 128) * scale [+ min]
 enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min };
 
+constexpr bool is_quantised(weight_storage storage) { return storage >= weight_storage::q4; }
+
 constexpr int tile_lanes = 64;
 constexpr int quantised_group = 32;
 
