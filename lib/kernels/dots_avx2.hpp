@@ -11,9 +11,10 @@ namespace {
 struct dots {
   using f = simd::f;
   using i = simd::i;
-  // Rows of the register tiles.
+  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
   static constexpr int wide_rows = 1;
   static constexpr int narrow_rows = 2;
+  static constexpr int tall_rows = 4;
   static constexpr int panel_rows = 2;
 
   static i low(i packed) { return _mm256_and_si256(packed, _mm256_set1_epi8(15)); }

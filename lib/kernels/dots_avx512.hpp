@@ -11,9 +11,10 @@ namespace {
 struct dots {
   using f = simd::f;
   using i = simd::i;
-  // Rows of the register tiles.
+  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
+  static constexpr int tall_rows = 12;
   static constexpr int panel_rows = 6;
 
   static i low(i packed) { return _mm512_and_si512(packed, _mm512_set1_epi8(15)); }

@@ -12,10 +12,11 @@ struct dots {
   using f = simd::f;
   using i = simd::i;
   using u = simd::u;
-  // Rows of the register tiles.
+  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
   static constexpr int wide_rows = 1;
-  static constexpr int narrow_rows = 4;
-  static constexpr int panel_rows = 4;
+  static constexpr int narrow_rows = 2;
+  static constexpr int tall_rows = 4;
+  static constexpr int panel_rows = 2;
 
   static i low(i packed) { return packed & 0x0f0f0f0f; }
   static i high(i packed) { return (packed >> 4) & 0x0f0f0f0f; }

@@ -44,6 +44,7 @@ struct group_header {
 template <bool Minimum>
 struct nibble_group : group_header<Minimum> {
   using sums = dots::nibbles;
+  static constexpr bool whole_bytes = false;
   static constexpr int bytes = group_header<Minimum>::header + tile_lanes * quantised_group / 2;
 
   COGEN_INLINE static std::int32_t correction(const activation_group& x) { return Minimum ? 0 : x.minus_8; }
@@ -71,6 +72,7 @@ struct nibble_group : group_header<Minimum> {
 template <bool Minimum>
 struct byte_group : group_header<Minimum> {
   using sums = dots::bytes;
+  static constexpr bool whole_bytes = true;
   static constexpr int bytes = group_header<Minimum>::header + tile_lanes * quantised_group;
 
   COGEN_INLINE static std::int32_t correction(const activation_group& x) { return x.minus_128; }
@@ -90,7 +92,7 @@ struct byte_group : group_header<Minimum> {
   }
 };
 
-// A group of either, as a panel holds it: scales and minima in float32, a byte for each weight.
+// A group as a panel holds it: scales and minima in float32, a byte for each weight.
 template <class Packed>
 struct panel_group {
   using sums = typename Packed::sums;
@@ -278,7 +280,7 @@ void fill_fast_panel(const fast_span& span, const std::byte* packed, std::byte* 
 
 constexpr int panel_groups = 10;  // 25 KiB, which stay in the first-level cache
 
-// For many rows: some groups at a time are unpacked once for all of them.
+// For many rows of weights that take unpacking: some groups at a time are unpacked once for all of them.
 template <class Packed>
 void multiply_by_fast_panels(const fast_job& job) {
   alignas(64) std::byte panel[panel_groups * panel_group<Packed>::bytes];
@@ -297,8 +299,11 @@ void multiply_fast_tile(const fast_job& job) {
   const fast_span all{job, job.tile, 0, job.inputs / quantised_group, nullptr};
   const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
   if (wide && job.rows <= dots::wide_rows) return multiply_blocks<Packed, dots::wide_rows, 4>(all);
-  if (job.rows <= dots::narrow_rows) return multiply_blocks<Packed, dots::narrow_rows, 2>(all);
-  multiply_by_fast_panels<Packed>(job);
+  if (Packed::whole_bytes || job.rows <= dots::narrow_rows) return multiply_blocks<Packed, dots::narrow_rows, 2>(all);
+  if constexpr (!Packed::whole_bytes) {
+    if (job.rows <= 3 * dots::tall_rows) return multiply_blocks<Packed, dots::tall_rows, 1>(all);
+    multiply_by_fast_panels<Packed>(job);
+  }
 }
 
 void multiply_fast(const fast_job& job) {

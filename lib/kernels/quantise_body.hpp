@@ -15,7 +15,41 @@ constexpr std::int32_t infinity_bits = 0x7f800000;
 constexpr float rounding = 12582912.0F;
 constexpr std::int32_t rounding_bits = 0x4b400000;
 
-COGEN_INLINE std::int32_t magnitude_bits(float value) { return __builtin_bit_cast(std::int32_t, value) & 0x7fffffff; }
+template <class Number, int Count>
+using lanes = Number __attribute__((vector_size(sizeof(Number) * Count)));
+
+template <class Vector>
+COGEN_INLINE Vector read_lanes(const void* from) {
+  Vector v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+struct larger {
+  template <class Vector>
+  COGEN_INLINE static Vector of(Vector a, Vector b) {
+    return a > b ? a : b;
+  }
+};
+
+struct both {
+  template <class Vector>
+  COGEN_INLINE static Vector of(Vector a, Vector b) {
+    return a + b;
+  }
+};
+
+// One number out of all lanes; any order gives the same one.
+template <class Operation, int Count>
+COGEN_INLINE std::int32_t folded(lanes<std::int32_t, Count> v) {
+  if constexpr (Count == 2) {
+    return Operation::of(v[0], v[1]);
+  } else {
+    using half = lanes<std::int32_t, Count / 2>;
+    const auto* parts = reinterpret_cast<const char*>(&v);
+    return folded<Operation, Count / 2>(Operation::of(read_lanes<half>(parts), read_lanes<half>(parts + sizeof(half))));
+  }
+}
 
 COGEN_INLINE void spoil(activation_group& group) {
   group = {};
@@ -23,24 +57,29 @@ COGEN_INLINE void spoil(activation_group& group) {
 }
 
 COGEN_INLINE void quantise_group(const float* x, activation_group& group) {
-  std::int32_t most = 0;
-  for (int at = 0; at < quantised_group; ++at) {
-    const std::int32_t bits = magnitude_bits(x[at]);
-    most = bits > most ? bits : most;
-  }
+  constexpr int half = quantised_group / 2;
+  using words = lanes<std::int32_t, half>;
+  using floats = lanes<float, half>;
+  using codes_type = lanes<std::int8_t, half>;
+  const words low = read_lanes<words>(x) & 0x7fffffff, high = read_lanes<words>(x + half) & 0x7fffffff;
+  const std::int32_t most = folded<larger, half>(larger::of(low, high));
   if (most >= infinity_bits) return spoil(group);
   const auto largest = __builtin_bit_cast(float, most);
   const float inverse = largest < smallest_input ? 0.0F : largest_code / largest;
-  std::int32_t sum = 0;
-  for (int at = 0; at < quantised_group; ++at) {
-    const std::int32_t code = __builtin_bit_cast(std::int32_t, x[at] * inverse + rounding) - rounding_bits;
-    group.codes[at] = static_cast<std::int8_t>(code);
-    sum += code;
+  words sum{};
+  COGEN_UNROLL
+  for (int at = 0; at < quantised_group; at += half) {
+    const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
+    const words codes = read_lanes<words>(&moved) - rounding_bits;
+    const auto bytes = __builtin_convertvector(codes, codes_type);
+    __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
+    sum += codes;
   }
+  const std::int32_t all = folded<both, half>(sum);
   group.scale = largest < smallest_input ? 0.0F : largest / largest_code;
-  group.scaled_sum = group.scale * static_cast<float>(sum);
-  group.minus_8 = -8 * sum;
-  group.minus_128 = -128 * sum;
+  group.scaled_sum = group.scale * static_cast<float>(all);
+  group.minus_8 = -8 * all;
+  group.minus_128 = -128 * all;
 }
 
 void quantise_row(const float* x, std::int64_t inputs, activation_group* groups) {
