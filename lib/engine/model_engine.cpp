@@ -1,3 +1,4 @@
+#include "engine/device_engine.hpp"
 #include "engine/model_runner.hpp"
 #include "models/model_outline.hpp"
 
@@ -63,6 +64,8 @@ int length_limit(const model& model, const cache::cache& cache, const engine_opt
   return most;
 }
 
+int step_tokens(const engine_options& options) { return options.step_tokens == 0 ? 128 : options.step_tokens; }
+
 /// They cost addresses, and memory only for what they keep.
 int spare_slots(const engine_options& options) {
   return std::min(options.slots, std::numeric_limits<int>::max() - options.slots);
@@ -77,7 +80,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.quantised = options.quantised;
   kept.sinks = options.sinks;
   kept.offload = options.offload;
-  kept.longest_step = options.step_tokens;
+  kept.longest_step = step_tokens(options);
   kept.slack = options.slack;
   return kept;
 }
@@ -129,25 +132,35 @@ std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& 
   return made;
 }
 
-engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
-  if (!model) throw std::invalid_argument("engine: the model is null");
+/// The runner, and what the scheduler has to know of it.
+void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options) {
   const auto kept = cache_options(*model, options);
   auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options),
                                                        spill_room_of(options), options.threads);
   const auto& cache = runner->cache();
-  engine_parts parts;
   parts.limits.slots = options.slots;
   parts.limits.spare_slots = spare_slots(options);
   parts.limits.reuse = options.reuse;
   parts.limits.max_length = length_limit(*model, cache, options);
-  parts.limits.step_tokens = options.step_tokens;
+  parts.limits.step_tokens = step_tokens(options);
   parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();
   parts.limits.patience = options.patience;
-  parts.limits.spill_bytes = spill_budget(options);
   count_spills(parts.limits, cache, options.spill_format);
   parts.runner = std::move(runner);
+  if (model->has_encoder()) parts.sources = {.start = *model->config().decoder_start, .longest = kept.max_source};
+}
+
+engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
+  if (!model) throw std::invalid_argument("engine: the model is null");
+  engine_parts parts;
+  if (const auto* device = model->on_device())
+    detail::put_on_device(parts, *device, static_cast<int>(model->config().vocabulary), model->config().max_positions,
+                          options);
+  else
+    put_on_cpu(parts, model, options);
+  parts.limits.spill_bytes = spill_budget(options);
   parts.identity = model->identity();
   parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");
   parts.victims = made_by(options.victims, &scheduler::longest_rested, "engine_options.victims made no policy");
@@ -160,7 +173,6 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
     const auto ends = model->tokenizer().eos();
     parts.end_tokens.assign(ends.begin(), ends.end());
   }
-  if (model->has_encoder()) parts.sources = {.start = *model->config().decoder_start, .longest = kept.max_source};
   return parts;
 }
 

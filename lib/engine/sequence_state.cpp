@@ -339,10 +339,18 @@ bool sequence_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
-row_outcome sequence_state::draw(std::span<float> scores) noexcept {
-  const auto position = static_cast<std::uint32_t>(history_.length());
+draw_key sequence_state::next_key(bool chained) const {
+  const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
   const auto seed = sampler_->parameters().seed().value_or(random_.seed());
-  return draw_outcome(*sampler_, scores, history_, {seed, random_.branch(), position, truncations_});
+  return {seed, random_.branch(), position, truncations_};
+}
+
+row_outcome sequence_state::draw(std::span<float> scores) noexcept {
+  return draw_outcome(*sampler_, scores, history_, next_key(false));
+}
+
+bool sequence_state::describe(bool chained, device_draw& row, draw_lists& lists) {
+  return describe_draw(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 }  // namespace cogen::detail

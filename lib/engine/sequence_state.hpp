@@ -47,6 +47,7 @@ class sequence_state final : public participant, public sequence_face, public op
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
   row_outcome draw(std::span<float> scores) noexcept override;
+  bool describe(bool chained, device_draw& row, draw_lists& lists) override;
 
  private:
   struct run_order {
@@ -121,6 +122,7 @@ class sequence_state final : public participant, public sequence_face, public op
   void start_plain(std::shared_ptr<plain_operation> wait, order what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const failure& why = {});
   void end_run(failure why);
+  draw_key next_key(bool chained) const;
   void complete_waiter(error_code code);
 
   const open_options options_;

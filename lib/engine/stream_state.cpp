@@ -222,6 +222,7 @@ void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
   if (limits_.any() && keep_limits(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
+      if (outcome.by_device) history_.append_generated(outcome.chosen.id);
       return take_token(std::move(outcome.chosen),
                         std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
     case scheduler::event::kind::logits:
@@ -339,7 +340,8 @@ bool stream_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
-/// The token counts at once: where two steps are in flight, the next one is drawn before this one is taken.
+/// The token counts at once: where two steps are in flight, the next one is drawn before this one is taken. One that a
+/// device draws is not known here before it is taken.
 row_outcome stream_state::draw(std::span<float> scores) noexcept try {
   const auto key = random_.key(static_cast<std::uint32_t>(history_.length()));
   auto outcome = draw_outcome(*sampler_, scores, history_, key);
@@ -347,6 +349,11 @@ row_outcome stream_state::draw(std::span<float> scores) noexcept try {
   return outcome;
 } catch (...) {
   return {failure_of(std::current_exception()), {}, {}};
+}
+
+bool stream_state::describe(bool chained, device_draw& row, draw_lists& lists) {
+  const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
+  return describe_draw(*sampler_, history_, chained, random_.key(position), row, lists);
 }
 
 // Pieces, under the lock

@@ -54,6 +54,7 @@ class stream_state final : public participant, public stream_face {
   void fail(const failure& why) noexcept override;
   bool owner_is_thinking() const override;
   row_outcome draw(std::span<float> scores) noexcept override;
+  bool describe(bool chained, device_draw& row, draw_lists& lists) override;
 
  private:
   void prepare();

@@ -3,6 +3,7 @@
 #include "models/families.hpp"
 #include "models/identity.hpp"
 #include "models/model_text.hpp"
+#include "models/network_on_device.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/model.hpp>
@@ -30,20 +31,50 @@ layers::weight_reader::progress report_to(const load_options& options, const loa
   };
 }
 
-}  // namespace
+/// Weights on a device have one type: float16 where most of the file's are that, else bfloat16.
+at::ScalarType device_type(const load::checkpoint& files) {
+  std::uint64_t halves = 0;
+  for (const auto& name : files.weight_names()) {
+    const auto weight = files.find(name);
+    if (weight->type() == load::element_type::f16) halves += weight->bytes();
+  }
+  return 2 * halves > bytes_of_all_weights(files) ? at::kHalf : at::kBFloat16;
+}
 
-std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
-  const load::checkpoint files(path);
+std::unique_ptr<const models::network> read_network(const load::checkpoint& files, const load::model_config& config,
+                                                    const load_options& options) {
   const auto make = models::family_named(files.family());
-  auto config = files.config();
-  auto text = models::read_text(files, config);
-
   kernels::worker_pool workers(options.threads);
   const auto report = report_to(options, files);
   if (report) report(0);
   layers::weight_reader weights(files, workers, report);
   auto network = make(files.fields(), config, weights);
   weights.finish();
+  return network;
+}
+
+std::unique_ptr<const models::network> read_device_network(const load::checkpoint& files,
+                                                           const load::model_config& config,
+                                                           const load_options& options) {
+  const auto make = models::device_family_named(files.family());
+  const auto place = device::place_named(options.device);
+  const auto report = report_to(options, files);
+  if (report) report(0);
+  models::stored_weights weights(files, at::TensorOptions(place->device()).dtype(device_type(files)), report);
+  auto network = make(config, weights);
+  weights.finish();
+  return std::make_unique<models::network_on_device>(models::device_model{place, std::move(network)});
+}
+
+}  // namespace
+
+std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
+  const load::checkpoint files(path);
+  models::family_named(files.family());  // refused as such, whatever else is wrong
+  auto config = files.config();
+  auto text = models::read_text(files, config);
+  auto network =
+      options.device == "cpu" ? read_network(files, config, options) : read_device_network(files, config, options);
   auto identity = models::identity_of(files, config);
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(identity));
 }

@@ -2,6 +2,7 @@
 #include "models/batch_parts.hpp"
 #include "models/model_text.hpp"
 #include "models/network.hpp"
+#include "models/network_on_device.hpp"
 #include "models/workspace.hpp"
 
 #include <cogen/model.hpp>
@@ -192,6 +193,10 @@ const text::tokenizer& model::tokenizer() const {
 const text::chat_template* model::chat() const noexcept { return text_->chat.get(); }
 
 const std::string& model::chat_error() const noexcept { return text_->chat_error; }
+
+std::string model::device() const { return on_device() ? on_device()->place->device().str() : "cpu"; }
+
+const models::device_model* model::on_device() const noexcept { return network_->on_device(); }
 
 const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { return network_->layer_shapes(); }
 

@@ -12,6 +12,8 @@
 
 namespace cogen::models {
 
+struct device_model;
+
 /// What one family of models is made of: its weights and the order of its blocks. Immutable; any thread may call.
 class network {
  public:
@@ -34,6 +36,9 @@ class network {
 
   /// Whether positions are looked up in a table that ends, instead of being rotations that never do.
   virtual bool has_position_table() const noexcept { return false; }
+
+  /// Where the network is, if that is not the processor's own memory; null otherwise.
+  virtual const device_model* on_device() const noexcept { return nullptr; }
 
   /// Bytes of weights that one step reads.
   virtual std::int64_t weight_bytes() const noexcept = 0;

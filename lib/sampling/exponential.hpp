@@ -6,8 +6,9 @@
 namespace cogen {
 
 /// exp(x) for x <= 0, minus infinity included, with a relative error below 2e-7; 0 below -87. Without branches or
-/// calls, so that loops over it become vector instructions; in exactly the same arithmetic one by one.
-inline float exponential(float x) {
+/// calls, so that loops over it become vector instructions; in exactly the same arithmetic one by one. Constexpr, so
+/// that devices run the same code.
+constexpr float exponential(float x) {
   constexpr float smallest = -87;
   constexpr float to_integer = 0x1.8p23F;  // adding it rounds to the nearest integer, which stays in the low bits
   const float bounded = x < smallest ? smallest : x;

@@ -1,7 +1,5 @@
 #include "sampling/random_stream.hpp"
 
-#include "sampling/philox.hpp"
-
 namespace cogen {
 namespace {
 
@@ -17,13 +15,6 @@ std::uint64_t branch_of_fork(std::uint64_t parent, std::uint32_t nth) {
 }
 
 }  // namespace
-
-double uniform(const draw_key& key) {
-  const auto words =
-      philox4x32_10({key.position, key.draw, low(key.branch), high(key.branch)}, {low(key.seed), high(key.seed)});
-  const std::uint64_t bits = (std::uint64_t{words[1]} << 32 | words[0]) >> 11;
-  return static_cast<double>(bits) * 0x1p-53;
-}
 
 random_stream::random_stream(std::uint64_t seed) : seed_(seed) {}
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sampling/philox.hpp"
+
 #include <cstdint>
 
 namespace cogen {
@@ -14,7 +16,14 @@ struct draw_key {
 
 /// A number in [0, 1) with 53 random bits: Philox4x32-10 with the seed as its key and (position, draw, branch) as its
 /// counter.
-double uniform(const draw_key& key);
+constexpr double uniform(const draw_key& key) {
+  const auto low = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
+  const auto high = [](std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); };
+  const auto words =
+      philox4x32_10({key.position, key.draw, low(key.branch), high(key.branch)}, {low(key.seed), high(key.seed)});
+  const std::uint64_t bits = (std::uint64_t{words[1]} << 32 | words[0]) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
 
 /// The random numbers of one sequence. A copy draws the same numbers; a fork draws others.
 class random_stream {

@@ -19,17 +19,6 @@ draw_status status_of(const row_scan& scan) {
   return scan.largest == -infinity ? draw_status::nothing_left : draw_status::drawn;
 }
 
-std::string explain(draw_status status) {
-  switch (status) {
-    case draw_status::not_finite:
-      return "a logit is NaN or plus infinity, so no token can be chosen";
-    case draw_status::nothing_left:
-      return "every logit is minus infinity, so no token can be chosen";
-    default:
-      return {};
-  }
-}
-
 sampled failed(draw_status status) {
   sampled result;
   result.status = status;
@@ -47,7 +36,24 @@ sampled processor_failed(std::string_view reason) {
 
 bool inside(token id, std::span<const float> logits) { return id >= 0 && static_cast<std::size_t>(id) < logits.size(); }
 
+/// What was appended to `list` since it had `begin` entries.
+template <typename T>
+list_part part_from(std::size_t begin, const std::vector<T>& list) {
+  return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(list.size() - begin)};
+}
+
 }  // namespace
+
+std::string explain(draw_status status) {
+  switch (status) {
+    case draw_status::not_finite:
+      return "a logit is NaN or plus infinity, so no token can be chosen";
+    case draw_status::nothing_left:
+      return "every logit is minus infinity, so no token can be chosen";
+    default:
+      return {};
+  }
+}
 
 sampler::sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
     : parameters_(std::move(parameters)) {
@@ -95,6 +101,36 @@ void sampler::report(sampled& result, sampling_scratch& scratch) const {
   const row_logprobs logprobs(scratch.model_logits, scan.largest, scratch);
   result.logprob = logprobs.of(result.id);
   result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs()), scratch);
+}
+
+bool sampler::describe(device_draw& row, draw_lists& lists, token_history& history, bool unknown_last) const {
+  if (has_processor() || parameters_.logprobs()) return false;
+  device_draw made;
+  made.slot = row.slot;
+  made.greedy = parameters_.is_greedy();
+  made.unknown_last = unknown_last;
+  made.inverse_temperature = inverse_temperature_;
+  made.top_k = static_cast<std::uint32_t>(std::min<std::size_t>(filters_.top_k, UINT32_MAX));
+  made.top_p = filters_.top_p;
+  made.min_p = filters_.min_p;
+  made.repetition_penalty = static_cast<float>(parameters_.repetition_penalty());
+  made.presence_penalty = static_cast<float>(parameters_.presence_penalty());
+  made.frequency_penalty = static_cast<float>(parameters_.frequency_penalty());
+  auto begin = lists.biases.size();
+  lists.biases.insert(lists.biases.end(), biases_.begin(), biases_.end());
+  made.biases = part_from(begin, lists.biases);
+  begin = lists.biases.size();
+  if (holds_back(history.generated() + (unknown_last ? 1 : 0)))
+    for (const token id : end_tokens_) lists.biases.push_back({id, -infinity});
+  made.held_back = part_from(begin, lists.biases);
+  begin = lists.counts.size();
+  const bool repeats = made.repetition_penalty != 1;
+  if (repeats || made.presence_penalty != 0 || made.frequency_penalty != 0)
+    for (const auto& count : history.counts())
+      if (count.generated > 0 || (repeats && count.total > 0)) lists.counts.push_back(count);
+  made.counts = part_from(begin, lists.counts);
+  row = made;
+  return true;
 }
 
 std::pair<draw_status, std::vector<token_probability>> sampler::distribution(std::span<float> logits,
@@ -160,8 +196,12 @@ void sampler::penalise_counts(std::span<float> logits, token_history& history) c
       logits[static_cast<std::size_t>(count.id)] -= static_cast<float>(count.generated) * frequency + presence;
 }
 
+bool sampler::holds_back(std::size_t generated) const {
+  return static_cast<std::int64_t>(generated) < parameters_.min_tokens();
+}
+
 void sampler::hold_back_end_tokens(std::span<float> logits, const token_history& history) const {
-  if (static_cast<std::int64_t>(history.generated()) >= parameters_.min_tokens()) return;
+  if (!holds_back(history.generated())) return;
   for (const token id : end_tokens_)
     if (inside(id, logits)) logits[static_cast<std::size_t>(id)] = -infinity;
 }

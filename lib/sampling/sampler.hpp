@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cogen/device_draw.hpp"
 #include "cogen/sampling.hpp"
 #include "cogen/token.hpp"
 #include "sampling/filters.hpp"
@@ -16,13 +17,8 @@
 
 namespace cogen {
 
-/// How a draw ended.
-enum class draw_status : std::uint8_t {
-  drawn,
-  not_finite,        ///< a logit is NaN or plus infinity
-  nothing_left,      ///< every logit is minus infinity: the model's own, or what bias and processors left
-  processor_failed,  ///< the caller's processor threw
-};
+/// Why nothing could be drawn from a row's logits; empty where something was.
+std::string explain(draw_status status);
 
 /// The token chosen from one row of logits.
 struct sampled {
@@ -58,17 +54,18 @@ class sampler {
   /// depends on nothing but the arguments' values.
   sampled draw(std::span<float> logits, token_history& history, const draw_key& key, sampling_scratch& scratch) const;
 
+  /// Writes to `row` what a device needs for the draw that comes after `history`, its slot and its key left out, and
+  /// appends to `lists`. With `unknown_last` the history lacks its newest token, a generated one. False, with nothing
+  /// changed, where the draw runs the caller's own code or reports log-probabilities. Throws std::bad_alloc; what was
+  /// appended then belongs to no row.
+  bool describe(device_draw& row, draw_lists& lists, token_history& history, bool unknown_last) const;
+
   /// The probabilities `draw` would choose by, in order of ids, tokens of probability 0 left out; one token of
   /// probability 1 where greedy. `logits` is changed. Empty with another status than `drawn`.
   std::pair<draw_status, std::vector<token_probability>> distribution(std::span<float> logits, token_history& history,
                                                                       sampling_scratch& scratch) const;
 
  private:
-  struct bias {
-    token id;
-    float value;
-  };
-
   void process(std::span<float> logits, token_history& history) const;
   std::optional<std::string> run_processor(std::span<float> logits, const token_history& history) const;
   void add_biases(std::span<float> logits) const;
@@ -76,12 +73,13 @@ class sampler {
   void penalise_counts(std::span<float> logits, token_history& history) const;
   void hold_back_end_tokens(std::span<float> logits, const token_history& history) const;
   token choose_from(std::span<const float> logits, float largest, const draw_key& key, sampling_scratch& scratch) const;
+  bool holds_back(std::size_t generated) const;
   void report(sampled& result, sampling_scratch& scratch) const;
 
   sampling parameters_;
   filters filters_;
   float inverse_temperature_ = 1;
-  std::vector<bias> biases_;
+  std::vector<token_bias> biases_;
   std::vector<token> end_tokens_;
 };
 

@@ -1,6 +1,5 @@
 #include "sampling/softmax.hpp"
 
-#include "sampling/exponential.hpp"
 #include "sampling/row.hpp"
 
 #include <array>
@@ -19,10 +18,6 @@ double sum_of(std::span<const float> weights) {
 }
 
 }  // namespace
-
-float weight_of(float logit, const softmax_scale& scale) {
-  return exponential((logit - scale.largest) * scale.inverse_temperature);
-}
 
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums) {

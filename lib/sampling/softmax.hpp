@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sampling/exponential.hpp"
 #include "sampling/scratch.hpp"
 
 #include <span>
@@ -14,7 +15,9 @@ struct softmax_scale {
 };
 
 /// exp((logit - largest) / temperature): 1 for the largest logit, 0 for those more than 87 temperatures below it.
-float weight_of(float logit, const softmax_scale& scale);
+constexpr float weight_of(float logit, const softmax_scale& scale) {
+  return exponential((logit - scale.largest) * scale.inverse_temperature);
+}
 
 /// Writes the weight of each entry of `logits` [n] to `weights` [n] and the sum of each block to `block_sums`; returns
 /// the sum of all, added in a fixed order.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cogen/device_draw.hpp"
 #include "cogen/token.hpp"
 
 #include <cstddef>
@@ -8,13 +9,6 @@
 #include <vector>
 
 namespace cogen {
-
-/// How often a token occurs in a history.
-struct token_count {
-  token id = -1;
-  std::uint32_t total = 0;      ///< in the prompt and in what was generated
-  std::uint32_t generated = 0;  ///< in what was generated
-};
 
 /// The tokens of one sequence and which of them were generated. Counts for penalties are kept from the first time they
 /// are asked for, and then follow each append and truncate. A fork copies it.

@@ -46,10 +46,13 @@ struct engine_options {
   int max_source = 0;
 
   /// Tokens of one step: one for each running sequence, then prompts in chunks up to this many in all. Smaller keeps
-  /// the gap between two tokens of a running stream short, larger reads prompts faster.
-  int step_tokens = 128;
+  /// the gap between two tokens of a running stream short, larger reads prompts faster. 0: 128, or 2,048 where the
+  /// model is on a GPU.
+  int step_tokens = 0;
 
   /// Bytes that caches may take; a sequence whose whole length does not fit now waits. 0: half of the machine's memory.
+  /// On a GPU slots * max_length tokens are taken at the start, out of these bytes or, with 0, of what is free there;
+  /// a max_length of 0 is then as many tokens as fit.
   std::int64_t cache_bytes = 0;
 
   /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 namespace cogen {
 
@@ -22,6 +23,9 @@ struct load_options {
   std::function<bool(const load_progress&)> progress = {};
   /// Threads that read and pack, the calling one among them. 0: as many as the process may run on.
   int threads = 0;
+  /// Where the model's weights lie and its engines compute: "cpu", "cuda", which is "cuda:0", or "cuda:N". On a GPU
+  /// weights and activations are bfloat16, or float16 where the file's weights are.
+  std::string device = "cpu";
 };
 
 /// load_options::progress said no.
@@ -35,8 +39,9 @@ class load_aborted : public std::runtime_error {
 ///
 /// Throws load::load_error where the file cannot be read or does not hold what its configuration says (each tensor that
 /// is missing, left over or of another shape is named), std::invalid_argument for a model family this build does not
-/// know (naming it and the ones it knows), a negative number of threads, load_aborted, and std::bad_alloc.
-/// May be called from any thread, and from several at once.
+/// know, or does not know on that device (naming it and the ones it knows), a device that is not there, a negative
+/// number of threads, load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a std::exception. May
+/// be called from any thread, and from several at once.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

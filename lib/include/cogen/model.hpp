@@ -24,6 +24,7 @@ class worker_pool;
 }
 namespace models {
 class network;
+struct device_model;
 struct model_text;
 struct scratch;
 }  // namespace models
@@ -93,6 +94,13 @@ class model {
   const text::chat_template* chat() const noexcept;
   /// What chat_template said about that one; empty otherwise.
   const std::string& chat_error() const noexcept;
+
+  /// Where it lies: "cpu", "cuda:0", … One that is not on the cpu is run by engines alone: forward() and encode() are
+  /// std::logic_error.
+  std::string device() const;
+
+  /// For engines: what runs it where that is not the cpu; null otherwise.
+  const models::device_model* on_device() const noexcept;
 
   /// What each layer remembers, first layer first.
   const std::vector<cache::layer_shape>& layer_shapes() const noexcept;

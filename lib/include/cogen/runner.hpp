@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/device_draw.hpp>
 #include <cogen/error.hpp>
 #include <cogen/logits.hpp>
 #include <cogen/scheduler/plan.hpp>
@@ -18,16 +19,33 @@ namespace cogen {
 /// What one row of a step came to: an error, or what its plan row wanted.
 struct row_outcome {
   failure error;
-  token_choice chosen;  ///< scheduler::output::sample
-  logits scores;        ///< scheduler::output::last_logits, all_logits
+  token_choice chosen;     ///< scheduler::output::sample
+  logits scores;           ///< scheduler::output::last_logits, all_logits
+  bool by_device = false;  ///< `chosen` was drawn from what drawer::describe() said
 };
 
-/// Draws the next token of one sequence with that sequence's own parameters. Called between the forward and the end of
-/// the step, by one thread at a time, in the order of the plans. Never throws: what goes wrong is the row's own error.
+/// What the device's draw of a described row came to: the same as drawer::draw() would say. Any thread.
+row_outcome device_outcome(draw_status status, token drawn) noexcept;
+
+/// Draws the next token of one sequence with that sequence's own parameters, or says how a device draws it. One of the
+/// two is asked for each row that wants a sample, in the order of the plans; and of rows that are in flight together
+/// the same one.
 class drawer {
  public:
   virtual ~drawer() = default;
+
+  /// The token that follows from `scores` [vocabulary], which is changed. Called between the forward and the end of the
+  /// step, by one thread at a time. Never throws: what goes wrong is the row's own error.
   virtual row_outcome draw(std::span<float> scores) noexcept = 0;
+
+  /// What a device needs to draw the row by itself, its slot left out: written to `row`, and its lists appended to
+  /// `lists`. Called within runner::launch(). `chained` is that of the plan's row: the token before the drawn one is
+  /// then known to the device alone, and `row.unknown_last` says so. The runner has the outcome from device_outcome(),
+  /// and the token counts for the next rows once the step is absorbed.
+  ///
+  /// False, with nothing changed: only draw() can, always so for rows in flight together. Throws std::bad_alloc; what
+  /// was appended to `lists` then belongs to no row.
+  virtual bool describe(bool chained, device_draw& row, draw_lists& lists);
 };
 
 /// Told how the spills and restores of plans have ended, each once: null, or what stopped it. Any thread, also before

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cogen/cache/device_cache.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace cogen::device {
+
+/// The new tokens of one step, those of rows that bring a single one first. Tensors are int32 and lie on the device:
+/// nothing here but counts is known to the host, so that what is recorded once can be played for other rows.
+struct step_rows {
+  at::Tensor ids;        ///< [tokens]; -1: the one that was drawn last in the row's slot
+  at::Tensor slots;      ///< [tokens]; -1: the row only fills up, and nothing comes of it
+  at::Tensor positions;  ///< [tokens], tokens that the slot holds before this one
+
+  std::int64_t single = 0;  ///< rows of one token
+
+  // The others, whose tokens follow.
+  std::int64_t prompts = 0;
+  at::Tensor prompt_starts;   ///< [prompts + 1], indices of their tokens, counted from the first of them
+  at::Tensor prompt_origins;  ///< [prompts + 1], device_cache::origin() of their slots; the last one is not read
+  at::Tensor prompt_lengths;  ///< [prompts], tokens that the slot holds with this step
+  std::int64_t longest = 0;   ///< new tokens of a prompt, at most
+  std::int64_t reach = 0;     ///< tokens that a prompt's slot holds with this step, at most
+};
+
+struct attention_shape {
+  std::int64_t heads = 0;  ///< of queries
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  float scale = 1;
+};
+
+/// What a network is computed with on one kind of device. Results are written to tensors that the caller owns; calls
+/// only begin the work, on the device's current queue. Activations are of the weights' type, the residual stream `x` is
+/// float32. Any thread, one at a time.
+class operators {
+ public:
+  virtual ~operators() = default;
+
+  /// x[i] = table[ids[i]], and of the token that was last drawn in its slot where that is -1. table
+  /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]
+  virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
+
+  /// x += delta, where there is one; out = x / sqrt(mean(x^2) + epsilon) * weight. All [rows, hidden]; weight [hidden].
+  virtual void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
+                        const at::Tensor& out) = 0;
+
+  /// y = x W^T + bias, where there is one. x [rows, inputs], weights [outputs, inputs], y [rows, outputs]
+  virtual void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) = 0;
+
+  /// The same without a bias, y in float32.
+  virtual void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) = 0;
+
+  /// Rotates queries in place; keys, rotated, and values go to their slots and positions. qkv
+  /// [tokens, (heads + 2 kv_heads) * head_dim], rope [positions, 2 * pairs] float32: cosines, then sines.
+  virtual void rotate_and_append(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& rope,
+                                 const step_rows& rows, const cache::device_layer& layer) = 0;
+
+  /// out [tokens, heads * head_dim]: each of `qkv`'s queries over the keys of its slot up to its own position.
+  virtual void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+                      const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// out = silu(gate) * up. gate_up [rows, gate | up], out [rows, gate]
+  virtual void gate(const at::Tensor& gate_up, const at::Tensor& out) = 0;
+};
+
+}  // namespace cogen::device

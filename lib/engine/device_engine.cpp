@@ -1,0 +1,83 @@
+#include "engine/device_engine.hpp"
+
+#include "engine/device_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace cogen::detail {
+
+namespace {
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+/// What a device needs beside the caches, for what its libraries take when they first run.
+constexpr std::int64_t kept_free = 512 * mebibyte;
+
+void refuse(const char* option, std::string_view device) {
+  throw std::invalid_argument(
+      fmt::format("engine_options.{} is set; engines on {} have no such caches", option, device));
+}
+
+void check_options(const engine_options& options, std::string_view device) {
+  if (options.quantised) refuse("quantised", device);
+  if (options.sinks) refuse("sinks", device);
+  if (options.offload) refuse("offload", device);
+  if (options.own_layers) refuse("own_layers", device);
+  if (options.cache_type) refuse("cache_type", device);
+  if (options.spill_transfer) refuse("spill_transfer", device);
+  if (!options.spill_directory.empty()) refuse("spill_directory", device);
+  if (options.spill_format != spill_format::exact) refuse("spill_format", device);
+  if (options.slots < 1)
+    throw std::invalid_argument(fmt::format("engine_options.slots is {}; it must be at least 1", options.slots));
+  if (options.step_tokens < 0)
+    throw std::invalid_argument(
+        fmt::format("engine_options.step_tokens is {}; it may be 0 or more", options.step_tokens));
+}
+
+/// Whole caches are taken at the start: without a length, as many tokens as fit.
+int length_that_fits(const models::device_model& model, std::int64_t positions, const engine_options& options) {
+  const auto& network = *model.network;
+  const auto token_bytes = cache::device_cache::slot_bytes(
+      network.layer_shapes(), {.device = network.device(), .type = network.type(), .max_length = 1});
+  const auto free = options.cache_bytes > 0 ? options.cache_bytes : model.place->free_bytes() - kept_free;
+  const auto fitting = std::max<std::int64_t>(0, free / options.slots / token_bytes);
+  if (options.max_length < 0 || options.max_length > positions)
+    throw std::invalid_argument(
+        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
+  if (options.max_length > fitting || fitting == 0)
+    throw std::invalid_argument(fmt::format(
+        "engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
+        options.max_length, options.slots, std::max(1, options.max_length) * token_bytes * options.slots / mebibyte,
+        network.device().str(), std::max<std::int64_t>(0, free) / mebibyte));
+  if (options.max_length > 0) return options.max_length;
+  return static_cast<int>(std::min(positions, fitting));
+}
+
+}  // namespace
+
+void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
+                   const engine_options& options) {
+  const auto device = model.network->device();
+  check_options(options, device.str());
+  const int length = length_that_fits(model, positions, options);
+  const int step_tokens = options.step_tokens == 0 ? device_step_tokens : options.step_tokens;
+  auto runner = std::make_unique<device_runner>(
+      model.place, model.network,
+      device_runner_options{
+          .slots = options.slots, .max_length = length, .step_tokens = step_tokens, .vocabulary = vocabulary});
+  const cache::device_options one_block{.device = device, .type = model.network->type(), .max_length = 64};
+  parts.limits.slots = options.slots;
+  parts.limits.reuse = options.reuse;
+  parts.limits.max_length = length;
+  parts.limits.step_tokens = step_tokens;
+  parts.limits.usage = {.per_block = cache::device_cache::slot_bytes(model.network->layer_shapes(), one_block)};
+  parts.limits.patience = options.patience;
+  parts.limits.depth = 2;
+  parts.runner = std::move(runner);
+}
+
+}  // namespace cogen::detail

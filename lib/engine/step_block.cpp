@@ -1,0 +1,72 @@
+#include "engine/step_block.hpp"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+namespace cogen::detail {
+
+step_block::step_block(const device::place& where, std::int64_t tokens)
+    : stride_(tokens + 1), device_(at::zeros({sections * stride_}, at::TensorOptions(where.device()).dtype(at::kInt))) {
+  for (auto& each : host_)
+    each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);
+}
+
+void step_block::write(std::span<const scheduler::row> rows, std::span<const int> order,
+                       const cache::device_cache& memory, std::span<const std::int32_t> outputs) {
+  turn_ = 1 - turn_;
+  tokens_ = 0;
+  std::int64_t single = 0, prompts = 0, longest = 0, reach = 0;
+  for (const int index : order) {
+    const auto& row = rows[static_cast<std::size_t>(index)];
+    const int held = memory.length(row.slot);
+    if (row.count == 1) {
+      ++single;
+    } else {
+      host(starts_at)[prompts] = static_cast<std::int32_t>(tokens_ - single);
+      host(origins_at)[prompts] = static_cast<std::int32_t>(memory.origin(row.slot));
+      host(lengths_at)[prompts] = held + row.count;
+      longest = std::max<std::int64_t>(longest, row.count);
+      reach = std::max<std::int64_t>(reach, held + row.count);
+      ++prompts;
+    }
+    for (int i = 0; i < row.count; ++i, ++tokens_) {
+      host(ids_at)[tokens_] = row.chained ? -1 : row.tokens[static_cast<std::size_t>(i)];
+      host(slots_at)[tokens_] = row.slot;
+      host(positions_at)[tokens_] = held + i;
+    }
+  }
+  host(starts_at)[prompts] = static_cast<std::int32_t>(tokens_ - single);
+  host(origins_at)[prompts] = 0;
+  std::ranges::copy(outputs, host(outputs_at));
+  output_count_ = static_cast<std::int64_t>(outputs.size());
+  rows_ = single_rows(tokens_);
+  rows_.single = single;
+  rows_.prompts = prompts;
+  rows_.prompt_starts = section(device_, starts_at, prompts + 1);
+  rows_.prompt_origins = section(device_, origins_at, prompts + 1);
+  rows_.prompt_lengths = section(device_, lengths_at, prompts);
+  rows_.longest = longest;
+  rows_.reach = reach;
+}
+
+void step_block::fill_up(std::int64_t rows) {
+  for (; tokens_ < rows; ++tokens_) {
+    host(ids_at)[tokens_] = 0;
+    host(slots_at)[tokens_] = -1;
+    host(positions_at)[tokens_] = 0;
+  }
+}
+
+void step_block::send() { device_.copy_(host_[turn_], true); }
+
+device::step_rows step_block::single_rows(std::int64_t count) const {
+  device::step_rows rows;
+  rows.ids = section(device_, ids_at, count);
+  rows.slots = section(device_, slots_at, count);
+  rows.positions = section(device_, positions_at, count);
+  rows.single = count;
+  return rows;
+}
+
+}  // namespace cogen::detail

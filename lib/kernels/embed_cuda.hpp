@@ -1,0 +1,28 @@
+#pragma once
+
+#include "kernels/device_cache.hpp"
+
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+namespace cogen::kernels::cuda {
+
+/// out = the table's row of each token, times `scale`. Pointers are to device memory; the table and out are multiples
+/// of 16.
+struct embed_operands {
+  const std::int32_t* tokens = nullptr;  // [rows]; one that is not in the vocabulary gives zeros
+  const void* table = nullptr;           // [vocabulary, width]
+  number type = number::bf16;            // of the table: f16 or bf16
+  void* out = nullptr;                   // [rows, width]
+  number out_type = number::f32;         // f32, or `type`
+  float scale = 1.0F;
+  int rows = 0;
+  int vocabulary = 0;
+  int width = 0;  // a multiple of 8
+};
+
+/// Throws std::invalid_argument for operands that are not as said above, std::runtime_error if the kernel cannot be
+/// launched.
+void embed(const embed_operands& operands, cudaStream_t stream);
+
+}  // namespace cogen::kernels::cuda

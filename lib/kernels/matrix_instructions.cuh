@@ -1,0 +1,55 @@
+#pragma once
+
+#include "kernels/device_numbers.cuh"
+
+#include <cstdint>
+
+// Single machine instructions that C++ has no name for.
+namespace cogen::kernels::cuda {
+
+/// N words in a row, read and written at once.
+template <int N>
+struct alignas(4 * N) words {
+  std::uint32_t at[N];
+};
+
+/// Reads memory that is not worth keeping in the nearest cache: it will not be read again.
+template <int N>
+__device__ inline words<N> load_streamed(const void* from) {
+  words<N> x;
+  if constexpr (N == 4)
+    asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
+        : "l"(from));
+  else if constexpr (N == 2)
+    asm("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(x.at[0]), "=r"(x.at[1]) : "l"(from));
+  else
+    asm("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(x.at[0]) : "l"(from));
+  return x;
+}
+
+/// A warp's c [16, 8] += a [16, 16] b [16, 8], two numbers to a word. With g = lane / 4 and t = lane % 4, a lane holds
+///   a: (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), each with its right neighbour;
+///   b: (2t, g), (2t + 8, g), each with the one below;
+///   c: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+/// (PTX, "Matrix fragments for mma.m16n8k16".)
+template <class T>
+__device__ inline void multiply_add(float (&c)[4], const words<4>& a, std::uint32_t b0, std::uint32_t b1);
+
+template <>
+__device__ inline void multiply_add<bf16>(float (&c)[4], const words<4>& a, std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.at[0]), "r"(a.at[1]), "r"(a.at[2]), "r"(a.at[3]), "r"(b0), "r"(b1));
+}
+
+template <>
+__device__ inline void multiply_add<f16>(float (&c)[4], const words<4>& a, std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.at[0]), "r"(a.at[1]), "r"(a.at[2]), "r"(a.at[3]), "r"(b0), "r"(b1));
+}
+
+}  // namespace cogen::kernels::cuda

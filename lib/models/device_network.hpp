@@ -1,0 +1,57 @@
+#pragma once
+
+#include "device/operators.hpp"
+#include "device/queue.hpp"
+
+#include <cogen/cache/device_cache.hpp>
+#include <cogen/cache/layer_shape.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cogen::models {
+
+/// The tensors that forwards of up to so many tokens write to on their way. Their addresses never change.
+struct device_scratch {
+  at::Tensor x;         // [tokens, hidden] float32
+  at::Tensor normed;    // [tokens, hidden]
+  at::Tensor delta;     // [tokens, hidden]
+  at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor attended;  // [tokens, heads * head_dim]
+  at::Tensor gate_up;   // [tokens, 2 * intermediate]
+  at::Tensor gated;     // [tokens, intermediate]
+
+  /// Its first rows.
+  device_scratch first(std::int64_t tokens) const;
+};
+
+/// A decoder whose weights are on a device. Immutable; any thread may call, one at a time for a scratch and a cache.
+class device_network {
+ public:
+  virtual ~device_network() = default;
+
+  virtual const std::vector<cache::layer_shape>& layer_shapes() const noexcept = 0;
+  virtual std::int64_t weight_bytes() const noexcept = 0;
+
+  /// The type of weights and activations.
+  virtual at::ScalarType type() const noexcept = 0;
+  virtual at::Device device() const noexcept = 0;
+
+  virtual device_scratch make_scratch(std::int64_t tokens) const = 0;
+
+  /// Begins to run the step's tokens, which go to the cache, and gives what logits are made from after those that
+  /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
+  /// int32 are the tokens that were last drawn in each slot. Arguments are valid, and the scratch has as many rows as
+  /// there are tokens.
+  virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+                             const at::Tensor& outputs, const cache::device_cache& memory,
+                             const device_scratch& scratch) const = 0;
+
+  /// logits [rows, vocabulary] float32, of rows that forward() gave.
+  virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;
+};
+
+}  // namespace cogen::models

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "device/place.hpp"
+#include "models/device_network.hpp"
+#include "models/network.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cogen::models {
+
+/// A network on a device, and what computes there.
+struct device_model {
+  std::shared_ptr<const device::place> place;
+  std::shared_ptr<const device_network> network;
+};
+
+/// What a model holds where its network is on a device: engines run that, and forward() is std::logic_error.
+class network_on_device final : public network {
+ public:
+  explicit network_on_device(device_model model);
+
+  const std::vector<cache::layer_shape>& layer_shapes() const noexcept override {
+    return model_.network->layer_shapes();
+  }
+  void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
+               const layers::activations& logits) const override;
+  std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
+  std::string_view weight_type() const noexcept override;
+  const device_model* on_device() const noexcept override { return &model_; }
+
+ private:
+  device_model model_;
+};
+
+}  // namespace cogen::models

@@ -1,0 +1,234 @@
+// Engines whose model is on a device say what loops on the processor say.
+#include "../engine/model_engines.hpp"
+#include "device_models.hpp"
+#include "plain_place.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <optional>
+
+namespace cogen::test {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_yarn", "mistral_window"};
+
+engine_options small_engine(const model& model) {
+  auto options = tiny_engine(model);
+  options.cache_type.reset();
+  return options;
+}
+
+std::vector<token> ids_of(const completion& whole) {
+  std::vector<token> ids;
+  for (const auto& choice : whole.tokens) ids.push_back(choice.id);
+  return ids;
+}
+
+/// Of 3 tokens and more.
+std::vector<std::vector<token>> prompts_for(const model& model, int count) {
+  std::vector<std::vector<token>> prompts;
+  for (int i = 0; i < count; ++i) prompts.push_back(some_tokens(model, 3 + 11 * i, static_cast<unsigned>(i)));
+  return prompts;
+}
+
+std::vector<std::vector<token>> answer(engine& running, const std::vector<std::vector<token>>& prompts, int tokens) {
+  net::io_context context;
+  std::vector<token_stream> streams;
+  std::vector<std::vector<token>> told(prompts.size());
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    streams.push_back(running.generate(token_ids(prompts[i]).max_tokens(tokens).ignore_end()));
+    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+      BOOST_TEST(!code);
+      told[i] = ids_of(whole);
+    }));
+  }
+  settle(running, context);
+  return told;
+}
+
+BOOST_AUTO_TEST_SUITE(device_engine)
+
+BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(goldens) * data::make({true, false}),
+                     name, recorded) {
+  const auto where = std::make_shared<plain_place>();
+  where->records = recorded;
+  const auto model = golden_model_on(where, name);
+  const auto reference = golden_model(name);
+  const auto options = small_engine(*model);
+  engine running(model, options);
+  const auto prompts = prompts_for(*reference, 7);
+  const auto told = answer(running, prompts, 40);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
+               boost::test_tools::per_element());
+  BOOST_TEST(running.stats().free_slots == options.slots);
+}
+
+BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens), name) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto reference = golden_model(name);
+  engine running(model, small_engine(*model));
+  const auto tokens = some_tokens(*reference, 100, 5);
+  drive(running, [&]() -> net::awaitable<void> {
+    auto sequence = running.open();
+    const auto all = co_await sequence.forward(tokens, logits_of::all);
+    BOOST_REQUIRE_EQUAL(all.rows(), 100);
+    for (const int row : {0, 15, 16, 70, 99}) {
+      const auto expected =
+          logits_after(*reference, tiny_engine(*reference), {tokens.begin(), tokens.begin() + row + 1});
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        BOOST_TEST(std::abs(all[row][static_cast<int>(i)] - expected[i]) < 1e-3F);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto reference = golden_model("llama_default");
+  engine running(model, small_engine(*model));
+  const auto tokens = some_tokens(*reference, 90, 2);
+  const auto next_after = [&](std::vector<token> held) {
+    return loop_by_hand(*reference, tiny_engine(*reference), held, 1).front();
+  };
+  drive(running, [&]() -> net::awaitable<void> {
+    auto first = running.open();
+    co_await first.forward(tokens);
+    auto second = first.fork();
+    BOOST_TEST((co_await second.decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await first.decode({9})).id == next_after(joined(tokens, {9})));
+    first.truncate(50);
+    BOOST_TEST((co_await first.decode({3})).id == next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+  });
+}
+
+/// By turns some tokens are said to five sequences in two slots.
+net::awaitable<void> take_turns(engine& running, const model& reference) {
+  std::vector<sequence> all;
+  std::vector<std::vector<token>> held(5);
+  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(running.open());
+  for (unsigned turn = 0; turn < 3; ++turn)
+    for (unsigned i = 0; i < held.size(); ++i) {
+      const auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
+      held[i].insert(held[i].end(), said.begin(), said.end());
+      const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
+      const auto told = co_await all[i].decode(said);
+      BOOST_TEST(told.id == expected);
+      held[i].push_back(told.id);
+    }
+}
+
+BOOST_DATA_TEST_CASE(parked_sequences_go_on, data::make({0, 1, 2, 3}), failing) {
+  const auto where = std::make_shared<plain_place>();
+  int copies = 0;
+  where->before = [&](std::string_view what) {
+    if (what == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");
+  };
+  const auto model = golden_model_on(where, "llama_default");
+  auto options = small_engine(*model);
+  options.slots = 2;
+  options.patience = std::chrono::milliseconds(0);
+  engine running(model, options);
+  drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
+  BOOST_TEST(running.stats().spilled > 3u);
+  BOOST_TEST(running.stats().free_slots + running.stats().kept_slots == 2);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto reference = golden_model("llama_default");
+  engine running(model, small_engine(*model));
+  const auto common = some_tokens(*reference, 150, 3);
+  const std::vector prompts{joined(common, {1, 2}), joined(common, {3}), joined(common, {4, 5, 6})};
+  const auto told = answer(running, prompts, 20);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 20),
+               boost::test_tools::per_element());
+  BOOST_TEST(running.stats().reused >= 2 * 128u);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_device_fails_at_is_told_to_everybody) {
+  int calls = 0;
+  int failing = 0;
+  const auto where = std::make_shared<plain_place>();
+  where->before = [&](std::string_view what) {
+    if (what != "copy" && ++calls == failing) throw std::runtime_error("the device is gone");
+  };
+  const auto model = golden_model_on(where, "llama_default");
+  int survived = 0;
+  for (failing = 1; survived < 2; ++failing) {
+    calls = 0;
+    try {
+      engine running(model, small_engine(*model));
+      net::io_context context;
+      int told = 0;
+      std::vector<token_stream> streams;
+      for (int i = 0; i < 6; ++i) {
+        streams.push_back(running.generate(token_ids(some_tokens(*model, 5, 1)).max_tokens(4).ignore_end()));
+        streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
+          told += code == make_error_code(error::device_failed) || !code;
+        }));
+      }
+      settle(running, context);
+      BOOST_TEST(told == 6);
+      const bool died = static_cast<bool>(running.error());
+      BOOST_TEST(died == (calls >= failing));
+      if (died) BOOST_TEST(running.error().message().find("the device is gone") != std::string::npos);
+      survived += !died;
+    } catch (const std::runtime_error& error) {
+      BOOST_TEST(error.what() == "the device is gone");
+    }
+  }
+  BOOST_TEST(failing > 8);
+}
+
+BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto why_not = [&](auto change) {
+    auto options = small_engine(*model);
+    change(options);
+    try {
+      engine refused(model, options);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  BOOST_TEST(why_not([](engine_options& o) { o.quantised = cache::int8(); }) ==
+             "engine_options.quantised is set; engines on cpu have no such caches");
+  BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
+  BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
+             std::string::npos);
+  BOOST_TEST(why_not([](engine_options& o) { o.max_length = 1 << 20; }).find("this model holds") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_on_a_device_is_not_run_by_hand) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  auto cache = model->make_cache({.slots = 1, .max_length = 64});
+  BOOST_CHECK_THROW(model->forward(std::vector<token>{1, 2}, cache), std::logic_error);
+  BOOST_TEST(cache.length(0) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(devices_that_are_not_there_are_named) {
+  const auto said_of = [](const char* name) {
+    try {
+      device::place_named(name);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* name : {"gpu", "cuda:", "cuda:-1", "cuda:1x", ""})
+    BOOST_TEST(said_of(name).find("known are \"cpu\", \"cuda\" and \"cuda:N\"") != std::string::npos);
+  BOOST_TEST(said_of("cuda:99").starts_with("device \"cuda:99\": "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test
