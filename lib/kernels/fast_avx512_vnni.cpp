@@ -1,4 +1,3 @@
-#include "kernels/fast_bf16_body.hpp"
 #include "kernels/fast_body.hpp"
 #include "kernels/fast_table.hpp"
 #include "kernels/quantise_body.hpp"
@@ -9,7 +8,7 @@ const fast_table avx512_vnni_fast = {
     .quantise = quantise_row,
     .round = round_row,
     .multiply = multiply_fast,
-    .multiply_bf16 = multiply_bf16,
+    .multiply_bf16 = nullptr,
 };
 
 }  // namespace cogen::kernels

@@ -51,5 +51,6 @@ extern const fast_table portable_fast;
 extern const fast_table avx2_fast;
 extern const fast_table avx512_fast;
 extern const fast_table avx512_vnni_fast;
+void avx512_multiply_bf16(const fast_job& job);
 
 }  // namespace cogen::kernels

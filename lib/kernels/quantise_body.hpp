@@ -56,30 +56,37 @@ COGEN_INLINE void spoil(activation_group& group) {
   group.scale = group.scaled_sum = __builtin_nanf("");
 }
 
+using words = lanes<std::int32_t, simd::width>;
+using floats = lanes<float, simd::width>;
+using codes = lanes<std::int8_t, simd::width>;
+
+COGEN_INLINE std::int32_t largest_magnitude(const float* x) {
+  words most{};
+  COGEN_UNROLL
+  for (int at = 0; at < quantised_group; at += simd::width)
+    most = larger::of(most, read_lanes<words>(x + at) & 0x7fffffff);
+  return folded<larger, simd::width>(most);
+}
+
 COGEN_INLINE void quantise_group(const float* x, activation_group& group) {
-  constexpr int half = quantised_group / 2;
-  using words = lanes<std::int32_t, half>;
-  using floats = lanes<float, half>;
-  using codes_type = lanes<std::int8_t, half>;
-  const words low = read_lanes<words>(x) & 0x7fffffff, high = read_lanes<words>(x + half) & 0x7fffffff;
-  const std::int32_t most = folded<larger, half>(larger::of(low, high));
+  const std::int32_t most = largest_magnitude(x);
   if (most >= infinity_bits) return spoil(group);
   const auto largest = __builtin_bit_cast(float, most);
   const float inverse = largest < smallest_input ? 0.0F : largest_code / largest;
-  words sum{};
+  words sums{};
   COGEN_UNROLL
-  for (int at = 0; at < quantised_group; at += half) {
+  for (int at = 0; at < quantised_group; at += simd::width) {
     const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
-    const words codes = read_lanes<words>(&moved) - rounding_bits;
-    const auto bytes = __builtin_convertvector(codes, codes_type);
+    const words whole = read_lanes<words>(&moved) - rounding_bits;
+    const codes bytes = __builtin_convertvector(whole, codes);
     __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
-    sum += codes;
+    sums += whole;
   }
-  const std::int32_t all = folded<both, half>(sum);
+  const std::int32_t sum = folded<both, simd::width>(sums);
   group.scale = largest < smallest_input ? 0.0F : largest / largest_code;
-  group.scaled_sum = group.scale * static_cast<float>(all);
-  group.minus_8 = -8 * all;
-  group.minus_128 = -128 * all;
+  group.scaled_sum = group.scale * static_cast<float>(sum);
+  group.minus_8 = -8 * sum;
+  group.minus_128 = -128 * sum;
 }
 
 void quantise_row(const float* x, std::int64_t inputs, activation_group* groups) {
