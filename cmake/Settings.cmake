@@ -14,9 +14,10 @@ endif()
 
 add_library(cogen_settings INTERFACE)
 target_compile_features(cogen_settings INTERFACE cxx_std_20)
-target_compile_options(cogen_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-gnu-zero-variadic-macro-arguments)
+target_compile_options(cogen_settings INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wno-gnu-zero-variadic-macro-arguments>")
 if(COGEN_WERROR)
-  target_compile_options(cogen_settings INTERFACE -Werror)
+  target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")
 endif()
 
 if(COGEN_SANITIZE)

@@ -33,6 +33,13 @@ struct attention_shape {
   float scale = 1;
 };
 
+/// How the rows of one step draw, as the device has it.
+struct step_draws {
+  at::Tensor rows;    ///< [rows * sizeof(device_draw)] bytes
+  at::Tensor biases;  ///< draw_lists::biases, in bytes
+  at::Tensor counts;  ///< draw_lists::counts, in bytes
+};
+
 /// What a network is computed with on one kind of device. Results are written to tensors that the caller owns; calls
 /// only begin the work, on the device's current queue. Activations are of the weights' type, the residual stream `x` is
 /// float32. Any thread, one at a time.
@@ -65,6 +72,12 @@ class operators {
 
   /// out = silu(gate) * up. gate_up [rows, gate | up], out [rows, gate]
   virtual void gate(const at::Tensor& gate_up, const at::Tensor& out) = 0;
+
+  /// Chooses the token after each row of `logits` [rows, vocabulary] float32, which are changed: `tokens` [rows] int32
+  /// and `statuses` [rows] uint8 (draw_status), and in `last` the token of the row's slot. Rows that are not for the
+  /// device are left alone.
+  virtual void draw(const at::Tensor& logits, const step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
+                    const at::Tensor& statuses) = 0;
 };
 
 }  // namespace cogen::device

@@ -57,6 +57,7 @@ device_runner::device_runner(std::shared_ptr<const device::place> where,
       work_(where_->make_queue()),
       spilled_(*where_, cache_),
       block_(*where_, std::max(options_.step_tokens, options_.slots)),
+      draws_(*where_, score_rows(options_)),
       scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots))) {
   work_->within([this] {
     const auto on_device = at::TensorOptions(network_->device());
@@ -124,40 +125,48 @@ void device_runner::begin_rows(step_run& step) {
   const auto& rows = step.plan().rows;
   put_in_order(rows);
   block_.write(rows, order_, cache_, outputs_);
-  const bool single = block_.rows().prompts == 0 && !recordings_.empty();
-  const auto hidden = single ? run_single() : run_ragged();
+  const bool recorded = !recordings_.empty() && block_.rows().prompts == 0;
+  const auto hidden = recorded ? run_single() : run_ragged();
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
   cache_.advance(cache::step(std::move(ran)));
-  draw_on_host(step, hidden, single);
+
+  const auto total = recorded ? block_.rows().single : static_cast<std::int64_t>(outputs_.size());
+  const auto first = std::min(total, logits_.size(0));
+  if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
+  const bool host_sees_some = describe_draws(step, first);
+  if (first > 0) draws_.run(*operators_, logits_.narrow(0, 0, first), last_);
+  if (host_sees_some)
+    show_to_host(step, hidden, total);
+  else
+    finish_on_device(step);
 }
 
 /// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that draw, then the others;
 /// of steps that are played from a recording, every row has its logits, and they stand in the rows' order.
 void device_runner::put_in_order(std::span<const scheduler::row> rows) {
   order_.clear();
-  wanted_.clear();
   outputs_.clear();
   const auto add_rows = [&](bool single) {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if ((rows[i].count == 1) == single) order_.push_back(static_cast<int>(i));
   };
   add_rows(true);
-  const bool all_single = order_.size() == rows.size() && !recordings_.empty();
   add_rows(false);
+  auto& wanted = wanted_by_turn_[1 - draws_.turn()];
+  wanted.clear();
+  const bool recorded =
+      !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   const auto add_wanted = [&](bool samples) {
-    std::int32_t first = 0;
+    std::int32_t end = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto& row = rows[static_cast<std::size_t>(order_[i])];
-      const auto begin = first;
-      first += row.count;
+      end += row.count;
       if (row.wanted == scheduler::output::nothing || (row.wanted == scheduler::output::sample) != samples) continue;
       const auto count = row.wanted == scheduler::output::all_logits ? row.count : 1;
-      const auto at = all_single ? static_cast<std::int64_t>(i) : static_cast<std::int64_t>(outputs_.size());
-      wanted_.push_back({order_[i], at, count});
-      for (auto output = first - count; output < first; ++output) outputs_.push_back(output);
-      static_cast<void>(begin);
+      wanted.push_back({order_[i], static_cast<std::int64_t>(recorded ? i : outputs_.size()), count});
+      for (auto output = end - count; output < end; ++output) outputs_.push_back(output);
     }
   };
   add_wanted(true);
@@ -170,7 +179,7 @@ at::Tensor device_runner::run_single() {
   block_.fill_up(recording->first);
   block_.send();
   recording->second->play();
-  return logits_;
+  return {};
 }
 
 at::Tensor device_runner::run_ragged() {
@@ -179,36 +188,66 @@ at::Tensor device_runner::run_ragged() {
   return network_->forward(*operators_, block_.rows(), last_, block_.outputs(), cache_, scratch_.first(tokens));
 }
 
-void device_runner::draw_on_host(step_run& step, const at::Tensor& hidden, bool scored) {
+/// Whether the host has to see some of the logits. Rows that draw are among the first ones.
+bool device_runner::describe_draws(step_run& step, std::int64_t logits) {
+  draws_.begin(logits);
+  bool host_sees_some = false;
+  for (auto& each : wanted_by_turn_[draws_.turn()]) {
+    const auto& row = step.plan().rows[static_cast<std::size_t>(each.row)];
+    if (row.wanted == scheduler::output::sample) {
+      auto& how = draws_.row(each.first);
+      each.by_device = step.drawer_of(each.row).describe(row.chained, how, draws_.lists());
+      how.slot = each.by_device ? row.slot : -1;
+    }
+    host_sees_some |= !each.by_device;
+  }
+  return host_sees_some;
+}
+
+void device_runner::finish_on_device(step_run& step) {
+  work_->then([this, &step, turn = draws_.turn()](const std::exception_ptr& error) {
+    if (!error) take_drawn(step, turn);
+    step.done(error);
+  });
+}
+
+void device_runner::take_drawn(step_run& step, std::size_t turn) {
+  for (const auto& each : wanted_by_turn_[turn])
+    if (each.by_device)
+      step.outcomes()[static_cast<std::size_t>(each.row)] =
+          device_outcome(draws_.status(turn, each.first), draws_.drawn(turn, each.first));
+}
+
+/// Some logits after the others, as many as there is room for.
+void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
   const auto& rows = step.plan().rows;
   std::vector<std::vector<float>> gathered(rows.size());
-  const auto total = scored ? block_.rows().single : static_cast<std::int64_t>(outputs_.size());
   for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
     const auto count = std::min(total - first, logits_.size(0));
-    if (!scored) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
+    if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
     host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
     work_->wait();
-    for (const auto& want : wanted_) {
-      const auto begin = std::max(want.first, first);
-      const auto end = std::min(want.first + want.count, first + count);
-      if (begin >= end) continue;
+    for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+      const auto begin = std::max(each.first, first);
+      const auto end = std::min(each.first + each.count, first + count);
+      if (begin >= end || each.by_device) continue;
       float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
-      const auto index = static_cast<std::size_t>(want.row);
+      const auto index = static_cast<std::size_t>(each.row);
       if (rows[index].wanted == scheduler::output::sample) {
-        auto& outcome = step.outcomes()[index] = step.drawer_of(want.row).draw({scores, width});
+        const auto& outcome = step.outcomes()[index] = step.drawer_of(each.row).draw({scores, width});
         last_.select(0, rows[index].slot).fill_(outcome.chosen.id);
       } else {
         gathered[index].insert(gathered[index].end(), scores, scores + (end - begin) * options_.vocabulary);
       }
     }
   }
-  for (const auto& want : wanted_) {
-    const auto index = static_cast<std::size_t>(want.row);
+  for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+    const auto index = static_cast<std::size_t>(each.row);
     if (rows[index].wanted != scheduler::output::sample)
       step.outcomes()[index].scores = logits(std::move(gathered[index]), options_.vocabulary);
   }
-  if (total == 0) work_->wait();
+  take_drawn(step, draws_.turn());
   step.done();
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "engine/device_spills.hpp"
+#include "engine/draw_block.hpp"
 #include "engine/step_block.hpp"
 #include "models/device_network.hpp"
 
 #include <cogen/runner.hpp>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -46,7 +48,10 @@ class device_runner final : public runner {
   void put_in_order(std::span<const scheduler::row> rows);
   at::Tensor run_single();
   at::Tensor run_ragged();
-  void draw_on_host(step_run& step, const at::Tensor& hidden, bool scored);
+  bool describe_draws(step_run& step, std::int64_t logits);
+  void finish_on_device(step_run& step);
+  void show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total);
+  void take_drawn(step_run& step, std::size_t turn);
   void record_steps();
 
   /// Some rows of the logits, and whose they are.
@@ -54,6 +59,7 @@ class device_runner final : public runner {
     int row;  ///< of the plan
     std::int64_t first;
     std::int64_t count;
+    bool by_device = false;
   };
 
   const std::shared_ptr<const device::place> where_;
@@ -64,15 +70,16 @@ class device_runner final : public runner {
   const std::unique_ptr<device::queue> work_;
   device_spills spilled_;
   step_block block_;
+  draw_block draws_;
   const models::device_scratch scratch_;
   at::Tensor last_;         // [slots] int32, the token that was last drawn in each
   at::Tensor logits_;       // [score_rows, vocabulary] float32
   at::Tensor host_logits_;  // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::recording>> recordings_;  // by rows
 
-  std::vector<int> order_;             // of the plan's rows, those of one token first
-  std::vector<wanted_rows> wanted_;    // those that draw first
-  std::vector<std::int32_t> outputs_;  // indices into the step's tokens, as wanted_ has them
+  std::vector<int> order_;                                  // of the plan's rows, those of one token first
+  std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // those that draw first
+  std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, as wanted_ has them
 };
 
 }  // namespace cogen::detail

@@ -12,7 +12,9 @@ constexpr int most_threads = 256;
 
 template <class T, class Out>
 __global__ void __launch_bounds__(most_threads) embed_kernel(embed_operands operands) {
-  const int token = operands.tokens[blockIdx.x];
+  int token = operands.tokens[blockIdx.x];
+  if (token == -1 && operands.slots != nullptr && operands.slots[blockIdx.x] >= 0)
+    token = operands.last_tokens[operands.slots[blockIdx.x]];
   const bool known = token >= 0 && token < operands.vocabulary;
   const T* row = static_cast<const T*>(operands.table) + (known ? std::int64_t{token} * operands.width : 0);
   Out* out = static_cast<Out*>(operands.out) + std::int64_t{blockIdx.x} * operands.width;

@@ -45,6 +45,9 @@ struct toy_control {
   bool hold = false;                                   // steps end only when `release()` is called
   std::function<void(step_run&)> at_end;               // what becomes of held steps then; empty: it is done already
   std::vector<step_run*> held;
+  // Draws described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
+  std::function<std::pair<draw_status, token>(const device_draw&, const draw_lists&, std::vector<float>, token)> device;
+  std::vector<std::vector<device_draw>> described;  // rows of each step, by_host those that were not
   std::vector<std::vector<token>> slots;
   std::vector<int> batches;  // rows of each step
   int tokens = 0;            // run in all
@@ -69,6 +72,7 @@ class toy_runner final : public runner {
 
   void launch(step_run& step) override {
     if (control_->before) control_->before(step.plan());
+    if (control_->device) describe(step);
     if (!control_->hold || !control_->at_end) carry_out(step);
     if (control_->hold)
       control_->held.push_back(&step);
@@ -77,6 +81,23 @@ class toy_runner final : public runner {
   }
 
  private:
+  struct description {
+    std::vector<device_draw> rows;
+    draw_lists lists;
+  };
+
+  void describe(step_run& step) {
+    auto& made = descriptions_[step.plan().number];
+    for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
+      const auto& row = step.plan().rows[i];
+      auto& how = made.rows.emplace_back();
+      how.slot = row.slot;
+      how.by_host = row.wanted != scheduler::output::sample ||
+                    !step.drawer_of(static_cast<int>(i)).describe(row.chained, how, made.lists);
+    }
+    control_->described.push_back(made.rows);
+  }
+
   void carry_out(step_run& step) {
     const auto& plan = step.plan();
     for (const int each : plan.clears) slot(each).clear();
@@ -111,11 +132,21 @@ class toy_runner final : public runner {
     auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = scores_of(held);
     if (row.wanted == scheduler::output::sample) {
-      outcome = step.drawer_of(index).draw(last);
+      outcome = draw(step, index, last);
       drawn_[row.sequence] = outcome.chosen.id;
     }
     if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
     if (row.wanted == scheduler::output::all_logits) outcome.scores = logits(all, toy_vocabulary);
+  }
+
+  row_outcome draw(step_run& step, int index, std::vector<float>& scores) {
+    if (!control_->device) return step.drawer_of(index).draw(scores);
+    const auto& made = descriptions_.at(step.plan().number);
+    const auto& how = made.rows[static_cast<std::size_t>(index)];
+    if (how.by_host) return step.drawer_of(index).draw(scores);
+    const auto [status, drawn] = control_->device(how, made.lists, scores, last_[how.slot]);
+    last_[how.slot] = drawn;
+    return device_outcome(status, drawn);
   }
 
   std::vector<float> scores_of(const std::vector<token>& held) const {
@@ -126,7 +157,9 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-  draws drawn_;  // by the last plan
+  draws drawn_;                                        // by the last plan
+  std::map<std::uint64_t, description> descriptions_;  // by the plan's number
+  std::map<int, token> last_;                          // that the device has drawn in each slot
 };
 
 struct toy_setup {

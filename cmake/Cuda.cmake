@@ -1,0 +1,46 @@
+# The CUDA toolkit, and LibTorch's CUDA half as imported targets. A program that is linked with them also runs where there
+# is no GPU and no driver: it is told that there is no device.
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(COGEN_NVCC nvcc HINTS /usr/local/cuda/bin)
+  if(NOT COGEN_NVCC)
+    message(FATAL_ERROR "COGEN_CUDA=ON needs the CUDA toolkit: nvcc was found neither on the PATH nor in /usr/local/cuda.")
+  endif()
+  set(CMAKE_CUDA_COMPILER ${COGEN_NVCC})
+endif()
+if(NOT CMAKE_CUDA_HOST_COMPILER)
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)
+endif()
+if(COGEN_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${COGEN_CCACHE}")
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it of nvcc with clang
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+find_package(CUDAToolkit REQUIRED)
+
+foreach(name IN ITEMS c10_cuda torch_cuda)
+  if(NOT EXISTS "${COGEN_TORCH_ROOT}/lib/lib${name}.so")
+    message(FATAL_ERROR
+      "COGEN_CUDA=ON: lib${name}.so was not found in ${COGEN_TORCH_ROOT}/lib. Run scripts/bootstrap --cuda, or pass "
+      "-DCOGEN_TORCH_ROOT=<a LibTorch with CUDA>.")
+  endif()
+  add_library(cogen_${name} SHARED IMPORTED GLOBAL)
+  set_target_properties(cogen_${name} PROPERTIES IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/lib${name}.so")
+endforeach()
+# Nothing calls into it by name: it registers itself when it is loaded.
+set_target_properties(cogen_torch_cuda PROPERTIES
+  INTERFACE_LINK_OPTIONS "LINKER:--no-as-needed"
+  INTERFACE_LINK_LIBRARIES "cogen_c10_cuda;cogen_torch;CUDA::cudart")
+add_library(cogen::torch_cuda ALIAS cogen_torch_cuda)
+
+# What every kernel is compiled with.
+add_library(cogen_cuda_settings INTERFACE)
+target_compile_options(cogen_cuda_settings INTERFACE
+  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-Wall,-Wextra;--expt-relaxed-constexpr>")

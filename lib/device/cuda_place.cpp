@@ -1,0 +1,51 @@
+#include "device/cuda_place.hpp"
+
+#include "device/cuda_operators.hpp"
+#include "device/cuda_queue.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+
+namespace cogen::device {
+
+namespace {
+
+class cuda_place final : public place {
+ public:
+  explicit cuda_place(int number) : number_(static_cast<c10::DeviceIndex>(number)) {
+    at::globalContext().lazyInitDevice(at::kCUDA);
+  }
+
+  at::Device device() const override { return {at::kCUDA, number_}; }
+  std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
+  std::unique_ptr<queue> make_queue() const override { return make_cuda_queue(number_); }
+  std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
+
+  at::Tensor make_host(std::int64_t bytes) const override {
+    const c10::cuda::CUDAGuard guard(number_);
+    return at::empty({bytes}, at::TensorOptions(at::kByte).pinned_memory(true));
+  }
+
+  /// What the allocator holds for later is free, too.
+  std::int64_t free_bytes() const override {
+    const c10::cuda::CUDAGuard guard(number_);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    std::size_t free = 0, total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return static_cast<std::int64_t>(free);
+  }
+
+ private:
+  const c10::DeviceIndex number_;
+};
+
+}  // namespace
+
+int cuda_devices() noexcept { return at::cuda::device_count(); }
+
+std::shared_ptr<const place> make_cuda_place(int number) { return std::make_shared<const cuda_place>(number); }
+
+}  // namespace cogen::device

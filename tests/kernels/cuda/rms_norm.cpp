@@ -1,0 +1,134 @@
+#include "kernels/rms_norm_cuda.hpp"
+#include "numbers.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
+
+namespace cogen::kernels::cuda {
+namespace {
+
+struct norm_types {
+  number type;
+  number residual;
+  number weight;
+};
+
+std::vector<norm_types> all_types() {
+  std::vector<norm_types> all;
+  for (const number type : half_types)
+    for (const number residual : {number::f32, type})
+      for (const number weight : {number::f32, type}) all.push_back({type, residual, weight});
+  return all;
+}
+
+struct norm_case {
+  norm_types types;
+  int rows;
+  int width;
+  std::vector<float> residual, delta, weight;
+
+  norm_case(const norm_types& t, int r, int w, std::uint32_t stream) : types(t), rows(r), width(w) {
+    random_source random(stream);
+    const auto count = static_cast<std::size_t>(r) * static_cast<std::size_t>(w);
+    residual = rounded_to(t.residual, random.normals(count));
+    delta = rounded_to(t.type, random.normals(count));
+    weight = rounded_to(t.weight, random.normals(static_cast<std::size_t>(w)));
+  }
+
+  std::vector<float> sums(bool add) const {
+    std::vector<float> all = residual;
+    if (add)
+      for (std::size_t at = 0; at < all.size(); ++at) all[at] += delta[at];
+    return rounded_to(types.residual, all);
+  }
+
+  std::vector<double> expected(const std::vector<float>& x, double epsilon, double offset) const {
+    std::vector<double> out(x.size());
+    const auto columns = static_cast<std::size_t>(width);
+    for (std::size_t row = 0; row < x.size(); row += columns) {
+      double squares = 0;
+      for (std::size_t at = row; at < row + columns; ++at) squares += double{x[at]} * x[at];
+      const double scale = 1 / std::sqrt(squares / width + epsilon);
+      for (std::size_t at = 0; at < columns; ++at) out[row + at] = x[row + at] * scale * (weight[at] + offset);
+    }
+    return out;
+  }
+};
+
+void check(const norm_case& each, bool add) {
+  device_numbers residual(each.types.residual, each.residual), delta(each.types.type, each.delta);
+  device_numbers weight(each.types.weight, each.weight), out(each.types.type, each.residual.size());
+  device_stream stream;
+  add_rms_norm({.residual = residual.data(),
+                .residual_type = each.types.residual,
+                .delta = add ? delta.data() : nullptr,
+                .weight = weight.data(),
+                .weight_type = each.types.weight,
+                .weight_offset = 0.5F,
+                .epsilon = 1e-3F,
+                .out = out.data(),
+                .type = each.types.type,
+                .rows = each.rows,
+                .width = each.width},
+               stream);
+  const std::vector<float> sums = each.sums(add);
+  BOOST_TEST((residual.read() == sums));
+  BOOST_TEST((delta.read() == each.delta));
+  BOOST_TEST((weight.read() == each.weight));
+  BOOST_TEST(error_of(out.read(), each.expected(sums, 1e-3, 0.5)) < precision_of(each.types.type));
+}
+
+BOOST_AUTO_TEST_SUITE(cuda_rms_norm_test, *boost::unit_test::precondition(on_device))
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_type_and_width) {
+  std::uint32_t stream = 100;
+  for (const norm_types& types : all_types())
+    for (const int width : {8, 72, 256, 576, 4096, 4104, 8192, 16384})
+      for (const bool add : {false, true})
+        BOOST_TEST_CONTEXT(name_of(types.type) << ", residual " << name_of(types.residual) << ", weight "
+                                               << name_of(types.weight) << ", width " << width << ", add " << add)
+  check(norm_case(types, 3, width, ++stream), add);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
+  const norm_case each({number::bf16, number::f32, number::bf16}, 9, 4096, 1);
+  const device_numbers weight(number::bf16, each.weight), delta(number::bf16, each.delta);
+  device_numbers together(number::f32, each.residual), alone(number::f32, each.residual);
+  const device_numbers out(number::bf16, each.residual.size()), out_alone(number::bf16, each.residual.size());
+  device_stream stream;
+  add_rms_norm_operands operands{.residual = together.data(),
+                                 .delta = delta.data(),
+                                 .weight = weight.data(),
+                                 .out = out.data(),
+                                 .rows = each.rows,
+                                 .width = each.width};
+  add_rms_norm(operands, stream);
+  operands.rows = 1;
+  for (int row = 0; row < each.rows; ++row) {
+    const std::ptrdiff_t at = std::ptrdiff_t{row} * each.width;
+    operands.residual = alone.data() + at * 4;
+    operands.delta = delta.data() + at * 2;
+    operands.out = out_alone.data() + at * 2;
+    add_rms_norm(operands, stream);
+  }
+  BOOST_TEST((out.bytes() == out_alone.bytes()));
+  BOOST_TEST((together.bytes() == alone.bytes()));
+}
+
+BOOST_AUTO_TEST_CASE(no_rows_are_no_work) {
+  add_rms_norm({.rows = 0, .width = 64}, nullptr);
+  BOOST_TEST((cudaDeviceSynchronize() == cudaSuccess));
+}
+
+BOOST_AUTO_TEST_CASE(widths_and_types_that_it_cannot_take_are_refused) {
+  BOOST_CHECK_THROW(add_rms_norm({.rows = 1, .width = 12}, nullptr), std::invalid_argument);
+  BOOST_CHECK_THROW(add_rms_norm({.rows = 1, .width = 16392}, nullptr), std::invalid_argument);
+  BOOST_CHECK_THROW(add_rms_norm({.type = number::fp8, .rows = 1, .width = 64}, nullptr), std::invalid_argument);
+  BOOST_CHECK_THROW(add_rms_norm({.weight_type = number::f16, .rows = 1, .width = 64}, nullptr), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels::cuda

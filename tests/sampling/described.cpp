@@ -1,0 +1,108 @@
+// What is said of a draw to a device is all that it depends on.
+#include "described_draw.hpp"
+#include "rows.hpp"
+#include "sampling/sampler.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <new>
+#include <random>
+
+using namespace cogen;
+using cogen::test::described_draw;
+
+namespace {
+
+constexpr int vocabulary = 300;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+sampling some_parameters(std::mt19937& random) {
+  sampling how;
+  const auto chance = [&](unsigned of) { return random() % of == 0; };
+  const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
+  if (!chance(5)) how.temperature(0.5 + below(3));
+  if (chance(2)) how.top_k(below(40));
+  if (chance(2)) how.top_p(below(11) / 10.0);
+  if (chance(3)) how.min_p(below(4) / 10.0);
+  if (chance(2)) how.repetition_penalty(0.8 + below(8) / 10.0);
+  if (chance(3)) how.presence_penalty(below(20) / 10.0 - 1);
+  if (chance(3)) how.frequency_penalty(below(20) / 10.0 - 1);
+  if (chance(2)) how.min_tokens(below(12));
+  for (int i = below(6); i > 0; --i) how.logit_bias(below(vocabulary), chance(2) ? -infinity : below(9) - 4);
+  return how;
+}
+
+token_history some_history(std::mt19937& random) {
+  token_history history;
+  for (auto i = random() % 12; i > 0; --i) history.append_given(std::vector{static_cast<token>(random() % 20)});
+  for (auto i = random() % 12; i > 0; --i) history.append_generated(static_cast<token>(random() % 20));
+  if (random() % 4 == 0) history.truncate(history.length() / 2);
+  return history;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sampling_described)
+
+BOOST_AUTO_TEST_CASE(a_described_draw_gives_the_same_token) {
+  std::mt19937 random(1);
+  draw_lists lists;
+  sampling_scratch scratch;
+  for (int i = 0; i < 3000; ++i) {
+    const std::vector<token> end_tokens{static_cast<token>(random() % 20), 3, vocabulary + 1};
+    const sampler chooses(some_parameters(random), vocabulary, std::span(end_tokens).first(2));
+    auto history = some_history(random);
+    auto logits = some_logits(vocabulary, random() % 50);
+    const draw_key key{random(), random(), static_cast<std::uint32_t>(history.length()), 2};
+    device_draw row;
+    row.slot = 9;
+    const bool unknown_last = history.length() > 0 && history.was_generated(history.length() - 1);
+    const token last = unknown_last ? history.tokens().back() : -1;
+    auto known = history;
+    if (unknown_last) known.truncate(known.length() - 1);
+    BOOST_REQUIRE(chooses.describe(row, lists, known, unknown_last));
+    BOOST_TEST(row.slot == 9);
+    row.seed = key.seed;
+    row.branch = key.branch;
+    row.position = key.position;
+    row.draw = key.draw;
+    const auto [status, drawn] = described_draw(row, lists)(logits, last);
+    const auto expected = chooses.draw(logits, history, key, scratch);
+    BOOST_TEST((status == expected.status));
+    BOOST_TEST(drawn == expected.id);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_the_host_has_to_draw_is_not_described) {
+  draw_lists lists;
+  device_draw row;
+  token_history history;
+  row.slot = 5;
+  for (const auto& how : {sampling().logprobs(0), sampling().processor([](auto, auto) {})})
+    BOOST_TEST(!sampler(sampling(how).logit_bias(3, 1), vocabulary).describe(row, lists, history, false));
+  BOOST_TEST(lists.biases.empty());
+  BOOST_TEST(row.slot == 5);
+}
+
+BOOST_AUTO_TEST_CASE(only_what_a_draw_needs_is_listed) {
+  draw_lists lists;
+  device_draw row;
+  token_history history;
+  history.append_given(std::vector{1, 2, 2});
+  history.append_generated(7);
+  sampler(sampling().temperature(1), vocabulary).describe(row, lists, history, false);
+  BOOST_TEST(row.counts.count == 0U);
+  sampler(sampling().presence_penalty(1), vocabulary).describe(row, lists, history, false);
+  BOOST_TEST(row.counts.count == 1U);
+  sampler(sampling().repetition_penalty(2), vocabulary).describe(row, lists, history, false);
+  BOOST_TEST(row.counts.begin == 1U);
+  BOOST_TEST(row.counts.count == 3U);
+  const token end = 4;
+  const sampler patient(sampling().min_tokens(2), vocabulary, {&end, 1});
+  patient.describe(row, lists, history, false);
+  BOOST_TEST(row.held_back.count == 1U);
+  patient.describe(row, lists, history, true);
+  BOOST_TEST(row.held_back.count == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
