@@ -6,56 +6,68 @@
 #include <cstddef>
 #include <cstdint>
 
-// Products of activations in 8 bits and one tile of quantised weights. A group of 32 inputs is summed in integers; its
-// sum, as a number, times the product of both scales is added to the output, then the group's minimum times the sum of
-// its inputs, group after group: the same bits whichever path and instruction set computes it.
+// Products of activations in 8 bits and one tile of quantised weights. A group of 32 inputs (or each half of it that
+// has its own scale) is summed in integers; the sum, as a number, times the product of both scales is added to the
+// output, then the group's minimum times the sum of its inputs, group after group: the same bits whichever path and
+// instruction set computes it.
 namespace cogen::kernels {
 namespace {
 
-constexpr std::int64_t fetch_ahead = 4096;
 constexpr int quads_in_group = quantised_group / 4;
 
-// Fetches what lies some way behind C vectors of lanes of 2 or 4 bytes.
+// Fetches some lines into the second-level cache: those of the tile to come that are where these are in this one. A
+// whole tile is far enough ahead for memory, also where a narrow register tile goes over it four times.
 template <int Bytes>
 COGEN_INLINE void fetch(const std::byte* address) {
   COGEN_UNROLL
-  for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + fetch_ahead + line);
+  for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + line, 0, 2);
 }
 
 // Each weights class says where a group's scales and minima are, and calls use(quad, w) with four bytes a lane for C
 // vectors of outputs from `lane` on, for each quad of inputs in order.
 
-template <bool Minimum>
+// Scales, then minima, of 16 bits or wide ones of 32; where a group has two parts, of 16 inputs, the scales of each.
+template <bool Minimum, bool Wide, int Parts>
 struct group_header {
   static constexpr bool minimum = Minimum;
-  static constexpr int header = tile_lanes * (Minimum ? 4 : 2);
+  static constexpr int parts = Parts;
+  static constexpr int scale_bytes = Wide ? 4 : 2;
+  static constexpr int fields = Parts + (Minimum ? 1 : 0);
+  static constexpr int header = tile_lanes * fields * scale_bytes;
 
-  COGEN_INLINE static dots::f scale(const std::byte* data, int lane) { return simd::load_f16(data + 2 * lane); }
-  COGEN_INLINE static dots::f least(const std::byte* data, int lane) {
-    return simd::load_f16(data + 2 * (tile_lanes + lane));
+  COGEN_INLINE static dots::f scale(const std::byte* data, int lane, int part) {
+    const std::byte* at = data + scale_bytes * (part * tile_lanes + lane);
+    if constexpr (Wide)
+      return simd::load(reinterpret_cast<const float*>(at));
+    else
+      return simd::load_f16(at);
   }
+  COGEN_INLINE static dots::f least(const std::byte* data, int lane) { return scale(data, lane, Parts); }
   template <int C>
   COGEN_INLINE static void fetch_header(const std::byte* data, int lane) {
-    fetch<2 * C * simd::width>(data + 2 * lane);
-    if constexpr (Minimum) fetch<2 * C * simd::width>(data + 2 * (tile_lanes + lane));
+    COGEN_UNROLL
+    for (int field = 0; field < fields; ++field)
+      fetch<scale_bytes * C * simd::width>(data + scale_bytes * (field * tile_lanes + lane));
   }
 };
 
-template <bool Minimum>
-struct nibble_group : group_header<Minimum> {
+template <bool Minimum, bool Wide = false>
+struct nibble_group : group_header<Minimum, Wide, 1> {
+  using head = group_header<Minimum, Wide, 1>;
   using sums = dots::nibbles;
   static constexpr bool whole_bytes = false;
-  static constexpr int bytes = group_header<Minimum>::header + tile_lanes * quantised_group / 2;
+  static constexpr int bytes = head::header + tile_lanes * quantised_group / 2;
 
-  COGEN_INLINE static std::int32_t correction(const activation_group& x) { return Minimum ? 0 : x.minus_8; }
+  COGEN_INLINE static std::int32_t correction(const activation_group& x, int) { return Minimum ? 0 : x.minus_8; }
 
   template <int C, class Use>
-  COGEN_INLINE static void quads(const std::byte* data, int lane, Use use) {
-    group_header<Minimum>::template fetch_header<C>(data, lane);
+  COGEN_INLINE static void quads(const std::byte* data, int lane, [[maybe_unused]] int part, std::int64_t ahead,
+                                 Use use) {
+    head::template fetch_header<C>(data + ahead, lane);
     COGEN_UNROLL
     for (int eight = 0; eight < quads_in_group / 2; ++eight) {
-      const std::byte* lanes = data + group_header<Minimum>::header + 4 * (eight * tile_lanes + lane);
-      fetch<4 * C * simd::width>(lanes);
+      const std::byte* lanes = data + head::header + 4 * (eight * tile_lanes + lane);
+      fetch<4 * C * simd::width>(lanes + ahead);
       dots::i packed[C], w[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
@@ -69,21 +81,26 @@ struct nibble_group : group_header<Minimum> {
   }
 };
 
-template <bool Minimum>
-struct byte_group : group_header<Minimum> {
+template <bool Minimum, bool Wide = false, int Parts = 1>
+struct byte_group : group_header<Minimum, Wide, Parts> {
+  using head = group_header<Minimum, Wide, Parts>;
   using sums = dots::bytes;
   static constexpr bool whole_bytes = true;
-  static constexpr int bytes = group_header<Minimum>::header + tile_lanes * quantised_group;
+  static constexpr int bytes = head::header + tile_lanes * quantised_group;
 
-  COGEN_INLINE static std::int32_t correction(const activation_group& x) { return x.minus_128; }
+  COGEN_INLINE static std::int32_t correction(const activation_group& x, int part) {
+    return Parts == 1 ? x.minus_128 : x.minus_128_of_half[part];
+  }
 
   template <int C, class Use>
-  COGEN_INLINE static void quads(const std::byte* data, int lane, Use use) {
-    group_header<Minimum>::template fetch_header<C>(data, lane);
+  COGEN_INLINE static void quads(const std::byte* data, int lane, [[maybe_unused]] int part, std::int64_t ahead,
+                                 Use use) {
+    if (part == 0) head::template fetch_header<C>(data + ahead, lane);
     COGEN_UNROLL
-    for (int quad = 0; quad < quads_in_group; ++quad) {
-      const std::byte* lanes = data + group_header<Minimum>::header + 4 * (quad * tile_lanes + lane);
-      fetch<4 * C * simd::width>(lanes);
+    for (int at = 0; at < quads_in_group / Parts; ++at) {
+      const int quad = part * quads_in_group / Parts + at;
+      const std::byte* lanes = data + head::header + 4 * (quad * tile_lanes + lane);
+      fetch<4 * C * simd::width>(lanes + ahead);
       dots::i w[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) w[c] = simd::load_bits(lanes + 4 * c * simd::width);
@@ -97,18 +114,21 @@ template <class Packed>
 struct panel_group {
   using sums = typename Packed::sums;
   static constexpr bool minimum = Packed::minimum;
+  static constexpr int parts = 1;
   static constexpr int header = tile_lanes * (minimum ? 8 : 4);
   static constexpr int bytes = header + tile_lanes * quantised_group;
 
-  COGEN_INLINE static std::int32_t correction(const activation_group& x) { return Packed::correction(x); }
+  COGEN_INLINE static std::int32_t correction(const activation_group& x, int part) {
+    return Packed::correction(x, part);
+  }
   COGEN_INLINE static float* scales(std::byte* data) { return reinterpret_cast<float*>(data); }
-  COGEN_INLINE static dots::f scale(const std::byte* data, int lane) {
+  COGEN_INLINE static dots::f scale(const std::byte* data, int lane, int) {
     return simd::load(reinterpret_cast<const float*>(data) + lane);
   }
-  COGEN_INLINE static dots::f least(const std::byte* data, int lane) { return scale(data, tile_lanes + lane); }
+  COGEN_INLINE static dots::f least(const std::byte* data, int lane) { return scale(data, tile_lanes + lane, 0); }
 
   template <int C, class Use>
-  COGEN_INLINE static void quads(const std::byte* data, int lane, Use use) {
+  COGEN_INLINE static void quads(const std::byte* data, int lane, int, std::int64_t, Use use) {
     COGEN_UNROLL
     for (int quad = 0; quad < quads_in_group; ++quad) {
       const std::byte* lanes = data + header + 4 * (quad * tile_lanes + lane);
@@ -197,45 +217,59 @@ struct fast_sums {
   }
 };
 
+// One group's part that shares its scales: its sums of integers, times both scales.
+template <class Weights, int M, int C>
+COGEN_INLINE void add_part(const std::byte* data, int lane, int part, std::int64_t ahead, const activation_rows<M>& x,
+                           fast_sums<M, C>& total) {
+  using integers = typename Weights::sums;
+  dots::i sum[M][C];
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::start(Weights::correction(x[m], part));
+  }
+  const auto use = [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      const dots::i codes = dots::four(x[m].codes + 4 * quad);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], w[c], codes);
+    }
+  };
+  Weights::template quads<C>(data, lane, part, ahead, use);
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const dots::f scale = Weights::scale(data, lane + c * simd::width, part);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      const dots::f value = dots::number(integers::finish(sum[m][c], Weights::correction(x[m], part)));
+      total.sum[m][c] = dots::fma(value, simd::mul(scale, simd::set(x[m].scale)), total.sum[m][c]);
+    }
+  }
+}
+
+template <class Weights, int M, int C>
+COGEN_INLINE void add_minimum(const std::byte* data, int lane, const activation_rows<M>& x, fast_sums<M, C>& total) {
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const dots::f least = Weights::least(data, lane + c * simd::width);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m].scaled_sum), total.sum[m][c]);
+  }
+}
+
 // M rows and C vectors of outputs.
 template <class Weights, int M, int C>
 void multiply_groups(const fast_span& span, int lane, std::int64_t row) {
-  using integers = typename Weights::sums;
   fast_sums<M, C> total;
   total.begin(span, lane, row);
   const std::int64_t before = span.first * static_cast<std::int64_t>(sizeof(activation_group));
   activation_rows<M> x(span.job.x + row * span.job.x_stride + before, span.job.x_stride);
   const std::byte* data = span.weights;
   for (std::int64_t group = span.first; group < span.last; ++group, data += Weights::bytes, x.advance()) {
-    dots::i sum[M][C];
-    COGEN_UNROLL
-    for (int m = 0; m < M; ++m) {
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) sum[m][c] = integers::start(Weights::correction(x[m]));
-    }
-    Weights::template quads<C>(
-        data, lane, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
-          COGEN_UNROLL
-          for (int m = 0; m < M; ++m) {
-            const dots::i codes = dots::four(x[m].codes + 4 * quad);
-            COGEN_UNROLL
-            for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], w[c], codes);
-          }
-        });
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const dots::f scale = Weights::scale(data, lane + c * simd::width);
-      COGEN_UNROLL
-      for (int m = 0; m < M; ++m) {
-        const dots::f value = dots::number(integers::finish(sum[m][c], Weights::correction(x[m])));
-        total.sum[m][c] = dots::fma(value, simd::mul(scale, simd::set(x[m].scale)), total.sum[m][c]);
-      }
-      if constexpr (Weights::minimum) {
-        const dots::f least = Weights::least(data, lane + c * simd::width);
-        COGEN_UNROLL
-        for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m].scaled_sum), total.sum[m][c]);
-      }
-    }
+    add_part<Weights>(data, lane, 0, span.job.ahead, x, total);
+    if constexpr (Weights::parts == 2) add_part<Weights>(data, lane, 1, span.job.ahead, x, total);
+    if constexpr (Weights::minimum) add_minimum<Weights>(data, lane, x, total);
   }
   if (span.last == span.job.inputs / quantised_group)
     total.finish(span.job, lane, row);
@@ -268,11 +302,11 @@ void fill_fast_panel(const fast_span& span, const std::byte* packed, std::byte* 
   const fast_job& job = span.job;
   for (std::int64_t group = span.first; group < span.last; ++group, packed += Packed::bytes, panel += unpacked::bytes)
     for (int lane = job.first_lane; lane < job.last_lane; lane += simd::width) {
-      simd::store(unpacked::scales(panel) + lane, Packed::scale(packed, lane));
+      simd::store(unpacked::scales(panel) + lane, Packed::scale(packed, lane, 0));
       if constexpr (Packed::minimum)
         simd::store(unpacked::scales(panel) + tile_lanes + lane, Packed::least(packed, lane));
       Packed::template quads<1>(
-          packed, lane, [&](int quad, const dots::i(&w)[1]) __attribute__((always_inline)) {
+          packed, lane, 0, job.ahead, [&](int quad, const dots::i(&w)[1]) __attribute__((always_inline)) {
             __builtin_memcpy(panel + unpacked::header + 4 * (quad * tile_lanes + lane), &w[0], sizeof w[0]);
           });
     }
@@ -316,6 +350,12 @@ void multiply_fast(const fast_job& job) {
       return multiply_fast_tile<byte_group<false>>(job);
     case weight_storage::q8_min:
       return multiply_fast_tile<byte_group<true>>(job);
+    case weight_storage::q4_wide:
+      return multiply_fast_tile<nibble_group<true, true>>(job);
+    case weight_storage::q8_wide:
+      return multiply_fast_tile<byte_group<true, true>>(job);
+    case weight_storage::q8_halves:
+      return multiply_fast_tile<byte_group<false, true, 2>>(job);
     default:
       return;
   }

@@ -16,6 +16,7 @@ struct activation_group {
   float scaled_sum;      // of the inputs
   std::int32_t minus_8;  // -8 times the codes' sum: what weights that are biased by 8 owe
   std::int32_t minus_128;
+  std::int32_t minus_128_of_half[2];  // of the first 16 codes, and the others
 };
 
 /// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.
@@ -32,6 +33,7 @@ struct fast_job {
   std::int64_t rows;  // at most max_fast_rows
   const float* bias;
   bool add_to_y;
+  std::int64_t ahead;  // bytes from this tile to the one that is likely to be multiplied next
 };
 
 constexpr int max_fast_rows = 128;

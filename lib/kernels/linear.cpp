@@ -35,6 +35,7 @@ class partition {
   }
 
   std::int64_t tasks() const { return columns_ * row_ranges_; }
+  std::int64_t run_tiles() const { return run_tiles_; }
 
   struct range {
     std::int64_t first;
@@ -71,7 +72,9 @@ class product {
         weights_(weights),
         operands_(operands),
         rounded_(run, weights, operands),
-        cut_(weights, operands.rows, run.workers->threads()) {}
+        cut_(weights, operands.rows, run.workers->threads()),
+        tiles_to_next_task_((run.workers->threads() - 1) * cut_.run_tiles() + 1),
+        tile_bytes_(static_cast<std::int64_t>(weights.bytes() / weights.tiles().size())) {}
 
   std::int64_t tasks() const { return cut_.tasks(); }
 
@@ -79,20 +82,22 @@ class product {
     const auto [first, last] = cut_.halves(task);
     for (std::int64_t half = first; half < last;) {
       const std::int64_t next = std::min(half / 2 * 2 + 2, last);
-      multiply(half, next, cut_.rows(task, operands_.rows));
+      multiply(half, next, cut_.rows(task, operands_.rows), next < last ? 1 : tiles_to_next_task_);
       half = next;
     }
   }
 
  private:
-  // One tile, or half of one.
-  void multiply(std::int64_t half, std::int64_t next, partition::range rows) const {
+  // One tile, or half of one; after it this thread takes the one that lies so many tiles behind it.
+  void multiply(std::int64_t half, std::int64_t next, partition::range rows, std::int64_t tiles_on) const {
     const packed_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
     const auto first = static_cast<int>(half % 2 * half_tile);
     const int last = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
     if (first >= last) return;
     if (rounded_.serve(tile.storage)) {
-      rounded_.multiply(job_for<fast_job>(tile, first, last, rows), rows.first);
+      auto job = job_for<fast_job>(tile, first, last, rows);
+      job.ahead = tiles_on * tile_bytes_;
+      rounded_.multiply(job, rows.first);
     } else {
       auto job = job_for<linear_job>(tile, first, last, rows);
       job.x = operands_.x + rows.first * operands_.x_stride;
@@ -123,6 +128,8 @@ class product {
   const linear_operands& operands_;
   rounded_rows rounded_;
   partition cut_;
+  std::int64_t tiles_to_next_task_;  // where threads take tasks in turn; behind the matrix lies the next one
+  std::int64_t tile_bytes_;
 };
 
 }  // namespace

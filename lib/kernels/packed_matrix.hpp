@@ -14,9 +14,10 @@
 
 namespace cogen::kernels {
 
-/// Formats that weights are read in: plain numbers, and GGML's blocks of 32 along a row.
-/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0 have a scale per block, q4_1, q5_1 a minimum too.)
-enum class weight_format : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0 };
+/// Formats that weights are read in: plain numbers, GGML's blocks of 32 along a row, and those of 256.
+/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0 have a scale per block, q4_1, q5_1 a minimum too;
+/// q4_k, q5_k scale and minimum for each 32 of 256, q6_k a scale for each 16.)
+enum class weight_format : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
 
 std::string_view name_of(weight_format format);
 
@@ -52,7 +53,7 @@ class packed_matrix {
 
   /// Packs [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
   /// thread. Throws std::invalid_argument for shapes no kernel takes (no rows, no inputs, inputs not a multiple of a
-  /// quantised format's 32), std::bad_alloc, and what `read` throws.
+  /// quantised format's block), std::bad_alloc, and what `read` throws.
   packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
                 weight_arena* arena = nullptr);
   packed_matrix(packed_matrix&&) noexcept = default;

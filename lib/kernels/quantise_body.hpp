@@ -73,16 +73,22 @@ COGEN_INLINE void quantise_group(const float* x, activation_group& group) {
   if (most >= infinity_bits) return spoil(group);
   const auto largest = __builtin_bit_cast(float, most);
   const float inverse = largest < smallest_input ? 0.0F : largest_code / largest;
-  words sums{};
+  std::int32_t sum = 0;
   COGEN_UNROLL
-  for (int at = 0; at < quantised_group; at += simd::width) {
-    const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
-    const words whole = read_lanes<words>(&moved) - rounding_bits;
-    const codes bytes = __builtin_convertvector(whole, codes);
-    __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
-    sums += whole;
+  for (int half = 0; half < 2; ++half) {
+    words sums{};
+    COGEN_UNROLL
+    for (int at = half * quantised_group / 2; at < (half + 1) * quantised_group / 2; at += simd::width) {
+      const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
+      const words whole = read_lanes<words>(&moved) - rounding_bits;
+      const codes bytes = __builtin_convertvector(whole, codes);
+      __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
+      sums += whole;
+    }
+    const std::int32_t sum_of_half = folded<both, simd::width>(sums);
+    group.minus_128_of_half[half] = -128 * sum_of_half;
+    sum += sum_of_half;
   }
-  const std::int32_t sum = folded<both, simd::width>(sums);
   group.scale = largest < smallest_input ? 0.0F : largest / largest_code;
   group.scaled_sum = group.scale * static_cast<float>(sum);
   group.minus_8 = -8 * sum;

@@ -14,7 +14,8 @@ namespace {
 using problem = linear_problem;
 
 constexpr weight_format quantised_formats[] = {weight_format::q4_0, weight_format::q4_1, weight_format::q5_0,
-                                               weight_format::q5_1, weight_format::q8_0};
+                                               weight_format::q5_1, weight_format::q8_0, weight_format::q4_k,
+                                               weight_format::q5_k, weight_format::q6_k};
 
 execution fast(execution run) {
   run.mode = numerics::fast;
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(is_the_product_of_rounded_rows_for_every_format_and_number_
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 100, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
-          const problem each(format, rows, 136, 160, workers);
+          const problem each(format, rows, 136, whole_blocks(format, 160), workers);
           BOOST_TEST(each.error(each.multiply(fast(run)), rounded(each.x)) < 2e-6);
         }
       });
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_give_the_same_bits_on_every_instruction_s
   if (sets.size() < 2) BOOST_TEST_MESSAGE("SKIPPED: this machine has one instruction set");
   for (const weight_format format : quantised_formats)
     for (const std::int64_t rows : {1, 2, 5, 9, 40}) {
-      const problem each(format, rows, 200, 672, workers);
+      const problem each(format, rows, 200, whole_blocks(format, 672), workers);
       const std::vector<float> expected = each.multiply({&workers, sets.front(), numerics::fast});
       for (const instruction_set set : sets) {
         const std::vector<float> y = each.multiply({&workers, set, numerics::fast});
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)
     for_each_set(one, [&](const execution& run) {
-      const problem whole(format, 150, 200, is_quantised(format) ? 672 : 283, one);
+      const problem whole(format, 150, 200, whole_blocks(format, is_quantised(format) ? 672 : 283), one);
       const std::int64_t n = whole.packed.outputs();
       const std::vector<float> expected = whole.multiply(fast(run));
       for (int round = 0; round < 12; ++round) {
@@ -194,9 +195,10 @@ BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
   for (const weight_format format : quantised_formats)
     for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity()})
       for_each_set(workers, [&](const execution& run) {
-        problem each(format, 20, 64, 64, workers);
+        const std::int64_t inputs = whole_blocks(format, 64);
+        problem each(format, 20, 64, inputs, workers);
         const std::vector<float> clean = each.multiply(fast(run));
-        each.x[7 * 64 + 3] = value;
+        each.x[static_cast<std::size_t>(7 * inputs + 3)] = value;
         const std::vector<float> spoilt = each.multiply(fast(run));
         for (std::size_t row = 0; row < 20; ++row)
           for (std::size_t column = 0; column < 64; ++column) {
@@ -216,7 +218,6 @@ BOOST_AUTO_TEST_CASE(zeros_and_the_smallest_and_largest_numbers_are_no_exception
     std::fill_n(each.x.begin() + 192, 64, 1e30F);
     const std::vector<float> y = each.multiply(fast(run));
     for (std::size_t at = 0; at < 192; ++at) BOOST_REQUIRE(y[at] == 0.0F);
-    const std::vector<float> largest(each.x.begin() + 192, each.x.end());
     for (std::size_t at = 192; at < 256; ++at) BOOST_REQUIRE(std::isfinite(y[at]));
   });
 }

@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_format_and_number_of_rows)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 40, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
-          const problem each(format, rows, 136, is_quantised(format) ? 160 : 157, workers);
+          const problem each(format, rows, 136, whole_blocks(format, is_quantised(format) ? 160 : 157), workers);
           BOOST_TEST(each.error(each.multiply(run)) < 2e-6);
         }
       });
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)
     for_each_set(one, [&](const execution& run) {
-      const problem whole(format, 150, 200, is_quantised(format) ? 288 : 283, one);
+      const problem whole(format, 150, 200, whole_blocks(format, is_quantised(format) ? 288 : 283), one);
       const std::int64_t n = whole.packed.outputs();
       const std::vector<float> expected = whole.multiply(run);
       for (int round = 0; round < 12; ++round) {
