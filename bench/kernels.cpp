@@ -1,5 +1,5 @@
 // Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
-// kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache]
+// kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products]
 
 #include "kernels/attention.hpp"
 #include "kernels/causal_convolution.hpp"
@@ -61,7 +61,7 @@ packed_matrix random_matrix(weight_format format, std::int64_t outputs, std::int
   const std::int64_t bytes = row_bytes(format, inputs);
   std::vector<std::byte> row(static_cast<std::size_t>(bytes * tile_lanes));
   std::mt19937 engine(1);
-  for (std::byte& each : row) each = static_cast<std::byte>(engine() & 0x3bU);  // no half is infinite or NaN
+  for (std::byte& each : row) each = static_cast<std::byte>((engine() & 0x0bU) | 0x30U);  // ordinary numbers
   const weight_source source{format, outputs, [&](std::int64_t, std::int64_t, std::byte*) { return row.data(); }};
   return packed_matrix({&source, 1}, inputs, workers, &arena);
 }
@@ -114,8 +114,37 @@ constexpr model_shape shapes[] = {
     {"head", weight_format::q8_0, 49152, 576},    {"mamba in", weight_format::bf16, 3072, 768},
     {"mamba out", weight_format::bf16, 768, 1536}};
 
+#if defined(__x86_64__)
+// Products of bytes that one thread does on registers alone, two operations each.
+double integer_peak() {
+  constexpr int rounds = 100000;
+  const timing time = measure([] {
+    for (int round = 0; round < rounds; ++round)
+      asm volatile(
+          ".irp sum,0,1,2,3,4,5,6,7,8,9,10,11\n\t"
+          "vpdpbusd %%zmm12, %%zmm13, %%zmm\\sum\n\t"
+          ".endr" ::
+              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11");
+  });
+  return 12.0 * rounds * 128 / time.median;
+}
+#else
+double integer_peak() { return 0.0; }
+#endif
+
+double peak_of(const execution& run) {
+  if (run.mode == numerics::exact) return arithmetic_peak(run);
+  return run.set == instruction_set::avx512_vnni ? integer_peak() * run.workers->threads() : 0.0;
+}
+
+struct peaks {
+  double bandwidth;
+  double exact;
+  double fast;
+};
+
 // As many copies as make the weights larger than the caches, used in turn, as a model's layers are.
-void bench_linear(const execution& run, const model_shape& shape, double peak_bandwidth) {
+void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
   weight_arena arena;
   const std::int64_t bytes = row_bytes(shape.format, shape.inputs) * shape.outputs;
   const std::int64_t copies = std::max<std::int64_t>(1, (std::int64_t{80} << 20) / bytes);
@@ -127,14 +156,25 @@ void bench_linear(const execution& run, const model_shape& shape, double peak_ba
     if (shape.outputs > 10000 && rows > 32) break;
     const std::vector<float> x(static_cast<std::size_t>(rows * shape.inputs), 0.5F);
     std::vector<float> y(static_cast<std::size_t>(rows * shape.outputs));
-    const timing time = measure([&] {
-      linear(run, layers[next++ % layers.size()],
-             {.x = x.data(), .x_stride = shape.inputs, .y = y.data(), .y_stride = shape.outputs, .rows = rows});
-    });
-    const double read = static_cast<double>(layers[0].bytes()) / time.median;
-    const double work = 2.0 * static_cast<double>(rows * shape.inputs * shape.outputs) / time.median;
-    fmt::print("{:8} {:4} rows {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s ({:3.0f} %)  {:7.1f} GFLOP/s\n", shape.name, rows,
-               time.median * 1e6, time.spread * 100, read / 1e9, read / peak_bandwidth * 100, work / 1e9);
+    for (const numerics mode : {numerics::exact, numerics::fast}) {
+      run.mode = mode;
+      std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, layers[0], rows)));
+      const timing time = measure([&] {
+        linear(run, layers[next++ % layers.size()],
+               {.x = x.data(),
+                .x_stride = shape.inputs,
+                .y = y.data(),
+                .y_stride = shape.outputs,
+                .rows = rows,
+                .scratch = scratch.data()});
+      });
+      const bool fast = mode == numerics::fast;
+      const double read = static_cast<double>(layers[0].bytes()) / time.median;
+      const double work = 2.0 * static_cast<double>(rows * shape.inputs * shape.outputs) / time.median;
+      fmt::print("{:9} {:4} rows {:5} {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s ({:3.0f} %)  {:7.1f} GOP/s ({:3.0f} %)\n",
+                 shape.name, rows, fast ? "fast" : "exact", time.median * 1e6, time.spread * 100, read / 1e9,
+                 read / peak.bandwidth * 100, work / 1e9, work / (fast ? peak.fast : peak.exact) * 100);
+    }
   }
 }
 
@@ -303,11 +343,12 @@ int main(int count, char** arguments) try {
     bench_kv_kinds(run, 4096);
     return 0;
   }
-  const double memory = bandwidth(workers);
-  fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s\n", set, workers.threads(),
-             memory / 1e9, arithmetic_peak(run) / 1e9);
+  const peaks peak{bandwidth(workers), peak_of(run), peak_of({&workers, run.set, numerics::fast})};
+  fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s, products of bytes {:.0f} GOP/s\n", set,
+             workers.threads(), peak.bandwidth / 1e9, peak.exact / 1e9, peak.fast / 1e9);
   bench_regions(workers);
-  for (const model_shape& shape : shapes) bench_linear(run, shape, memory);
+  for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
+  if (count > 4 && std::string(arguments[4]) == "linear") return 0;
   for (const std::int64_t sequences : {1, 32})
     for (const std::int64_t length : {100, 1000, 8000})
       if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);

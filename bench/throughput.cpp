@@ -30,6 +30,7 @@ struct settings {
   int repeat;
   int threads;
   std::string cache_type;
+  cogen::numerics numerics;
   std::string trace;
   bool json;
 };
@@ -80,6 +81,7 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   options.slots = requests;
   options.max_length = wanted.prompt_tokens + wanted.new_tokens;
   options.threads = wanted.threads;
+  options.numerics = wanted.numerics;
   if (wanted.cache_type == "f32") options.cache_type = cogen::cache::scalar::f32;
   if (wanted.cache_type == "f16") options.cache_type = cogen::cache::scalar::f16;
   if (wanted.cache_type == "bf16") options.cache_type = cogen::cache::scalar::bf16;
@@ -150,7 +152,7 @@ std::vector<int> numbers(const std::string& text) {
 
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
-  std::string requests;
+  std::string requests, numerics;
   po::options_description options("Measures tokens per second by number of concurrent requests.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
@@ -161,6 +163,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
   add("cache-type", po::value(&wanted.cache_type)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("numerics", po::value(&numerics)->default_value("exact"), "exact or fast: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
@@ -169,6 +172,9 @@ std::optional<settings> parse(int argc, char** argv) {
   po::notify(given);
   if (given.contains("help")) return std::cout << options, std::nullopt;
   wanted.requests = numbers(requests);
+  if (numerics != "exact" && numerics != "fast")
+    throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", numerics));
+  wanted.numerics = numerics == "fast" ? cogen::numerics::fast : cogen::numerics::exact;
   if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1)
     throw std::invalid_argument("--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2");
   return wanted;

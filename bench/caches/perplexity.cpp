@@ -133,6 +133,7 @@ class comparison {
       line["windows"] = curves_[i].windows.size();
       line["kl_median"] = quantile(curves_[i].divergences, 0.5);
       line["kl_99"] = quantile(curves_[i].divergences, 0.99);
+      line["kl_max"] = quantile(curves_[i].divergences, 1);
       line["window_nll"] = window_surprises(curves_[i]);
       line["positions"] = positions(curves_[i], static_cast<int>(context_));
       print(line);

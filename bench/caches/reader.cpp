@@ -20,12 +20,25 @@ std::vector<cogen::token> tokens_of(const cogen::model& model, const std::string
   return ids;
 }
 
-reader::reader(const cogen::model& model, const kind& kind, const room& room, const cogen::workspace& threads)
+namespace {
+
+constexpr std::string_view fast_suffix = "/fast";
+
+bool is_fast(std::string_view name) { return name.ends_with(fast_suffix); }
+
+std::string_view without_suffix(std::string_view name) {
+  if (is_fast(name)) name.remove_suffix(fast_suffix.size());
+  return name;
+}
+
+}  // namespace
+
+reader::reader(const cogen::model& model, std::string name, const room& room, const cogen::workspace& threads)
     : model_(model),
-      kind_(kind),
+      name_(std::move(name)),
       longest_step_(room.longest_step),
-      workspace_(threads.workers()),
-      cache_(model.make_cache(kind.options(room))) {}
+      workspace_(threads.workers(), is_fast(name_) ? cogen::numerics::fast : cogen::numerics::exact),
+      cache_(model.make_cache(kind_named(without_suffix(name_)).options(room))) {}
 
 at::Tensor reader::forward(tokens ids, std::span<const int> outputs) {
   const cogen::cache::step step({{.slot = 0, .count = static_cast<int>(ids.size())}});
@@ -65,7 +78,7 @@ std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::
                                                 const room& room, int threads) {
   const cogen::workspace shared(threads);
   std::vector<std::unique_ptr<reader>> all;
-  for (const auto& name : kinds) all.push_back(std::make_unique<reader>(model, kind_named(name), room, shared));
+  for (const auto& name : kinds) all.push_back(std::make_unique<reader>(model, name, room, shared));
   return all;
 }
 

@@ -20,9 +20,11 @@ std::vector<cogen::token> tokens_of(const cogen::model& model, const std::string
 /// A cache of one kind with one slot, and the threads that feed it.
 class reader {
  public:
-  reader(const cogen::model& model, const kind& kind, const room& room, const cogen::workspace& threads);
+  /// `name` is a kind's, with "/fast" after it for products of numerics::fast. Throws std::invalid_argument where there
+  /// is no such kind.
+  reader(const cogen::model& model, std::string name, const room& room, const cogen::workspace& threads);
 
-  std::string_view kind_name() const noexcept { return kind_.name; }
+  std::string_view kind_name() const noexcept { return name_; }
   int length() const { return cache_.length(0); }
   const cogen::cache::cache& cache() const noexcept { return cache_; }
 
@@ -44,7 +46,7 @@ class reader {
   at::Tensor forward(tokens ids, std::span<const int> outputs);
 
   const cogen::model& model_;
-  const kind& kind_;
+  std::string name_;
   int longest_step_;
   cogen::workspace workspace_;
   cogen::cache::cache cache_;

@@ -28,7 +28,7 @@ WHAT is one of
   endless     perplexity for each --bucket-tokens of one long text, in one go or (--how recompute) from a window
   free        free generation of --tokens tokens: how many 4-grams are distinct, by --bucket-tokens
 
-KIND is one of
+KIND is one of these, with /fast after it for products of numerics::fast
 )";
 
 std::vector<std::string> words(const std::string& text) {

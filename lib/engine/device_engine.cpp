@@ -30,6 +30,8 @@ void check_options(const engine_options& options, std::string_view device) {
   if (options.spill_transfer) refuse("spill_transfer", device);
   if (!options.spill_directory.empty()) refuse("spill_directory", device);
   if (options.spill_format != spill_format::exact) refuse("spill_format", device);
+  if (options.numerics != numerics::exact)
+    throw std::invalid_argument(fmt::format("engine_options.numerics is fast; engines on {} are exact only", device));
   if (options.slots < 1)
     throw std::invalid_argument(fmt::format("engine_options.slots is {}; it must be at least 1", options.slots));
   if (options.step_tokens < 0)

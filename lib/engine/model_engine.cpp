@@ -135,8 +135,9 @@ std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& 
 /// The runner, and what the scheduler has to know of it.
 void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options) {
   const auto kept = cache_options(*model, options);
-  auto runner = std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options),
-                                                       spill_room_of(options), options.threads);
+  auto runner =
+      std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options),
+                                             spill_room_of(options), workspace(options.threads, options.numerics));
   const auto& cache = runner->cache();
   parts.limits.slots = options.slots;
   parts.limits.spare_slots = spare_slots(options);

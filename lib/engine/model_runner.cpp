@@ -45,7 +45,9 @@ std::string format_of(const cache::quantisation& how) {
   return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
 }
 
-/// All that the bytes of a slot depend on beside the model.
+std::string_view format_of(numerics mode) { return mode == numerics::fast ? ", fast products" : ""; }
+
+/// All that the bytes of a slot depend on beside the model and its numerics.
 std::string format_of(const cache::options& options, const cache::cache& cache, bool own_layers) {
   auto text = std::string(name_of(options.type));
   if (options.quantised) text += format_of(*options.quantised);
@@ -65,12 +67,12 @@ std::string format_of(const cache::options& options, const cache::cache& cache, 
 
 model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options,
                            const cache::layer_factory& own, std::shared_ptr<cache::transfer> spill_by, spill_room room,
-                           int threads)
+                           workspace run)
     : model_(std::move(model)),
       cache_(model_->make_cache(options, own)),
-      image_format_(format_of(options, cache_, own != nullptr)),
+      image_format_(fmt::format("{}{}", format_of(options, cache_, own != nullptr), format_of(run.numerics()))),
       spilled_(cache_, std::move(spill_by), std::move(room)),
-      workspace_(threads) {}
+      workspace_(std::move(run)) {}
 
 void model_runner::launch(step_run& step) {
   const auto& plan = step.plan();

@@ -16,7 +16,7 @@ class model_runner final : public runner {
   /// The layers of the cache are the options', or those that `own` makes. Without a transfer to spill by, a thread of
   /// its own does that.
   model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
-               std::shared_ptr<cache::transfer> spill_by, spill_room room, int threads);
+               std::shared_ptr<cache::transfer> spill_by, spill_room room, workspace run);
 
   int vocabulary() const override { return model_->config().vocabulary; }
   void launch(step_run& step) override;

@@ -11,12 +11,12 @@ namespace cogen::kernels::cuda {
 /// of 16.
 struct embed_operands {
   const std::int32_t* tokens = nullptr;  // [rows]; one that is not in the vocabulary gives zeros
-  const std::int32_t* slots = nullptr;   // [rows]; where a token is -1, it is last_tokens[slot] instead, if there is one
+  const std::int32_t* slots = nullptr;  // [rows]; where a token is -1, it is last_tokens[slot] instead, if there is one
   const std::int32_t* last_tokens = nullptr;  // [slots]; may be null, with `slots`
-  const void* table = nullptr;           // [vocabulary, width]
-  number type = number::bf16;            // of the table: f16 or bf16
-  void* out = nullptr;                   // [rows, width]
-  number out_type = number::f32;         // f32, or `type`
+  const void* table = nullptr;                // [vocabulary, width]
+  number type = number::bf16;                 // of the table: f16 or bf16
+  void* out = nullptr;                        // [rows, width]
+  number out_type = number::f32;              // f32, or `type`
   float scale = 1.0F;
   int rows = 0;
   int vocabulary = 0;

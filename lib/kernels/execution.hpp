@@ -3,13 +3,16 @@
 #include "kernels/instruction_set.hpp"
 #include "kernels/worker_pool.hpp"
 
+#include <cogen/numerics.hpp>
+
 namespace cogen::kernels {
 
-/// Where and how kernels run. Results depend on `set`, never on the number of threads.
+/// Where and how kernels run. Results depend on `set` and `mode`, never on the number of threads.
 /// A plain value: the pool must outlive every call that gets it.
 struct execution {
   worker_pool* workers = nullptr;
   instruction_set set = instruction_set::portable;
+  numerics mode = numerics::exact;
 };
 
 }  // namespace cogen::kernels

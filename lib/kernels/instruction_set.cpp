@@ -25,9 +25,9 @@ struct named_set {
 };
 
 constexpr named_set all_sets[] = {
-    {instruction_set::portable, "portable"},
-    {instruction_set::avx2, "avx2"},
-    {instruction_set::avx512, "avx512"},
+    {instruction_set::portable, "portable"},       {instruction_set::avx2, "avx2"},
+    {instruction_set::avx512, "avx512"},           {instruction_set::avx512_vnni, "avx512_vnni"},
+    {instruction_set::avx512_bf16, "avx512_bf16"},
 };
 
 #if defined(COGEN_KERNELS_X86)
@@ -43,6 +43,12 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
+
+bool has_avx512_bf16() { return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16"); }
+
+bool preferable(instruction_set set) { return set != instruction_set::avx512_bf16 || !__builtin_cpu_is("intel"); }
+
 bool available(instruction_set set) {
   switch (set) {
     case instruction_set::portable:
@@ -51,10 +57,16 @@ bool available(instruction_set set) {
       return has_avx2();
     case instruction_set::avx512:
       return has_avx512();
+    case instruction_set::avx512_vnni:
+      return has_avx512_vnni();
+    case instruction_set::avx512_bf16:
+      return has_avx512_bf16();
   }
   return false;
 }
 #else
+bool preferable(instruction_set) { return true; }
+
 bool available(instruction_set set) { return set == instruction_set::portable; }
 #endif
 
@@ -87,7 +99,10 @@ instruction_set instruction_set_named(std::string_view name) {
 
 instruction_set preferred_instruction_set() {
   const char* wanted = std::getenv(variable.data());
-  if (!wanted || !*wanted) return available_instruction_sets().back();
+  if (!wanted || !*wanted) {
+    const std::vector<instruction_set> here = available_instruction_sets();
+    return *std::ranges::find_if(here.rbegin(), here.rend(), preferable);
+  }
   try {
     return instruction_set_named(wanted);
   } catch (const std::invalid_argument& error) {
@@ -103,12 +118,49 @@ const kernel_table& kernels_of(instruction_set set) {
     case instruction_set::avx2:
       return avx2_kernels;
     case instruction_set::avx512:
+    case instruction_set::avx512_vnni:
+    case instruction_set::avx512_bf16:
       return avx512_kernels;
   }
 #else
   static_cast<void>(set);
 #endif
   return portable_kernels;
+}
+
+#if defined(COGEN_KERNELS_X86)
+namespace {
+
+const fast_table& avx512_bf16_fast() {
+  static const fast_table both = [] {
+    fast_table table = avx512_vnni_fast;
+    table.multiply_bf16 = avx512_multiply_bf16;
+    return table;
+  }();
+  return both;
+}
+
+}  // namespace
+#endif
+
+const fast_table& fast_kernels_of(instruction_set set) {
+#if defined(COGEN_KERNELS_X86)
+  switch (set) {
+    case instruction_set::portable:
+      break;
+    case instruction_set::avx2:
+      return avx2_fast;
+    case instruction_set::avx512:
+      return avx512_fast;
+    case instruction_set::avx512_vnni:
+      return avx512_vnni_fast;
+    case instruction_set::avx512_bf16:
+      return avx512_bf16_fast();
+  }
+#else
+  static_cast<void>(set);
+#endif
+  return portable_fast;
 }
 
 }  // namespace cogen::kernels

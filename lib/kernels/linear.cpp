@@ -1,6 +1,7 @@
 #include "kernels/linear.hpp"
 
 #include "kernels/kernel_choice.hpp"
+#include "kernels/rounded_rows.hpp"
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@ constexpr std::int64_t half_tile = tile_lanes / 2;
 constexpr std::int64_t tasks_per_thread = 6;
 constexpr std::int64_t task_bytes = 256 << 10;
 constexpr std::int64_t rows_worth_a_task = 48;
+static_assert(max_fast_rows == max_linear_rows);
 
 std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
@@ -33,6 +35,7 @@ class partition {
   }
 
   std::int64_t tasks() const { return columns_ * row_ranges_; }
+  std::int64_t run_tiles() const { return run_tiles_; }
 
   struct range {
     std::int64_t first;
@@ -68,7 +71,10 @@ class product {
       : multiply_(kernels_of(run.set).linear),
         weights_(weights),
         operands_(operands),
-        cut_(weights, operands.rows, run.workers->threads()) {}
+        rounded_(run, weights, operands),
+        cut_(weights, operands.rows, run.workers->threads()),
+        tiles_to_next_task_((run.workers->threads() - 1) * cut_.run_tiles() + 1),
+        tile_bytes_(static_cast<std::int64_t>(weights.bytes() / weights.tiles().size())) {}
 
   std::int64_t tasks() const { return cut_.tasks(); }
 
@@ -76,39 +82,61 @@ class product {
     const auto [first, last] = cut_.halves(task);
     for (std::int64_t half = first; half < last;) {
       const std::int64_t next = std::min(half / 2 * 2 + 2, last);
-      multiply(half, next, cut_.rows(task, operands_.rows));
+      multiply(half, next, cut_.rows(task, operands_.rows), next < last ? 1 : tiles_to_next_task_);
       half = next;
     }
   }
 
  private:
-  // One tile, or half of one.
-  void multiply(std::int64_t half, std::int64_t next, partition::range rows) const {
+  // One tile, or half of one; after it this thread takes the one that lies so many tiles behind it.
+  void multiply(std::int64_t half, std::int64_t next, partition::range rows, std::int64_t tiles_on) const {
     const packed_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
-    linear_job job{};
+    const auto first = static_cast<int>(half % 2 * half_tile);
+    const int last = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
+    if (first >= last) return;
+    if (rounded_.serve(tile.storage)) {
+      auto job = job_for<fast_job>(tile, first, last, rows);
+      job.ahead = tiles_on * tile_bytes_;
+      rounded_.multiply(job, rows.first);
+    } else {
+      auto job = job_for<linear_job>(tile, first, last, rows);
+      job.x = operands_.x + rows.first * operands_.x_stride;
+      job.x_stride = operands_.x_stride;
+      multiply_(job);
+    }
+  }
+
+  // All but the rows that are read.
+  template <class Job>
+  Job job_for(const packed_matrix::tile& tile, int first_lane, int last_lane, partition::range rows) const {
+    Job job{};
     job.tile = tile.data;
     job.storage = tile.storage;
-    job.first_lane = static_cast<int>(half % 2 * half_tile);
-    job.last_lane = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
-    if (job.first_lane >= job.last_lane) return;
+    job.first_lane = first_lane;
+    job.last_lane = last_lane;
     job.inputs = weights_.inputs();
-    job.x = operands_.x + rows.first * operands_.x_stride;
-    job.x_stride = operands_.x_stride;
     job.y = operands_.y + rows.first * operands_.y_stride + tile.first;
     job.y_stride = operands_.y_stride;
     job.rows = rows.last - rows.first;
     job.bias = operands_.bias ? operands_.bias + tile.first : nullptr;
     job.add_to_y = operands_.add_to_y;
-    multiply_(job);
+    return job;
   }
 
   void (*multiply_)(const linear_job& job);
   const packed_matrix& weights_;
   const linear_operands& operands_;
+  rounded_rows rounded_;
   partition cut_;
+  std::int64_t tiles_to_next_task_;  // where threads take tasks in turn; behind the matrix lies the next one
+  std::int64_t tile_bytes_;
 };
 
 }  // namespace
+
+std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& weights, std::int64_t rows) {
+  return rounded_rows::floats(run, weights, rows);
+}
 
 void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands) {
   if (operands.rows == 0 || weights.empty()) return;

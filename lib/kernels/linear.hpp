@@ -16,13 +16,22 @@ struct linear_operands {
   std::int64_t rows = 0;
   const float* bias = nullptr;  // [outputs], or none
   bool add_to_y = false;        // a residual: y += instead of y =
+  float* scratch = nullptr;     // [linear_scratch_floats()], aligned to 64 bytes, where that is not 0
 };
+
+/// What a product of so many rows takes beside its operands: 0 with numerics::exact, what rows are rounded to with
+/// numerics::fast.
+std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& weights, std::int64_t rows);
 
 /// Multiplies rows of activations by packed weights.
 ///
 /// Each output is one chain of fused (portable: plain) multiply-adds over ascending inputs, then + bias, then + y: the
 /// same bits whatever the other rows, the number of rows and of threads. Weights are used as exactly the float32 values
-/// that their format defines. Any thread; allocates nothing. Zero rows are fine.
+/// that their format defines.
+///
+/// With numerics::fast and quantised weights the chain has a link for each 32 inputs (fast_body.hpp), whose bits are
+/// the same on all instruction sets too, and an input that is not finite makes its row's outputs NaN; with bf16 weights
+/// on a set that multiplies those it is the processor's own. Any thread; allocates nothing. Zero rows are fine.
 void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands);
 
 }  // namespace cogen::kernels

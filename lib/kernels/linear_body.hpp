@@ -72,24 +72,34 @@ struct bf16_weights {
   }
 };
 
-template <bool Minimum>
+// Scales and minima of 16 bits, or wide ones of 32.
+template <bool Wide>
+COGEN_INLINE vector load_scales(const std::byte* data, int at) {
+  if constexpr (Wide)
+    return simd::load(reinterpret_cast<const float*>(data) + at);
+  else
+    return simd::load_f16(data + 2 * at);
+}
+
+template <bool Minimum, bool Wide = false>
 struct q4_weights {
   static constexpr int inputs = quantised_group;
-  static constexpr int header = tile_lanes * (Minimum ? 4 : 2);
+  static constexpr int scale_bytes = Wide ? 4 : 2;
+  static constexpr int header = tile_lanes * scale_bytes * (Minimum ? 2 : 1);
   static constexpr int bytes = header + tile_lanes * quantised_group / 2;
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
     vector scale[C], offset[C];
     if constexpr (Ahead) {
-      prefetch<2 * C * simd::width>(data + 2 * lane);
-      if constexpr (Minimum) prefetch<2 * C * simd::width>(data + 2 * (tile_lanes + lane));
+      prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
+      if constexpr (Minimum) prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
     }
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
-      const std::byte* at = data + 2 * (lane + c * simd::width);
-      scale[c] = simd::load_f16(at);
-      offset[c] = Minimum ? simd::load_f16(at + 2 * tile_lanes) : simd::mul(scale[c], simd::set(-8.0F));
+      const int at = lane + c * simd::width;
+      scale[c] = load_scales<Wide>(data, at);
+      offset[c] = Minimum ? load_scales<Wide>(data, tile_lanes + at) : simd::mul(scale[c], simd::set(-8.0F));
     }
     for (int eight = 0; eight < 4; ++eight) {
       const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
@@ -113,27 +123,43 @@ struct q4_weights {
   }
 };
 
-template <bool Minimum>
+// With halves the first 16 inputs have one scale and the others another.
+template <bool Minimum, bool Wide = false, bool Halves = false>
 struct q8_weights {
   static constexpr int inputs = quantised_group;
-  static constexpr int header = tile_lanes * (Minimum ? 4 : 2);
+  static constexpr int scale_bytes = Wide ? 4 : 2;
+  static constexpr int header = tile_lanes * scale_bytes * (Minimum || Halves ? 2 : 1);
   static constexpr int bytes = header + tile_lanes * quantised_group;
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    vector scale[C], offset[C];
     if constexpr (Ahead) {
-      prefetch<2 * C * simd::width>(data + 2 * lane);
-      if constexpr (Minimum) prefetch<2 * C * simd::width>(data + 2 * (tile_lanes + lane));
+      prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
+      if constexpr (Minimum || Halves)
+        prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
     }
+    part<C, Ahead>(data, lane, 0, Halves ? 4 : 8, use);
+    if constexpr (Halves) part<C, Ahead>(data, lane, 4, 8, use);
+  }
+
+ private:
+  // Whether the bias comes off a value before it meets its scale, in which the product could be inexact.
+  static constexpr bool centred = Minimum || Halves;
+
+  // Fours of inputs that share their scales.
+  template <int C, bool Ahead, class Use>
+  COGEN_INLINE static void part(const std::byte* data, int lane, int first, int last, Use use) {
+    vector scale[C], offset[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
-      const std::byte* at = data + 2 * (lane + c * simd::width);
-      const vector stored = simd::load_f16(at);
-      scale[c] = Minimum ? stored : simd::byte_scale(stored);
-      offset[c] = Minimum ? simd::load_f16(at + 2 * tile_lanes) : simd::byte_offset(stored);
+      const int at = lane + c * simd::width;
+      const vector stored = load_scales<Wide>(data, Halves && first > 0 ? tile_lanes + at : at);
+      scale[c] = centred ? stored : simd::byte_scale(stored);
+      offset[c] = Minimum  ? load_scales<Wide>(data, tile_lanes + at)
+                  : Halves ? simd::zero()
+                           : simd::byte_offset(stored);
     }
-    for (int four = 0; four < 8; ++four) {
+    for (int four = first; four < last; ++four) {
       const std::byte* lanes = data + header + 4 * (four * tile_lanes + lane);
       if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
       simd::i packed[C];
@@ -143,7 +169,6 @@ struct q8_weights {
     }
   }
 
- private:
   template <int Input, int C, class Use>
   COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
                                   int base, Use use) {
@@ -151,7 +176,7 @@ struct q8_weights {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
       vector value = simd::byte<Input>(packed[c]);
-      if constexpr (Minimum) {
+      if constexpr (centred) {
         const vector one = simd::set(1.0F);
         value = simd::fma(value, simd::byte_scale(one), simd::byte_offset(one));
       }
@@ -400,6 +425,12 @@ void linear_tile(const linear_job& job) {
       return multiply_tile<q8_weights<false>>(job);
     case weight_storage::q8_min:
       return multiply_tile<q8_weights<true>>(job);
+    case weight_storage::q4_wide:
+      return multiply_tile<q4_weights<true, true>>(job);
+    case weight_storage::q8_wide:
+      return multiply_tile<q8_weights<true, true>>(job);
+    case weight_storage::q8_halves:
+      return multiply_tile<q8_weights<false, true, true>>(job);
   }
 }
 

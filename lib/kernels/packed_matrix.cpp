@@ -34,6 +34,12 @@ format_traits traits_of(weight_format format) {
       return {"q5_1", 32, 24};
     case weight_format::q8_0:
       return {"q8_0", 32, 34};
+    case weight_format::q4_k:
+      return {"q4_k", 256, 144};
+    case weight_format::q5_k:
+      return {"q5_k", 256, 176};
+    case weight_format::q6_k:
+      return {"q6_k", 256, 210};
   }
   throw std::invalid_argument(fmt::format("unknown weight format {}", static_cast<int>(format)));
 }
@@ -111,7 +117,9 @@ packed_matrix::packed_matrix(std::span<const weight_source> sources, std::int64_
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {
     const tile_rows& rows = plan.rows[at];
     const auto columns = static_cast<std::int32_t>(rows.last - rows.first);
-    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage_of(rows.source->format)});
+    const weight_storage storage = storage_of(rows.source->format);
+    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage});
+    storages_ |= 1U << static_cast<unsigned>(storage);
     first += columns;
   }
   outputs_ = plan.outputs;

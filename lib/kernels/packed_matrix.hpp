@@ -14,9 +14,10 @@
 
 namespace cogen::kernels {
 
-/// Formats that weights are read in: plain numbers, and GGML's blocks of 32 along a row.
-/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0 have a scale per block, q4_1, q5_1 a minimum too.)
-enum class weight_format : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0 };
+/// Formats that weights are read in: plain numbers, GGML's blocks of 32 along a row, and those of 256.
+/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0 have a scale per block, q4_1, q5_1 a minimum too;
+/// q4_k, q5_k scale and minimum for each 32 of 256, q6_k a scale for each 16.)
+enum class weight_format : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k };
 
 std::string_view name_of(weight_format format);
 
@@ -52,7 +53,7 @@ class packed_matrix {
 
   /// Packs [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
   /// thread. Throws std::invalid_argument for shapes no kernel takes (no rows, no inputs, inputs not a multiple of a
-  /// quantised format's 32), std::bad_alloc, and what `read` throws.
+  /// quantised format's block), std::bad_alloc, and what `read` throws.
   packed_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
                 weight_arena* arena = nullptr);
   packed_matrix(packed_matrix&&) noexcept = default;
@@ -70,12 +71,17 @@ class packed_matrix {
 
   std::span<const tile> tiles() const { return tiles_; }
 
+  /// Whether some of the tiles are kept like this, or in any of the quantised ways.
+  bool holds(weight_storage storage) const { return (storages_ & 1U << static_cast<unsigned>(storage)) != 0; }
+  bool holds_quantised() const { return storages_ >= 1U << static_cast<unsigned>(weight_storage::q4); }
+
  private:
   std::shared_ptr<std::byte[]> data_;
   std::vector<tile> tiles_;
   std::int64_t outputs_ = 0;
   std::int64_t inputs_ = 0;
   std::size_t bytes_ = 0;
+  unsigned storages_ = 0;  // a bit for each
 };
 
 /// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.

@@ -11,13 +11,21 @@ namespace {
 constexpr int group = quantised_group;
 constexpr int bias = 128;  // of 8-bit values
 
+bool has_wide_header(weight_storage storage) { return storage >= weight_storage::q4_wide; }
+
 bool has_minimum(weight_storage storage) {
-  return storage == weight_storage::q4_min || storage == weight_storage::q8_min;
+  return storage == weight_storage::q4_min || storage == weight_storage::q8_min || storage == weight_storage::q4_wide ||
+         storage == weight_storage::q8_wide;
 }
 
-bool is_four_bit(weight_storage storage) { return storage == weight_storage::q4 || storage == weight_storage::q4_min; }
+bool is_four_bit(weight_storage storage) {
+  return storage == weight_storage::q4 || storage == weight_storage::q4_min || storage == weight_storage::q4_wide;
+}
 
-std::int64_t header_bytes(weight_storage storage) { return tile_lanes * (has_minimum(storage) ? 4 : 2); }
+std::int64_t header_bytes(weight_storage storage) {
+  const int fields = has_minimum(storage) || storage == weight_storage::q8_halves ? 2 : 1;
+  return tile_lanes * fields * (has_wide_header(storage) ? 4 : 2);
+}
 
 std::int64_t group_bytes(weight_storage storage) {
   return header_bytes(storage) + tile_lanes * (is_four_bit(storage) ? group / 2 : group);
@@ -96,15 +104,97 @@ block read_block(weight_format format, const std::byte* from) {
   return to;
 }
 
-void write_block(weight_storage storage, const block& from, int lane, std::byte* to) {
-  write(to + 2 * lane, from.scale);
-  if (has_minimum(storage)) write(to + 2 * (tile_lanes + lane), from.minimum);
+void write_values(weight_storage storage, const std::array<std::uint8_t, group>& from, int lane, std::byte* to) {
   std::byte* values = to + header_bytes(storage);
   for (int at = 0; at < group; ++at) {
-    const std::byte value{from.values[static_cast<std::size_t>(at)]};
+    const std::byte value{from[static_cast<std::size_t>(at)]};
     std::byte& place = values[byte_of(storage, at, lane)];
     place = is_four_bit(storage) ? place | value << shift_of(at) : value;
   }
+}
+
+void write_block(weight_storage storage, const block& from, int lane, std::byte* to) {
+  write(to + 2 * lane, from.scale);
+  if (has_minimum(storage)) write(to + 2 * (tile_lanes + lane), from.minimum);
+  write_values(storage, from.values, lane, to);
+}
+
+// 32 of a block of 256: weight = (value - zero) * scale + minimum, with a scale for each 16.
+struct wide_block {
+  std::array<float, 2> scales{};
+  float minimum = 0.0F;
+  std::array<std::uint8_t, group> values{};
+};
+
+unsigned byte_at(const std::byte* from, int at) { return static_cast<unsigned>(from[at]); }
+
+// Scale and minimum number g of the eight of 6 bits each that lie in 12 bytes.
+unsigned scale_at(const std::byte* from, int g) {
+  return g < 4 ? byte_at(from, g) & 63U : (byte_at(from, g + 4) & 15U) | (byte_at(from, g - 4) >> 6) << 4;
+}
+unsigned minimum_at(const std::byte* from, int g) {
+  return g < 4 ? byte_at(from, g + 4) & 63U : byte_at(from, g + 4) >> 4 | (byte_at(from, g) >> 6) << 4;
+}
+
+// The 32 of them whose low four bits are the low or the high nibbles of so many bytes.
+void read_one_nibble_each(const std::byte* from, bool high, wide_block& to) {
+  for (int i = 0; i < group; ++i)
+    to.values[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(byte_at(from, i) >> (high ? 4 : 0) & 15U);
+}
+
+void add_high_bits(const std::byte* from, int shift, unsigned mask, int raise_by, wide_block& to) {
+  for (int i = 0; i < group; ++i) {
+    std::uint8_t& value = to.values[static_cast<std::size_t>(i)];
+    value =
+        static_cast<std::uint8_t>((value | (byte_at(from, i) >> shift & mask) << 4) + static_cast<unsigned>(raise_by));
+  }
+}
+
+void read_scale_and_minimum(const std::byte* from, int g, wide_block& to) {
+  const float scale = f16_to_float(read<std::uint16_t>(from));
+  const float minimum = f16_to_float(read<std::uint16_t>(from + 2));
+  to.scales.fill(scale * static_cast<float>(scale_at(from + 4, g)));
+  to.minimum = -(minimum * static_cast<float>(minimum_at(from + 4, g)));
+}
+
+// Group g of a block of 256. Products of scales are exact in float32.
+wide_block read_wide_block(weight_format format, const std::byte* from, int g) {
+  wide_block to;
+  switch (format) {
+    case weight_format::q4_k:
+      read_scale_and_minimum(from, g, to);
+      read_one_nibble_each(from + 16 + g / 2 * 32, g % 2 != 0, to);
+      break;
+    case weight_format::q5_k:
+      read_scale_and_minimum(from, g, to);
+      read_one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0, to);
+      add_high_bits(from + 16, g, 1, bias, to);
+      break;
+    default: {  // q6_k
+      const float scale = f16_to_float(read<std::uint16_t>(from + 208));
+      for (std::size_t half = 0; half < 2; ++half)
+        to.scales[half] =
+            scale * static_cast<float>(static_cast<std::int8_t>(from[192 + 2 * g + static_cast<int>(half)]));
+      read_one_nibble_each(from + g / 4 * 64 + g % 2 * 32, g % 4 >= 2, to);
+      add_high_bits(from + 128 + g / 4 * 32, 2 * (g % 4), 3, bias - 32, to);
+    }
+  }
+  return to;
+}
+
+void write_wide_block(weight_storage storage, const wide_block& from, int lane, std::byte* to) {
+  write(to + 4 * lane, from.scales[0]);
+  write(to + 4 * (tile_lanes + lane), has_minimum(storage) ? from.minimum : from.scales[1]);
+  write_values(storage, from.values, lane, to);
+}
+
+void pack_wide_blocks(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile) {
+  constexpr int groups = 8;
+  const weight_storage storage = storage_of(format);
+  const std::int64_t block_bytes = row_bytes(format, groups * group);
+  for (std::int64_t at = 0; at < inputs; at += groups * group, row += block_bytes)
+    for (int g = 0; g < groups; ++g, tile += group_bytes(storage))
+      write_wide_block(storage, read_wide_block(format, row, g), lane, tile);
 }
 
 void pack_blocks(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile) {
@@ -114,21 +204,25 @@ void pack_blocks(weight_format format, const std::byte* row, std::int64_t inputs
     write_block(storage, read_block(format, row), lane, tile);
 }
 
-float unpacked(weight_storage storage, const std::byte* group_data, int at, int lane) {
-  const float scale = f16_to_float(read<std::uint16_t>(group_data + 2 * lane));
+// Field number `field` of a group's header: a scale, or a minimum.
+float header_at(weight_storage storage, const std::byte* group_data, int field, int lane) {
+  const int at = field * tile_lanes + lane;
+  return has_wide_header(storage) ? read<float>(group_data + 4 * at)
+                                  : f16_to_float(read<std::uint16_t>(group_data + 2 * at));
+}
+
+int value_at(weight_storage storage, const std::byte* group_data, int at, int lane) {
   const auto raw = static_cast<int>(group_data[header_bytes(storage) + byte_of(storage, at, lane)]);
-  switch (storage) {
-    case weight_storage::q4:
-      return static_cast<float>(((raw >> shift_of(at)) & 15) - 8) * scale;
-    case weight_storage::q8:
-      return static_cast<float>(raw - bias) * scale;
-    default:
-      break;
-  }
-  const float minimum = f16_to_float(read<std::uint16_t>(group_data + 2 * (tile_lanes + lane)));
-  const int value = storage == weight_storage::q4_min ? (raw >> shift_of(at)) & 15 : raw - bias;
-  const float product = static_cast<float>(value) * scale;
-  return product + minimum;
+  if (!is_four_bit(storage)) return raw - bias;
+  const int nibble = (raw >> shift_of(at)) & 15;
+  return storage == weight_storage::q4 ? nibble - 8 : nibble;
+}
+
+float unpacked(weight_storage storage, const std::byte* group_data, int at, int lane) {
+  const int part = storage == weight_storage::q8_halves && at >= group / 2 ? 1 : 0;
+  const float product =
+      static_cast<float>(value_at(storage, group_data, at, lane)) * header_at(storage, group_data, part, lane);
+  return has_minimum(storage) ? product + header_at(storage, group_data, 1, lane) : product;
 }
 
 void unpack_blocks(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
@@ -167,6 +261,12 @@ weight_storage storage_of(weight_format format) {
       return weight_storage::q8;
     case weight_format::q5_1:
       return weight_storage::q8_min;
+    case weight_format::q4_k:
+      return weight_storage::q4_wide;
+    case weight_format::q5_k:
+      return weight_storage::q8_wide;
+    case weight_format::q6_k:
+      return weight_storage::q8_halves;
   }
   return weight_storage::f32;
 }
@@ -195,6 +295,11 @@ void pack_row(weight_format format, const std::byte* row, std::int64_t inputs, i
     case weight_format::bf16:
       for (std::int64_t input = 0; input < inputs; ++input)
         write(tile + number_at(storage, input, lane), read<std::uint16_t>(row + 2 * input));
+      break;
+    case weight_format::q4_k:
+    case weight_format::q5_k:
+    case weight_format::q6_k:
+      pack_wide_blocks(format, row, inputs, lane, tile);
       break;
     default:
       pack_blocks(format, row, inputs, lane, tile);

@@ -8,7 +8,8 @@
 
 namespace cogen::kernels {
 
-/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min.
+/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min, q4_k as q4_wide, q5_k as q8_wide,
+/// q6_k as q8_halves.
 weight_storage storage_of(weight_format format);
 
 /// Bytes of one tile of 64 outputs.

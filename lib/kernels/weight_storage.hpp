@@ -16,7 +16,13 @@ namespace cogen::kernels {
 ///   q8       per group: 64 f16 scales [, 64 f16 minima], then eight times (4 inputs each) 64 lanes of 32 bits, byte b
 ///   of
 ///            input b, biased by 128; weight = (value - 128) * scale [+ min]
-enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min };
+///   q4_wide, q8_wide
+///            as q4_min and q8_min, with scales and minima of 32 bits
+///   q8_halves
+///            as q8, with 64 f32 scales for the first 16 inputs of a group, and 64 for the others
+enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min, q4_wide, q8_wide, q8_halves };
+
+constexpr bool is_quantised(weight_storage storage) { return storage >= weight_storage::q4; }
 
 constexpr int tile_lanes = 64;
 constexpr int quantised_group = 32;

@@ -3,6 +3,7 @@
 #include "kernels/embed.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/row_tasks.hpp"
+#include "layers/projection.hpp"
 
 #include <array>
 
@@ -34,8 +35,14 @@ head::head(weight_reader& weights, const std::string& name, std::int64_t vocabul
     : weights_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)) {}
 
 void head::operator()(const pass& pass, const activations& x, const activations& logits) const {
+  const arena::scope scratch(pass.space);
   kernels::linear(pass.run, *weights_,
-                  {.x = x.data, .x_stride = x.stride, .y = logits.data, .y_stride = logits.stride, .rows = x.rows});
+                  {.x = x.data,
+                   .x_stride = x.stride,
+                   .y = logits.data,
+                   .y_stride = logits.stride,
+                   .rows = x.rows,
+                   .scratch = linear_scratch(pass, *weights_, x.rows)});
 }
 
 }  // namespace cogen::layers

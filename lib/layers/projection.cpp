@@ -15,6 +15,11 @@ std::vector<named_rows> full_names(const std::string& prefix, const std::vector<
 
 }  // namespace
 
+float* linear_scratch(const pass& pass, const kernels::packed_matrix& weights, std::int64_t rows) {
+  const std::int64_t floats = kernels::linear_scratch_floats(pass.run, weights, rows);
+  return floats == 0 ? nullptr : pass.space.take(1, floats).data;
+}
+
 projection::projection(weight_reader& weights, const std::string& prefix, const std::vector<named_rows>& parts,
                        std::int64_t inputs, bool bias)
     : weights_(weights.matrix(full_names(prefix, parts, ".weight"), inputs)) {
@@ -28,6 +33,7 @@ void projection::operator()(const pass& pass, const activations& x, const activa
 void projection::add(const pass& pass, const activations& x, const activations& y) const { multiply(pass, x, y, true); }
 
 void projection::multiply(const pass& pass, const activations& x, const activations& y, bool add_to_y) const {
+  const arena::scope scratch(pass.space);
   kernels::linear(pass.run, *weights_,
                   {.x = x.data,
                    .x_stride = x.stride,
@@ -35,7 +41,8 @@ void projection::multiply(const pass& pass, const activations& x, const activati
                    .y_stride = y.stride,
                    .rows = x.rows,
                    .bias = bias_.empty() ? nullptr : bias_.data(),
-                   .add_to_y = add_to_y});
+                   .add_to_y = add_to_y,
+                   .scratch = linear_scratch(pass, *weights_, x.rows)});
 }
 
 }  // namespace cogen::layers

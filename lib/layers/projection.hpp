@@ -9,6 +9,9 @@
 
 namespace cogen::layers {
 
+/// What a product of so many rows takes beside its operands, until the caller's arena::scope ends.
+float* linear_scratch(const pass& pass, const kernels::packed_matrix& weights, std::int64_t rows);
+
 /// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases.
 /// Immutable.
 class projection {

@@ -30,6 +30,12 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
       return weight_format::q5_1;
     case element_type::q8_0:
       return weight_format::q8_0;
+    case element_type::q4_k:
+      return weight_format::q4_k;
+    case element_type::q5_k:
+      return weight_format::q5_k;
+    case element_type::q6_k:
+      return weight_format::q6_k;
     default:
       return std::nullopt;
   }

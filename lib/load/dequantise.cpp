@@ -66,6 +66,26 @@ void expand(const q8_0_block& block, float* out) {
 }
 
 template <class Block>
+void expand_with_minima(const Block& block, float* out) {
+  const float scale = f16_to_f32(block.scale), minimum = f16_to_f32(block.minimum);
+  for (int i = 0; i < 256; ++i) {
+    const float least = minimum * static_cast<float>(q4_k_block::minimum_of(block.scales, i / 32));
+    out[i] =
+        scale * static_cast<float>(q4_k_block::scale_of(block.scales, i / 32)) * static_cast<float>(block.value(i)) -
+        least;
+  }
+}
+
+void expand(const q4_k_block& block, float* out) { expand_with_minima(block, out); }
+void expand(const q5_k_block& block, float* out) { expand_with_minima(block, out); }
+
+void expand(const q6_k_block& block, float* out) {
+  const float scale = f16_to_f32(block.scale);
+  for (int i = 0; i < 256; ++i)
+    out[i] = scale * static_cast<float>(block.scales[i / 16]) * static_cast<float>(block.value(i) - 32);
+}
+
+template <class Block>
 void expand_all(std::span<const std::byte> blocks, float* out, std::int64_t elements) {
   for (; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), out += elements) {
     Block block;
@@ -121,6 +141,12 @@ void dequantise(element_type type, std::span<const std::byte> blocks, std::span<
       return expand_all<q5_1_block>(blocks, out.data(), elements);
     case element_type::q8_0:
       return expand_all<q8_0_block>(blocks, out.data(), elements);
+    case element_type::q4_k:
+      return expand_all<q4_k_block>(blocks, out.data(), elements);
+    case element_type::q5_k:
+      return expand_all<q5_k_block>(blocks, out.data(), elements);
+    case element_type::q6_k:
+      return expand_all<q6_k_block>(blocks, out.data(), elements);
     default:
       return;
   }

@@ -40,6 +40,12 @@ std::string_view to_string(element_type type) noexcept {
       return "q5_1";
     case element_type::q8_0:
       return "q8_0";
+    case element_type::q4_k:
+      return "q4_k";
+    case element_type::q5_k:
+      return "q5_k";
+    case element_type::q6_k:
+      return "q6_k";
   }
   return "unknown";
 }

@@ -161,9 +161,9 @@ constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
                                     {9, "Q8_1"},
                                     {10, "Q2_K"},
                                     {11, "Q3_K"},
-                                    {12, "Q4_K"},
-                                    {13, "Q5_K"},
-                                    {14, "Q6_K"},
+                                    {12, "Q4_K", element_type::q4_k},
+                                    {13, "Q5_K", element_type::q5_k},
+                                    {14, "Q6_K", element_type::q6_k},
                                     {15, "Q8_K"},
                                     {16, "IQ2_XXS"},
                                     {17, "IQ2_XS"},
@@ -188,8 +188,11 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   const auto* type = std::ranges::find(ggml_types, number, &ggml_type::number);
   const bool is_known = type != std::end(ggml_types);
   if (is_known && type->read_as) return *type->read_as;
-  cursor.refuse("GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 are",
-                number, is_known ? type->name : "unknown");
+  cursor.refuse(
+      "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and "
+      "Q6_K "
+      "are",
+      number, is_known ? type->name : "unknown");
 }
 
 std::vector<std::int64_t> read_shape(header_cursor& cursor) {

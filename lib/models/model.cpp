@@ -160,8 +160,11 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
 
 layers::pass pass_for(const cache::step& step, cache::cache& cache, models::scratch& scratch,
                       kernels::instruction_set set) {
-  return {
-      .run = {scratch.workers.get(), set}, .step = step, .memory = cache, .rows = scratch.rows, .space = scratch.space};
+  return {.run = {scratch.workers.get(), set, scratch.mode},
+          .step = step,
+          .memory = cache,
+          .rows = scratch.rows,
+          .space = scratch.space};
 }
 
 layers::activations as_activations(const at::Tensor& logits) {

@@ -4,6 +4,8 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/activations.hpp"
 
+#include <cogen/numerics.hpp>
+
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -14,6 +16,7 @@ namespace cogen::models {
 /// What a workspace keeps between forwards.
 struct scratch {
   std::shared_ptr<kernels::worker_pool> workers;
+  numerics mode = numerics::exact;
   layers::arena space;
   std::vector<kernels::token_rows> rows;
   at::Tensor logits;       // [capacity, vocabulary]

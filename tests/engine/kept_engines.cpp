@@ -38,6 +38,8 @@ std::vector<kept_engine> kept_engines() {
   for (const std::string golden :
        {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny", "bart_tiny"})
     for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
+  for (const std::string golden : {"llama_gguf", "jamba_tiny"})
+    all.push_back({golden, "fast products", [](engine_options& options) { options.numerics = numerics::fast; }});
   return all;
 }
 

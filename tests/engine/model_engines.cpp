@@ -63,23 +63,50 @@ cache::cache cache_like(const model& model, const engine_options& options) {
                           options.own_layers);
 }
 
+namespace {
+
+/// One sequence after another in slot 0, as an engine with such options runs them.
+class hand_loop {
+ public:
+  hand_loop(const model& model, const engine_options& options)
+      : model_(model), cache_(cache_like(model, options)), workspace_(1, options.numerics) {}
+
+  void read_source(std::span<const token> source) {
+    const cache::step step({{.slot = 0, .count = static_cast<int>(source.size())}});
+    model_.encode({.step = step, .tokens = source}, cache_, workspace_);
+  }
+
+  /// The logits after the last of `tokens`.
+  std::span<const float> read(std::span<const token> tokens) {
+    const int last = static_cast<int>(tokens.size()) - 1;
+    const cache::step step({{.slot = 0, .count = last + 1}});
+    const auto logits = model_.forward({.step = step, .tokens = tokens, .outputs = {&last, 1}}, cache_, workspace_);
+    return {logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.size(1))};
+  }
+
+ private:
+  const model& model_;
+  cache::cache cache_;
+  workspace workspace_;
+};
+
+}  // namespace
+
 std::vector<float> logits_after(const model& model, const engine_options& options, const std::vector<token>& tokens) {
-  auto cache = cache_like(model, options);
-  if (model.has_encoder()) model.encode(source_for(model), cache);
-  const auto logits = model.forward(tokens, cache);
-  const auto* data = logits.const_data_ptr<float>();
-  return {data, data + logits.numel()};
+  hand_loop loop(model, options);
+  if (model.has_encoder()) loop.read_source(source_for(model));
+  const auto logits = loop.read(tokens);
+  return {logits.begin(), logits.end()};
 }
 
 std::vector<token> loop_by_hand(const model& model, const engine_options& options, const std::vector<token>& prompt,
                                 int count, unsigned source) {
-  auto cache = cache_like(model, options);
-  if (model.has_encoder()) model.encode(source_for(model, source), cache);
+  hand_loop loop(model, options);
+  if (model.has_encoder()) loop.read_source(source_for(model, source));
   std::vector<token> generated;
   for (std::vector<token> fed = prompt; static_cast<int>(generated.size()) < count; fed = {generated.back()}) {
-    const auto logits = model.forward(fed, cache);
-    const auto* data = logits.const_data_ptr<float>();
-    generated.push_back(static_cast<token>(std::max_element(data, data + logits.numel()) - data));
+    const auto logits = loop.read(fed);
+    generated.push_back(static_cast<token>(std::ranges::max_element(logits) - logits.begin()));
   }
   return generated;
 }

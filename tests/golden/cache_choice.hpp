@@ -15,6 +15,10 @@ struct cache_choice {
   float real_tolerance;   // the same for a real model, whose many layers round more often
 };
 
+/// What numerics::fast adds to a tolerance.
+constexpr float fast_tolerance = 0.5F;
+constexpr float real_fast_tolerance = 2.0F;
+
 /// All there are, the most exact first.
 const std::vector<cache_choice>& cache_choices();
 

@@ -25,6 +25,7 @@ struct request {
   std::vector<std::string> goldens;
   std::string model;
   const golden::cache_choice* kv = nullptr;
+  numerics mode = numerics::exact;
   std::optional<float> tolerance;
 };
 
@@ -34,7 +35,7 @@ std::optional<request> parse(int argc, char** argv) {
   options::options_description described("golden_check [options] FOLDER|FILE.json...");
   auto add = described.add_options();
   add("help", "show this");
-  add("mode", options::value(&mode)->default_value("exact"), "arithmetic: exact, the only one there is");
+  add("numerics", options::value(&mode)->default_value("exact"), "how products are computed: exact or fast");
   const auto kv_help = "what the cache keeps: " + golden::cache_choice_names();
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
@@ -49,7 +50,9 @@ std::optional<request> parse(int argc, char** argv) {
     std::cout << described;
     return std::nullopt;
   }
-  if (mode != "exact") throw std::invalid_argument(fmt::format("--mode {}: there is exact only", mode));
+  if (mode != "exact" && mode != "fast")
+    throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", mode));
+  if (mode == "fast") wanted.mode = numerics::fast;
   wanted.kv = &golden::cache_choice_named(kv);
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
@@ -58,7 +61,10 @@ std::optional<request> parse(int argc, char** argv) {
 bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
 
 float tolerance_for(const request& wanted, const std::string& path) {
-  return wanted.tolerance.value_or(is_continuations(path) ? wanted.kv->real_tolerance : wanted.kv->tolerance);
+  if (wanted.tolerance) return *wanted.tolerance;
+  const float fast = is_continuations(path) ? golden::real_fast_tolerance : golden::fast_tolerance;
+  return (is_continuations(path) ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
+         (wanted.mode == numerics::fast ? fast : 0.0F);
 }
 
 /// Throws std::runtime_error where the prompts have sources and the model does not read any, or the other way round.
@@ -74,7 +80,7 @@ bool check(const request& wanted, const std::string& path) {
   const auto model = load_model(reference.model);
   check_sources(*model, reference);
   const float tolerance = tolerance_for(wanted, path);
-  golden::runner run(*model, wanted.kv->memory);
+  golden::runner run(*model, wanted.kv->memory, wanted.mode);
   const auto result = golden::judge(run, reference, tolerance);
   const bool passed = result.passes(tolerance);
   const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);

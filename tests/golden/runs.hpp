@@ -25,7 +25,10 @@ struct transcript {
 class runner {
  public:
   /// Caches are as `memory` says; of slots and lengths they get what the prompts take.
-  runner(const model& model, cache::options memory) : model_(model), memory_(std::move(memory)) {}
+  runner(const model& model, cache::options memory, numerics mode = numerics::exact)
+      : model_(model), memory_(std::move(memory)), workspace_(0, mode) {}
+
+  numerics mode() const { return workspace_.numerics(); }
 
   /// One prompt in a cache of its own, the prompt `chunk` tokens at a time (0: at once).
   transcript alone(const reference_prompt& prompt, int chunk = 0);

@@ -84,7 +84,7 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
     for (const int chunk : {1, 3, 7})
       expect_same(run.alone(beginning(prompt), chunk), index, fmt::format("in chunks of {}", chunk));
     expect_same(run.spilled(prompt), index, "spilled and restored");
-    if (run.by_hand(prompt).steps != alone[index].steps)
+    if (run.mode() == numerics::exact && run.by_hand(prompt).steps != alone[index].steps)
       result.changed.push_back(fmt::format("prompt {} by hand", index));
   }
   const auto together = run.together(reference.prompts);

@@ -25,8 +25,8 @@ struct verdict {
   }
 };
 
-/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand,
-/// together; and beam searches where the reference has them.
+/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand (which is
+/// exact always), together; and beam searches where the reference has them.
 verdict judge(runner& run, const golden& reference, float tolerance);
 
 }  // namespace cogen::golden

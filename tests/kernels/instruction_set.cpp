@@ -45,7 +45,12 @@ BOOST_AUTO_TEST_CASE(every_available_set_can_be_forced) {
 
 BOOST_AUTO_TEST_CASE(the_fastest_one_is_preferred_and_portable_is_always_there) {
   const forced_set forced("");
-  BOOST_CHECK(preferred_instruction_set() == available_instruction_sets().back());
+  auto sets = available_instruction_sets();
+  if (preferred_instruction_set() != sets.back()) {
+    BOOST_CHECK(sets.back() == instruction_set::avx512_bf16);  // the only one that may be slower than the one before it
+    sets.pop_back();
+  }
+  BOOST_CHECK(preferred_instruction_set() == sets.back());
   BOOST_CHECK(available_instruction_sets().front() == instruction_set::portable);
 }
 

@@ -1,57 +1,15 @@
-#include "kernels/linear.hpp"
+#include "linear_problem.hpp"
 
-#include "oracle.hpp"
-#include "quantised_rows.hpp"
-#include "variants.hpp"
-
-#include <ATen/ops/linear.h>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 namespace cogen::kernels {
 namespace {
 
-struct problem {
-  source_rows weights;
-  packed_matrix packed;
-  std::vector<float> x;
-  std::int64_t rows;
-
-  problem(weight_format format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
-      : weights(random_rows(format, n, k, 17)), x(random_floats(static_cast<std::size_t>(m * k), 23)), rows(m) {
-    const weight_source source = weights.source();
-    packed = packed_matrix({&source, 1}, k, workers);
-  }
-
-  std::vector<float> multiply(const execution& run) const { return multiply(run, 0, rows); }
-
-  std::vector<float> multiply(const execution& run, std::int64_t first, std::int64_t last) const {
-    std::vector<float> y(static_cast<std::size_t>((last - first) * packed.outputs()));
-    linear(run, packed,
-           {.x = x.data() + first * packed.inputs(),
-            .x_stride = packed.inputs(),
-            .y = y.data(),
-            .y_stride = packed.outputs(),
-            .rows = last - first});
-    return y;
-  }
-
-  // The largest error of any output, relative to the sum of its products' magnitudes.
-  double error(const std::vector<float>& y) const {
-    const std::int64_t n = packed.outputs(), k = packed.inputs();
-    const at::Tensor input = tensor(x, {rows, k}), matrix = tensor(weights.values, {n, k});
-    const at::Tensor difference = tensor(y, {rows, n}) - at::linear(input, matrix);
-    return (difference.abs() / at::linear(input.abs(), matrix.abs())).max().item<double>();
-  }
-};
-
-bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
-}
+using problem = linear_problem;
 
 BOOST_AUTO_TEST_SUITE(linear_test)
 
@@ -61,7 +19,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_format_and_number_of_rows)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 40, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
-          const problem each(format, rows, 136, is_quantised(format) ? 160 : 157, workers);
+          const problem each(format, rows, 136, whole_blocks(format, is_quantised(format) ? 160 : 157), workers);
           BOOST_TEST(each.error(each.multiply(run)) < 2e-6);
         }
       });
@@ -84,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)
     for_each_set(one, [&](const execution& run) {
-      const problem whole(format, 150, 200, is_quantised(format) ? 288 : 283, one);
+      const problem whole(format, 150, 200, whole_blocks(format, is_quantised(format) ? 288 : 283), one);
       const std::int64_t n = whole.packed.outputs();
       const std::vector<float> expected = whole.multiply(run);
       for (int round = 0; round < 12; ++round) {

@@ -3,6 +3,8 @@
 #include "kernels/convert.hpp"
 #include "kernels/packed_matrix.hpp"
 
+#include <cogen/load/element_type.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,9 +30,16 @@ struct source_rows {
 
 inline constexpr weight_format all_formats[] = {weight_format::f32,  weight_format::f16,  weight_format::bf16,
                                                 weight_format::q4_0, weight_format::q4_1, weight_format::q5_0,
-                                                weight_format::q5_1, weight_format::q8_0};
+                                                weight_format::q5_1, weight_format::q8_0, weight_format::q4_k,
+                                                weight_format::q5_k, weight_format::q6_k};
 
 inline bool is_quantised(weight_format format) { return format >= weight_format::q4_0; }
+
+/// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
+inline std::int64_t whole_blocks(weight_format format, std::int64_t inputs) {
+  const std::int64_t block = format >= weight_format::q4_k ? 256 : is_quantised(format) ? 32 : 1;
+  return (inputs + block - 1) / block * block;
+}
 
 class row_writer {
  public:
@@ -39,12 +48,24 @@ class row_writer {
 
   source_rows write() {
     const std::int64_t count = out_.rows * out_.inputs;
-    for (std::int64_t at = 0; at < count; at += is_quantised(out_.format) ? 32 : 1)
-      is_quantised(out_.format) ? add_block() : add_number();
+    for (std::int64_t at = 0; at < count; at += whole_blocks(out_.format, 1)) add();
     return std::move(out_);
   }
 
  private:
+  void add() {
+    switch (out_.format) {
+      case weight_format::q4_k:
+        return add_block_with_minima<load::q4_k_block>();
+      case weight_format::q5_k:
+        return add_block_with_minima<load::q5_k_block>();
+      case weight_format::q6_k:
+        return add_q6_k();
+      default:
+        return is_quantised(out_.format) ? add_block() : add_number();
+    }
+  }
+
   template <class T>
   void put(T value) {
     const auto* from = reinterpret_cast<const std::byte*>(&value);
@@ -71,6 +92,37 @@ class row_writer {
         put(float_to_bf16(value));
         return out_.values.push_back(bf16_to_float(float_to_bf16(value)));
     }
+  }
+
+  template <class Block>
+  Block random_block() {
+    Block block;
+    auto* bytes = reinterpret_cast<unsigned char*>(&block);
+    for (std::size_t at = 0; at < sizeof block; ++at) bytes[at] = static_cast<unsigned char>(engine_());
+    block.scale = float_to_f16(draw(0.001F));
+    return block;
+  }
+
+  template <class Block>
+  void add_block_with_minima() {
+    auto block = random_block<Block>();
+    block.minimum = float_to_f16(draw(0.001F));
+    const float scale = f16_to_float(block.scale), minimum = f16_to_float(block.minimum);
+    for (int at = 0; at < 256; ++at) {
+      const auto own = static_cast<float>(load::q4_k_block::scale_of(block.scales, at / 32));
+      const float least = minimum * static_cast<float>(load::q4_k_block::minimum_of(block.scales, at / 32));
+      out_.values.push_back(scale * own * static_cast<float>(block.value(at)) - least);
+    }
+    put(block);
+  }
+
+  void add_q6_k() {
+    const auto block = random_block<load::q6_k_block>();
+    const float scale = f16_to_float(block.scale);
+    for (int at = 0; at < 256; ++at)
+      out_.values.push_back(scale * static_cast<float>(block.scales[at / 16]) *
+                            static_cast<float>(block.value(at) - 32));
+    put(block);
   }
 
   void add_block() {

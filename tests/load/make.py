@@ -20,13 +20,14 @@ HERE = pathlib.Path(__file__).parent
 DATA = HERE / "data"
 CORPUS = HERE / "corpus"
 BLOCKS = {"q4_0": (18, 1), "q4_1": (20, 2), "q5_0": (22, 1), "q5_1": (24, 2), "q8_0": (34, 1)}  # bytes, f16 fields
+K_BLOCKS = {"q4_k": (144, 2, 0), "q5_k": (176, 2, 0), "q6_k": (210, 1, 208)}  # bytes, f16 fields, where those are
 
 
-def random_blocks(rng, size, halves, count):
+def random_blocks(rng, size, halves, count, at=0):
     blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
     scales = rng.normal(0, 1, (count, halves)).astype(np.float16)
     scales[0], scales[1], scales[2], scales[3] = 6e-8, -6e-5, 65504, 0  # a subnormal, near one, the largest, zero
-    blocks[:, : 2 * halves] = scales.view(np.uint8)
+    blocks[:, at : at + 2 * halves] = scales.view(np.uint8)
     return blocks
 
 
@@ -34,6 +35,15 @@ def dequantised(rng):
     tensors = {}
     for name, (size, halves) in BLOCKS.items():
         blocks = random_blocks(rng, size, halves, 24)
+        tensors[name + ".blocks"] = blocks
+        tensors[name + ".values"] = dequantize(blocks, GGMLQuantizationType[name.upper()]).astype(np.float32)
+    return tensors
+
+
+def k_dequantised(rng):
+    tensors = {}
+    for name, (size, halves, at) in K_BLOCKS.items():
+        blocks = random_blocks(rng, size, halves, 12, at)
         tensors[name + ".blocks"] = blocks
         tensors[name + ".values"] = dequantize(blocks, GGMLQuantizationType[name.upper()]).astype(np.float32)
     return tensors
@@ -141,6 +151,7 @@ def main():
     DATA.mkdir(exist_ok=True)
     rng = np.random.default_rng(3)
     save_file({**dequantised(rng), **halves(rng)}, DATA / "numbers.safetensors")
+    save_file(k_dequantised(np.random.default_rng(11)), DATA / "k_quants.safetensors")
     save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
                "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
     write_gguf(DATA / "package.gguf")

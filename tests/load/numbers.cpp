@@ -14,17 +14,19 @@ using namespace cogen::load;
 
 namespace {
 
-const safetensors_file& reference() {
-  static const safetensors_file file(std::filesystem::path(COGEN_TEST_DATA) / "load/data/numbers.safetensors");
-  return file;
+std::filesystem::path data(const char* name) { return std::filesystem::path(COGEN_TEST_DATA) / "load/data" / name; }
+
+const safetensors_file& reference(const std::string& name) {
+  static const safetensors_file numbers(data("numbers.safetensors")), k_quants(data("k_quants.safetensors"));
+  return name.find("_k.") == std::string::npos ? numbers : k_quants;
 }
 
 template <class T>
 std::vector<T> values(const std::string& name) {
-  const auto* tensor = reference().find(name);
+  const auto* tensor = reference(name).find(name);
   BOOST_REQUIRE_MESSAGE(tensor != nullptr, name);
   std::vector<T> read(tensor->bytes / sizeof(T));
-  reference().read(*tensor, 0, std::as_writable_bytes(std::span(read)));
+  reference(name).read(*tensor, 0, std::as_writable_bytes(std::span(read)));
   return read;
 }
 
@@ -35,8 +37,8 @@ bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std
 BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(blocks_have_the_values_of_the_gguf_package) {
-  for (const auto type :
-       {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1, element_type::q8_0}) {
+  for (const auto type : {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1,
+                          element_type::q8_0, element_type::q4_k, element_type::q5_k, element_type::q6_k}) {
     const std::string name(to_string(type));
     const auto blocks = values<std::byte>(name + ".blocks");
     const auto expected = values<float>(name + ".values");

@@ -1,5 +1,6 @@
 // A sequence's logits are the same bits in any company, in any pieces, on any number of threads.
 #include "histories.hpp"
+#include "kernels/instruction_set.hpp"
 #include "some_models.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -14,6 +15,31 @@ BOOST_AUTO_TEST_CASE(random_batches_of_a_tiny_model) {
   for (const auto type : {cache::scalar::f32, cache::scalar::f16, cache::scalar::bf16}) {
     check_company(*model, {1, 5, 63, 64, 65, 130, 17, 256}, 40, type);
   }
+}
+
+BOOST_AUTO_TEST_CASE(random_batches_with_fast_products) {
+  for (const auto set : kernels::available_instruction_sets()) {
+    const environment_setting forced("COGEN_INSTRUCTION_SET", std::string(kernels::name_of(set)));
+    for (const std::string golden : {"llama_gguf", "jamba_tiny"}) {
+      BOOST_TEST_CONTEXT(golden << ", " << kernels::name_of(set)) {
+        const auto model = load_model(golden_folder(golden), {.threads = 1});
+        check_company(*model, {1, 5, 63, 130, 17}, 40, cache::scalar::f32, numerics::fast);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_numerical_mode_keeps_to_itself) {
+  const auto model = load_model(golden_folder("llama_gguf"), {.threads = 1});
+  const auto tokens = random_tokens(*model, 30, 9);
+  workspace exact(1), fast(1, numerics::fast);
+  BOOST_CHECK(exact.numerics() == numerics::exact);
+  BOOST_CHECK(fast.numerics() == numerics::fast);
+  const auto expected = run_alone(*model, tokens, exact);
+  const auto rounded = run_alone(*model, tokens, fast);
+  BOOST_TEST(distance(rounded, expected) > 0.0F);
+  BOOST_TEST(distance(rounded, expected) < 0.5F);
+  BOOST_TEST((run_alone(*model, tokens, exact) == expected));
 }
 
 BOOST_AUTO_TEST_CASE(every_size_of_pieces_of_a_tiny_model) {

@@ -25,13 +25,13 @@ const at::Tensor& expected_logits() {
   return logits;
 }
 
-at::Tensor logits_of(const model& model, cache::scalar type) {
+at::Tensor logits_of(const model& model, cache::scalar type, numerics mode = numerics::exact) {
   const auto tokens = tokens_of_text(model);
   const int count = static_cast<int>(tokens.size());
   std::vector<int> outputs;
   for (int i = 0; i < count; ++i) outputs.push_back(i);
   auto cache = model.make_cache({.type = type, .slots = 1, .max_length = count});
-  workspace workspace;
+  workspace workspace(0, mode);
   return model
       .forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens, .outputs = outputs}, cache,
                workspace)
@@ -65,8 +65,19 @@ BOOST_AUTO_TEST_CASE(coarser_numbers_hardly_move_the_distributions) {
   BOOST_TEST(half < 1e-3);
 }
 
+BOOST_AUTO_TEST_CASE(fast_products_move_the_distributions_little_on_every_instruction_set) {
+  for (const auto set : kernels::available_instruction_sets()) {
+    const environment_setting forced("COGEN_INSTRUCTION_SET", std::string(kernels::name_of(set)));
+    const auto model = load_model(default_model_file());
+    const double nats = divergence(logits_of(*model, cache::scalar::f32, numerics::fast));
+    BOOST_TEST_MESSAGE(kernels::name_of(set) << ", fast: " << nats << " nats");
+    BOOST_TEST(nats < 0.02, kernels::name_of(set) << ": " << nats << " nats");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_company) {
-  check_company(*default_model(), {1, 70, 12, 33}, 24, cache::scalar::bf16);
+  for (const auto mode : {numerics::exact, numerics::fast})
+    check_company(*default_model(), {1, 70, 12, 33}, 24, cache::scalar::bf16, mode);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

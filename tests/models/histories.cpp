@@ -91,13 +91,14 @@ cache::cache cache_for(const model& model, const std::vector<std::vector<token>>
       {.type = type, .slots = static_cast<int>(sequences.size()), .max_length = static_cast<int>(longest)});
 }
 
-void check_company(const model& model, const std::vector<int>& lengths, int largest_piece, cache::scalar type) {
+void check_company(const model& model, const std::vector<int>& lengths, int largest_piece, cache::scalar type,
+                   numerics mode) {
   const auto sequences = sequences_of(model, lengths);
-  workspace one(1);
+  workspace one(1, mode);
   std::vector<logit_rows> alone;
   for (const auto& sequence : sequences) alone.push_back(run_alone(model, sequence, one, type));
   for (const int threads : {1, 2, 3, 5}) {
-    workspace several(threads);
+    workspace several(threads, mode);
     auto cache = cache_for(model, sequences, type);
     const auto together =
         run(model, sequences, cache, several, random_pieces(largest_piece, static_cast<unsigned>(threads)));

@@ -33,9 +33,9 @@ namespace cogen::test {
 
 namespace {
 
-void check_steady(const model& model) {
+void check_steady(const model& model, numerics mode = numerics::exact) {
   auto cache = model.make_cache({.slots = 3, .max_length = 200});
-  workspace workspace(1);  // a thread that joins late takes its own scratch then
+  workspace workspace(1, mode);  // a thread that joins late takes its own scratch then
   const std::vector<token> tokens{3, 4, 5};
   const std::vector<int> outputs{0, 2};
   const batch batch{.step = cache::step({{.slot = 0, .count = 1}, {.slot = 1, .count = 1}, {.slot = 2, .count = 1}}),
@@ -57,6 +57,12 @@ BOOST_AUTO_TEST_CASE(allocates_nothing) { check_steady(*tiny_model()); }
 
 BOOST_AUTO_TEST_CASE(allocates_nothing_for_states_and_experts) {
   check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}));
+}
+
+BOOST_AUTO_TEST_CASE(allocates_nothing_with_fast_products) {
+  const auto model = default_model();
+  check_steady(*model, numerics::fast);
+  check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}), numerics::fast);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

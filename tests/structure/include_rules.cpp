@@ -36,7 +36,7 @@ const std::map<std::string, names, std::less<>> may_include = {
 };
 
 const names folders = {"kernels", "device", "layers", "models", "text", "load", "sampling", "async", "engine", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp"};
+const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "numerics.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "models"}, {"load_model.hpp", "models"}, {"sampling.hpp", "sampling"}, {"device_draw.hpp", "sampling"}};
 

@@ -6,6 +6,7 @@
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 #include <cogen/event_sink.hpp>
+#include <cogen/numerics.hpp>
 #include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/victims.hpp>
@@ -54,6 +55,12 @@ struct engine_options {
   /// On a GPU slots * max_length tokens are taken at the start, out of these bytes or, with 0, of what is free there;
   /// a max_length of 0 is then as many tokens as fit.
   std::int64_t cache_bytes = 0;
+
+  /// How products are computed: numerics::exact with the numbers that the weights' format defines, numerics::fast with
+  /// activations rounded to 8 bits, which takes a fraction of the time and shifts every logit a little (README). Either
+  /// way a sequence's tokens are the same in any company. Each engine of a model has its own; for models on a device
+  /// there is exact only.
+  cogen::numerics numerics = cogen::numerics::exact;
 
   /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised.
   std::optional<cache::scalar> cache_type;

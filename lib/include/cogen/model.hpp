@@ -4,6 +4,7 @@
 #include <cogen/cache/step.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load_model.hpp>
+#include <cogen/numerics.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token.hpp>
@@ -46,17 +47,18 @@ struct source_batch {
 /// than an earlier one allocates nothing. Used by one thread at a time; several may share one pool of threads.
 class workspace {
  public:
-  /// `threads` counts the calling one. 0: as many as the process may run on. Throws std::invalid_argument if negative
-  /// or over 1024, std::system_error if no thread can be started.
-  explicit workspace(int threads = 0);
+  /// `threads` counts the calling one. 0: as many as the process may run on. `mode`: how forwards multiply. Throws
+  /// std::invalid_argument if negative or over 1024, std::system_error if no thread can be started.
+  explicit workspace(int threads = 0, cogen::numerics mode = cogen::numerics::exact);
   /// Shares another workspace's threads. Regions of two workspaces that meet take turns or run alone.
-  explicit workspace(std::shared_ptr<kernels::worker_pool> workers);
+  explicit workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::numerics mode = cogen::numerics::exact);
   workspace(workspace&&) noexcept;
   workspace& operator=(workspace&&) noexcept;
   ~workspace();
 
   const std::shared_ptr<kernels::worker_pool>& workers() const noexcept;
   int threads() const noexcept;
+  cogen::numerics numerics() const noexcept;
 
   /// Bytes held between forwards.
   std::int64_t bytes() const noexcept;
@@ -140,7 +142,7 @@ class model {
   ///
   /// Returns [outputs, vocabulary] float32, one row for each of `outputs`; it lies in the workspace and is overwritten
   /// by the next forward with it. A slot's logits are the same bits whatever else is in the batch, however its tokens
-  /// are cut into batches, and with any number of threads.
+  /// are cut into batches, and with any number of threads, for workspaces of one numerical mode.
   ///
   /// Checked before anything changes: std::out_of_range for a token outside the vocabulary (named with its limit) or an
   /// output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a number of tokens
@@ -151,8 +153,8 @@ class model {
   /// Any thread, but one at a time for a cache and for a workspace.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
-  /// For hand-written loops over slot 0: runs `ids` (at least one) and returns the logits after the last, [vocabulary]
-  /// float32, in memory of their own. Calls on one model take turns at threads of the model's own.
+  /// For hand-written loops over slot 0: runs `ids` (at least one), with numerics::exact, and returns the logits after
+  /// the last, [vocabulary] float32, in memory of their own. Calls on one model take turns at threads of the model's own.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
 
   /// Bytes of weights that one step reads.

@@ -6,7 +6,8 @@
 namespace cogen::load {
 
 /// How one tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
-/// 16-bit scale (and minimum), little-endian, without padding between blocks.
+/// 16-bit scale (and minimum), little-endian, without padding between blocks; those in _k have blocks of 256, with
+/// smaller scales (and minima) for 32 or 16 elements each.
 enum class element_type : std::uint8_t {
   f32,
   f16,
@@ -26,6 +27,9 @@ enum class element_type : std::uint8_t {
   q5_0,
   q5_1,
   q8_0,
+  q4_k,
+  q5_k,
+  q6_k,
 };
 
 /// w[i] = scale * (nibble - 8). Elements 0..15 are the low nibbles, 16..31 the high ones.
@@ -62,6 +66,55 @@ struct q8_0_block {
   std::int8_t quants[32];
 };
 
+/// w[i] = scale * scales(g) * nibble - minimum * minima(g), g = i / 32. Of each 64 elements the first 32 are the low
+/// nibbles of 32 bytes, the others the high ones. `scales` holds eight scales and eight minima of 6 bits.
+struct q4_k_block {
+  std::uint16_t scale;    // float16 bits
+  std::uint16_t minimum;  // float16 bits
+  std::uint8_t scales[12];
+  std::uint8_t nibbles[128];
+
+  /// Byte g holds scale g in its low 6 bits and byte 4 + g minimum g, for g below 4. From there on byte 4 + g holds the
+  /// low four bits of both, scale first, and the top bits of bytes g - 4 and g their high ones.
+  static constexpr int scale_of(const std::uint8_t (&scales)[12], int g) {
+    return g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | (scales[g - 4] >> 6) << 4;
+  }
+  static constexpr int minimum_of(const std::uint8_t (&scales)[12], int g) {
+    return g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | (scales[g] >> 6) << 4;
+  }
+  constexpr int value(int i) const { return nibbles[i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4) & 15; }
+};
+
+/// As q4_k_block, with a fifth bit: of element i, bit i / 32 of fifth_bits[i % 32].
+struct q5_k_block {
+  std::uint16_t scale;    // float16 bits
+  std::uint16_t minimum;  // float16 bits
+  std::uint8_t scales[12];
+  std::uint8_t fifth_bits[32];
+  std::uint8_t nibbles[128];
+
+  constexpr int value(int i) const {
+    const int low = nibbles[i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4) & 15;
+    return low | (fifth_bits[i % 32] >> i / 32 & 1) << 4;
+  }
+};
+
+/// w[i] = scale * scales[i / 16] * (q - 32). Of each 128 elements number 32 a + b (a below 4) has its low four bits in
+/// byte 32 (a % 2) + b of 64, low nibbles first, and its high two in bits 2 a of byte b of 32.
+struct q6_k_block {
+  std::uint8_t nibbles[128];
+  std::uint8_t high_bits[64];
+  std::int8_t scales[16];
+  std::uint16_t scale;  // float16 bits
+
+  constexpr int value(int i) const {
+    const int half = i / 128, a = i % 128 / 32, b = i % 32;
+    const int low = nibbles[64 * half + 32 * (a % 2) + b] >> (a < 2 ? 0 : 4) & 15;
+    return low | (high_bits[32 * half + b] >> 2 * a & 3) << 4;
+  }
+};
+
+static_assert(sizeof(q4_k_block) == 144 && sizeof(q5_k_block) == 176 && sizeof(q6_k_block) == 210);
 static_assert(sizeof(q4_0_block) == 18 && sizeof(q4_1_block) == 20);
 static_assert(sizeof(q5_0_block) == 22 && sizeof(q5_1_block) == 24 && sizeof(q8_0_block) == 34);
 
@@ -100,6 +153,12 @@ constexpr block_layout layout(element_type type) noexcept {
       return {32, sizeof(q5_1_block)};
     case element_type::q8_0:
       return {32, sizeof(q8_0_block)};
+    case element_type::q4_k:
+      return {256, sizeof(q4_k_block)};
+    case element_type::q5_k:
+      return {256, sizeof(q5_k_block)};
+    case element_type::q6_k:
+      return {256, sizeof(q6_k_block)};
   }
   return {1, 0};
 }

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "kernels/fast_table.hpp"
+#include "kernels/simd.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+// Products of activations rounded to bf16 and one tile of bf16 weights: one chain of pairs over ascending inputs for
+// each output, as the processor sums them (it rounds to nearest and takes denormals for zeros).
+namespace cogen::kernels {
+namespace {
+
+constexpr int bf16_rows = 12;
+
+// Spelt out: the intrinsic's own vector type makes clang 16 crash.
+COGEN_INLINE simd::f add_pairs(simd::f sum, simd::i weights, simd::i inputs) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(inputs));
+  return sum;
+}
+
+template <int M, int C>
+void multiply_pairs(const fast_job& job, int lane, std::int64_t row) {
+  simd::f sum[M][C];
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
+  }
+  const std::byte* x[(M + 2) / 3];  // one serves three rows, see input_rows
+  COGEN_UNROLL
+  for (int m = 0; m < M; m += 3) x[m / 3] = job.x + (row + m) * job.x_stride;
+  const std::byte* data = job.tile + 4 * lane;
+  for (std::int64_t input = 0; input < job.inputs; input += 2, data += 4 * tile_lanes) {
+    simd::i w[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const std::byte* at = data + 4 * c * simd::width;
+      __builtin_prefetch(at + 4096);
+      w[c] = simd::load_bits(at);
+    }
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      std::int32_t pair;
+      __builtin_memcpy(&pair, x[m / 3] + m % 3 * job.x_stride, sizeof pair);
+      const simd::i value = _mm512_set1_epi32(pair);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) sum[m][c] = add_pairs(sum[m][c], w[c], value);
+    }
+    COGEN_UNROLL
+    for (int i = 0; i < (M + 2) / 3; ++i) {
+      x[i] += 4;
+      asm("" : "+r"(x[i]));
+    }
+  }
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const int at = lane + c * simd::width;
+    const int live = job.last_lane - at;
+    if (live <= 0) return;
+    const simd::f bias = job.bias ? simd::load_first(job.bias + at, live) : simd::zero();
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      float* y = job.y + (row + m) * job.y_stride + at;
+      simd::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
+      if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
+      simd::store_first(y, value, live);
+    }
+  }
+}
+
+template <int M, int C>
+COGEN_INLINE void multiply_pair_block(const fast_job& job, std::int64_t row, std::int64_t rows) {
+  if constexpr (M > 1)
+    if (rows < M) return multiply_pair_block<M - 1, C>(job, row, rows);
+  for (int lane = job.first_lane; lane < job.last_lane; lane += C * simd::width) multiply_pairs<M, C>(job, lane, row);
+}
+
+void multiply_bf16(const fast_job& job) {
+  const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
+  if (wide && job.rows <= 4) return multiply_pair_block<4, 4>(job, 0, job.rows);
+  const std::int64_t blocks = (job.rows + bf16_rows - 1) / bf16_rows;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int64_t row = job.rows * block / blocks;
+    multiply_pair_block<bf16_rows, 2>(job, row, job.rows * (block + 1) / blocks - row);
+  }
+}
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "kernels/weight_storage.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+// What the files of one instruction set offer for numerics::fast; as in kernel_table.hpp, nothing of the standard
+// library.
+namespace cogen::kernels {
+
+/// 32 inputs of one row, rounded to 8 bits: input = code * scale, or all of them not numbers where the scale is none.
+struct activation_group {
+  std::int8_t codes[quantised_group];  // -127..127
+  float scale;
+  float scaled_sum;      // of the inputs
+  std::int32_t minus_8;  // -8 times the codes' sum: what weights that are biased by 8 owe
+  std::int32_t minus_128;
+  std::int32_t minus_128_of_half[2];  // of the first 16 codes, and the others
+};
+
+/// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.
+struct fast_job {
+  const std::byte* tile;
+  weight_storage storage;
+  int first_lane;
+  int last_lane;
+  std::int64_t inputs;
+  const std::byte* x;     // [rows] of activation_group [inputs / 32], for bf16 weights of bf16 [inputs, made even]
+  std::int64_t x_stride;  // bytes
+  float* y;
+  std::int64_t y_stride;
+  std::int64_t rows;  // at most max_fast_rows
+  const float* bias;
+  bool add_to_y;
+  std::int64_t ahead;  // bytes from this tile to the one that is likely to be multiplied next
+};
+
+constexpr int max_fast_rows = 128;
+
+struct fast_table {
+  /// x [inputs] to groups [inputs / 32].
+  void (*quantise)(const float* x, std::int64_t inputs, activation_group* groups);
+  /// x [inputs] to bf16 [inputs, made even by a zero].
+  void (*round)(const float* x, std::int64_t inputs, std::uint16_t* rounded);
+  /// Tiles of the quantised storages.
+  void (*multiply)(const fast_job& job);
+  /// Tiles of bf16; null where the processor has no such products.
+  void (*multiply_bf16)(const fast_job& job);
+};
+
+extern const fast_table portable_fast;
+extern const fast_table avx2_fast;
+extern const fast_table avx512_fast;
+extern const fast_table avx512_vnni_fast;
+void avx512_multiply_bf16(const fast_job& job);
+
+}  // namespace cogen::kernels

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "kernels/linear.hpp"
+#include "oracle.hpp"
+#include "quantised_rows.hpp"
+#include "variants.hpp"
+
+#include <ATen/ops/linear.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace cogen::kernels {
+
+/// Random weights of one format, and random rows to multiply by them.
+struct linear_problem {
+  source_rows weights;
+  packed_matrix packed;
+  std::vector<float> x;
+  std::int64_t rows;
+
+  linear_problem(weight_format format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
+      : weights(random_rows(format, n, k, 17)), x(random_floats(static_cast<std::size_t>(m * k), 23)), rows(m) {
+    const weight_source source = weights.source();
+    packed = packed_matrix({&source, 1}, k, workers);
+  }
+
+  std::vector<float> multiply(const execution& run) const { return multiply(run, 0, rows); }
+
+  std::vector<float> multiply(const execution& run, std::int64_t first, std::int64_t last) const {
+    std::vector<float> y(static_cast<std::size_t>((last - first) * packed.outputs()));
+    std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, packed, last - first)));
+    linear(run, packed,
+           {.x = x.data() + first * packed.inputs(),
+            .x_stride = packed.inputs(),
+            .y = y.data(),
+            .y_stride = packed.outputs(),
+            .rows = last - first,
+            .scratch = scratch.data()});
+    return y;
+  }
+
+  /// The largest error of any output, relative to the sum of its products' magnitudes.
+  double error(const std::vector<float>& y) const { return error(y, x); }
+
+  /// The same, for the product of other rows than x.
+  double error(const std::vector<float>& y, const std::vector<float>& instead) const {
+    const std::int64_t n = packed.outputs(), k = packed.inputs();
+    const at::Tensor input = tensor(instead, {rows, k}), matrix = tensor(weights.values, {n, k});
+    const at::Tensor difference = tensor(y, {rows, n}) - at::linear(input, matrix);
+    return (difference.abs() / at::linear(input.abs(), matrix.abs())).max().item<double>();
+  }
+};
+
+inline bool same_bits(const float* a, const float* b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
+}
+
+}  // namespace cogen::kernels
