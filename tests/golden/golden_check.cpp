@@ -1,5 +1,6 @@
 // golden_check [options] GOLDEN...: compares models with the reference outputs of tests/golden/README.md.
 #include "cache_choice.hpp"
+#include "device_runs.hpp"
 #include "golden.hpp"
 #include "runs.hpp"
 #include "verdict.hpp"
@@ -14,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -26,6 +28,7 @@ struct request {
   std::string model;
   const golden::cache_choice* kv = nullptr;
   numerics mode = numerics::exact;
+  std::string device;
   std::optional<float> tolerance;
 };
 
@@ -36,6 +39,7 @@ std::optional<request> parse(int argc, char** argv) {
   auto add = described.add_options();
   add("help", "show this");
   add("numerics", options::value(&mode)->default_value("exact"), "how products are computed: exact or fast");
+  add("device", options::value(&wanted.device)->default_value("cpu"), "cpu, cuda or cuda:N");
   const auto kv_help = "what the cache keeps: " + golden::cache_choice_names();
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
@@ -63,6 +67,7 @@ bool is_continuations(const std::string& path) { return path.ends_with(".json");
 float tolerance_for(const request& wanted, const std::string& path) {
   if (wanted.tolerance) return *wanted.tolerance;
   const float fast = is_continuations(path) ? golden::real_fast_tolerance : golden::fast_tolerance;
+  if (wanted.device != "cpu") return golden::device_tolerance;
   return (is_continuations(path) ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
          (wanted.mode == numerics::fast ? fast : 0.0F);
 }
@@ -74,21 +79,29 @@ void check_sources(const model& model, const golden::golden& reference) {
                                                : "the prompts have sources, and the model reads none");
 }
 
+golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
+                       const golden::golden& reference, float tolerance) {
+  if (wanted.device != "cpu") return golden::judge_on_device(model, reference, tolerance);
+  golden::runner run(*model, wanted.kv->memory, wanted.mode);
+  return golden::judge(run, reference, tolerance);
+}
+
 bool check(const request& wanted, const std::string& path) {
   const auto reference =
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
-  const auto model = load_model(reference.model);
+  const auto model = load_model(reference.model, {.device = wanted.device});
   check_sources(*model, reference);
   const float tolerance = tolerance_for(wanted, path);
-  golden::runner run(*model, wanted.kv->memory, wanted.mode);
-  const auto result = golden::judge(run, reference, tolerance);
+  auto result = judged(wanted, model, reference, tolerance);
+  const bool on_device = wanted.device != "cpu";
+  const auto changed = on_device ? std::exchange(result.changed, {}) : result.changed;
   const bool passed = result.passes(tolerance);
   const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);
-  std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}  {}  {}\n", reference.name,
-                           model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens, beams,
-                           result.changed.empty() ? "same bits in all company"
-                                                  : fmt::format("other bits: {}", result.changed.front()),
-                           passed ? "ok" : "FAILED")
+  std::cout << fmt::format(
+                   "{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}  {}  {}\n", reference.name,
+                   model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens, beams,
+                   changed.empty() ? "same bits in all company" : fmt::format("other bits: {}", changed.front()),
+                   passed ? "ok" : "FAILED")
             << std::flush;
   return passed;
 }

@@ -25,16 +25,6 @@ void compare_choice(verdict& so_far, const std::vector<float>& logits, token cho
   if (best != chosen && margin > 2 * tolerance) ++so_far.wrong_tokens;
 }
 
-void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance) {
-  for (std::size_t i = 0; i < reference.prompt_rows.size(); ++i) {
-    compare(so_far, came.prompt.at(i), reference.prompt_rows[i]);
-  }
-  for (std::size_t i = 0; i < reference.rows.size(); ++i) {
-    compare(so_far, came.steps.at(i), reference.rows[i]);
-    compare_choice(so_far, came.steps[i], reference.continuation[i], reference.rows[i].margin(), tolerance);
-  }
-}
-
 /// How far the score of beam `index` is from those beside it.
 float clearance(const std::vector<beam>& beams, std::size_t index) {
   float least = std::numeric_limits<float>::infinity();
@@ -67,6 +57,16 @@ bool begins_with(const transcript& whole, const transcript& part) {
 }
 
 }  // namespace
+
+void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance) {
+  for (std::size_t i = 0; i < reference.prompt_rows.size(); ++i) {
+    compare(so_far, came.prompt.at(i), reference.prompt_rows[i]);
+  }
+  for (std::size_t i = 0; i < reference.rows.size(); ++i) {
+    compare(so_far, came.steps.at(i), reference.rows[i]);
+    compare_choice(so_far, came.steps[i], reference.continuation[i], reference.rows[i].margin(), tolerance);
+  }
+}
 
 verdict judge(runner& run, const golden& reference, float tolerance) {
   verdict result;

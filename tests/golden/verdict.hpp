@@ -25,6 +25,9 @@ struct verdict {
   }
 };
 
+/// Adds what one prompt's transcript came to.
+void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance);
+
 /// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand (which is
 /// exact always), together; and beam searches where the reference has them.
 verdict judge(runner& run, const golden& reference, float tolerance);

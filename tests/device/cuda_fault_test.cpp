@@ -1,0 +1,110 @@
+// A device that fails for good: everybody is told. In a process of its own, which has no device afterwards.
+#include "device_models.hpp"
+#include "engine/device_engine.hpp"
+#include "engine/model_engines.hpp"
+#include "trap.hpp"
+
+#include <cogen/device_draw.hpp>
+
+#include <ATen/cuda/CUDAContext.h>
+#include <boost/asio/bind_executor.hpp>
+
+#include <atomic>
+#include <iostream>
+
+namespace cogen::test {
+
+namespace {
+
+struct a_device {
+  boost::test_tools::assertion_result operator()(boost::unit_test::test_unit_id suite) const {
+    try {
+      device::place_named("cuda");
+      return true;
+    } catch (const std::invalid_argument& error) {
+      boost::test_tools::assertion_result no(false);
+      no.message() << error.what();
+      std::cout << "no CUDA device: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
+                << " is skipped; " << error.what() << std::endl;
+      return no;
+    }
+  }
+};
+
+/// CUDA's operators, the first of which traps when told to.
+class failing_place final : public device::place {
+ public:
+  explicit failing_place(std::shared_ptr<const device::place> of) : of_(std::move(of)) {}
+
+  at::Device device() const override { return of_->device(); }
+  std::string description() const override { return of_->description(); }
+  std::unique_ptr<device::queue> make_queue() const override {
+    return std::make_unique<trapping>(of_->make_queue(), armed);
+  }
+  std::unique_ptr<device::operators> make_operators() const override { return of_->make_operators(); }
+  at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
+  std::int64_t free_bytes() const override { return of_->free_bytes(); }
+
+  mutable std::atomic<bool> armed = false;
+
+ private:
+  class trapping final : public device::queue {
+   public:
+    trapping(std::unique_ptr<device::queue> of, std::atomic<bool>& armed) : of_(std::move(of)), armed_(armed) {}
+
+    void within(const std::function<void()>& work) override {
+      of_->within([&] {
+        if (armed_.exchange(false)) trap(at::cuda::getCurrentCUDAStream().stream());
+        work();
+      });
+    }
+    std::unique_ptr<device::recording> record(const std::function<void()>& work) override { return of_->record(work); }
+    void then(std::function<void(std::exception_ptr)> done) override { of_->then(std::move(done)); }
+    void wait() override { of_->wait(); }
+    void after(queue& other) override { of_->after(*static_cast<trapping&>(other).of_); }
+    void copy_rows(const at::Tensor& to, const at::Tensor& from) override { of_->copy_rows(to, from); }
+
+   private:
+    std::unique_ptr<device::queue> of_;
+    std::atomic<bool>& armed_;
+  };
+
+  const std::shared_ptr<const device::place> of_;
+};
+
+BOOST_AUTO_TEST_SUITE(cuda_faults, *boost::unit_test::precondition(a_device()))
+
+BOOST_AUTO_TEST_CASE(everybody_is_told_when_the_device_fails) {
+  const auto where = std::make_shared<failing_place>(device::place_named("cuda"));
+  const auto model = seeded_model_on(where, at::kBFloat16);
+  engine_options options;
+  options.slots = 3;
+  options.max_length = 900;
+  std::string logged;
+  options.log = [&](std::string_view line) { logged += line; };
+  engine running(model, options);
+  net::io_context context;
+  std::vector<token_stream> streams;
+  int told = 0;
+  for (int i = 0; i < 7; ++i) {
+    streams.push_back(running.generate(token_ids(some_tokens(*model, 20, 1)).max_tokens(800).ignore_end()));
+    streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
+      BOOST_TEST(code == make_error_code(error::device_failed));
+      ++told;
+    }));
+  }
+  auto first = running.generate(token_ids({1, 2, 3}).max_tokens(5).ignore_end());
+  first.async_next(net::bind_executor(context, [&](error_code, const std::optional<piece>&) { where->armed = true; }));
+  context.run();
+  BOOST_TEST(told == 7);
+  BOOST_TEST(running.error().code() == make_error_code(error::device_failed));
+  BOOST_TEST(running.error().message().find("CUDA") != std::string::npos, running.error().message());
+  BOOST_TEST(logged.find("a step failed") != std::string::npos, logged);
+  BOOST_CHECK_THROW(engine(model, options), std::exception);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "golden.hpp"
+#include "verdict.hpp"
+
+#include <cogen/model.hpp>
+
+#include <memory>
+
+namespace cogen::golden {
+
+/// What a device adds to a tolerance: its weights and activations are bfloat16.
+constexpr float device_tolerance = 1.0F;
+
+/// Runs all prompts in an engine of a model that is on a device: one after the other, and together, and compares. In
+/// company logits may be other bits there; that is reported, and no failure.
+verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance);
+
+}  // namespace cogen::golden
