@@ -39,9 +39,10 @@ struct range {
 };
 
 __device__ range tiles_of_block(const linear_job& job) {
-  const std::int64_t all = divided_up(job.operands.outputs, tile_outputs);
-  const auto first = [&](unsigned block) { return static_cast<int>(all * block / gridDim.x) << job.pairs(); };
-  return {first(blockIdx.x), first(blockIdx.x + 1)};
+  const int all = divided_up(job.operands.outputs, tile_outputs), blocks = static_cast<int>(gridDim.x);
+  const auto first = [&](int block) { return (all / blocks * block + min(block, all % blocks)) << job.pairs(); };
+  const int block = static_cast<int>(blockIdx.x);
+  return {first(block), first(block + 1)};
 }
 
 __device__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
@@ -60,11 +61,11 @@ class weight_stream {
  public:
   __device__ weight_stream(const linear_job& job, range tiles, words<4>* memory)
       : job_(job),
-        weights_(static_cast<const T*>(job.operands.weights)),
         memory_(memory + warp_index() * depth * 2 * 32),
         end_(tiles.end),
         group_(tiles.begin),
         tile_(tiles.begin) {
+    aim();
 #pragma unroll
     for (int i = 0; i < depth; ++i) begin_copy();
   }
@@ -89,15 +90,11 @@ class weight_stream {
   // To the places that were read last: each lane a piece of two rows, whole lines of memory with its neighbours.
   __device__ void begin_copy() {
     if (tile_ < end_) {
-      const int piece = lane_index() % 8;
-      const int input = (step_ * warps + warp_index()) * 2 * half_step + piece * 8;
-      const int first = (tile_ >> job_.pairs()) * tile_outputs;
-      const int skipped = (tile_ & job_.pairs()) * job_.operands.outputs;
 #pragma unroll
-      for (int row = lane_index() / 8; row < tile_outputs; row += 4) {
-        const bool wanted = first + row < job_.operands.outputs && input < job_.operands.inputs;
-        const std::int64_t from = std::int64_t{skipped + first + row} * job_.operands.inputs + input;
-        copy_streamed(place(row, piece), weights_ + (wanted ? from : 0), wanted);
+      for (int second = 0; second < 2; ++second) {
+        const bool wanted = outputs_ > 4 * second && input_ < job_.operands.inputs;
+        copy_streamed(place(lane_index() / 8 + 4 * second, lane_index() % 8),
+                      from_ + std::int64_t{4 * second} * job_.operands.inputs, wanted);
       }
       advance();
     }
@@ -106,6 +103,8 @@ class weight_stream {
   }
 
   __device__ void advance() {
+    input_ += step_inputs;
+    from_ += step_inputs;
     if (++step_ < min(chunk_ + job_.chunk_steps, job_.steps)) return;
     if (++tile_ == min(group_ + group_tiles, end_)) {
       chunk_ += job_.chunk_steps;
@@ -117,12 +116,21 @@ class weight_stream {
       }
     }
     step_ = chunk_;
+    aim();
+  }
+
+  __device__ void aim() {
+    const linear_operands& operands = job_.operands;
+    const int output = (tile_ >> job_.pairs()) * tile_outputs + lane_index() / 8;
+    const int row = output + (tile_ & job_.pairs()) * operands.outputs;
+    outputs_ = operands.outputs - output;
+    input_ = (step_ * warps + warp_index()) * 2 * half_step + lane_index() % 8 * 8;
+    from_ = static_cast<const T*>(operands.weights) + std::int64_t{row} * operands.inputs + input_;
   }
 
   const linear_job& job_;
-  const T* weights_;
   words<4>* memory_;
-  int place_ = 0;
+  unsigned place_ = 0;
 
   // What is copied next.
   int end_;
@@ -130,6 +138,11 @@ class weight_stream {
   int chunk_ = 0;
   int tile_;
   int step_ = 0;
+
+  // By the lane: from its first row of the tile on.
+  const T* from_;
+  int input_;
+  int outputs_;  // that are left
 };
 
 // Each number becomes the sum of it over all lanes.
@@ -152,6 +165,7 @@ class input_rows {
     if (operands_.norm == nullptr) return;
     for (int first = 0; first < operands_.rows; first += batch) {
       float squares[batch] = {};
+#pragma unroll 1
       for (int at = static_cast<int>(threadIdx.x) * 8; at < operands_.inputs; at += threads * 8) {
         eight x[batch];
 #pragma unroll
@@ -178,6 +192,7 @@ class input_rows {
   // Brings the numbers of these steps; zeros beyond the last one.
   __device__ void load(range steps) {
     const int pieces = (steps.end - steps.begin) * (step_inputs / 8);
+#pragma unroll 1
     for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += threads) {
       const int input = steps.begin * step_inputs + piece * 8;
       const bool inside = input < operands_.inputs;
