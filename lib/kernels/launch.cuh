@@ -75,7 +75,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const launch_shape&
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, int threads, cudaStream_t stream,
             Arguments&&... arguments) {
-  launch(name, kernel, launch_shape{.grid = grid, .threads = threads}, stream, arguments...);
+  launch(name, kernel, launch_shape{grid, threads}, stream, arguments...);
 }
 
 }  // namespace cogen::kernels::cuda

@@ -397,9 +397,8 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                   static_cast<int>(most - named)));
   const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
-  launch("linear", kernel,
-         {.grid = dim3(static_cast<unsigned>(blocks)), .threads = threads, .shared_bytes = bytes, .early = true},
-         stream, linear_job{operands, steps, chunk_steps});
+  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
+         linear_job{operands, steps, chunk_steps});
 }
 
 }  // namespace
