@@ -4,6 +4,7 @@
 #include "kernels/activation_cuda.hpp"
 #include "kernels/attention_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
+#include "kernels/linear_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 
@@ -301,12 +302,66 @@ void measure_append(stopwatch& watch, const kind& how, int rows) {
          numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(how.type));
 }
 
+struct matrix {
+  const char* name;
+  int inputs;
+  int outputs;
+  linear_result result;
+  bool normed;
+  number out_type;
+};
+
+// Launches take turns over matrices that are together more than the second cache holds.
+void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
+  constexpr std::size_t enough = std::size_t{400} << 20;
+  constexpr std::size_t most_rows = most_linear_rows;
+  const auto inputs = static_cast<std::size_t>(of.inputs), outputs = static_cast<std::size_t>(of.outputs);
+  const std::size_t size = inputs * outputs * (of.result == linear_result::gated ? 2 : 1) * 2;
+  const int copies = static_cast<int>((enough + size - 1) / size);
+  const buffer weights(size * static_cast<std::size_t>(copies)), norm(inputs * 2);
+  const buffer x(most_rows * inputs * 4), out(most_rows * outputs * 4);
+  for (const int rows : {1, 4, 8, 16}) {
+    const double seconds = watch.seconds(std::max(copies, 10), [&](int i, cudaStream_t stream) {
+      linear({.x = x.data(),
+              .norm = of.normed ? norm.data() : nullptr,
+              .weights = weights.bytes() + size * static_cast<std::size_t>(i % copies),
+              .result = of.result,
+              .out = out.data(),
+              .out_type = of.out_type,
+              .rows = rows,
+              .inputs = of.inputs,
+              .outputs = of.outputs,
+              .blocks = multiprocessors},
+             stream);
+    });
+    report(std::string(of.name) + ", " + std::to_string(rows) + " rows", seconds, static_cast<double>(size));
+  }
+}
+
+void measure_products(stopwatch& watch) {
+  int multiprocessors = 0;
+  require(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  using enum linear_result;
+  for (const matrix& each : {matrix{"norm, queries to values 4096 x 6144", 4096, 6144, stored, true, number::bf16},
+                             matrix{"heads' results 4096 x 4096, added", 4096, 4096, added, false, number::f32},
+                             matrix{"norm, gate and up 4096 x 28672, gated", 4096, 14336, gated, true, number::bf16},
+                             matrix{"down 14336 x 4096, added", 14336, 4096, added, false, number::f32},
+                             matrix{"norm, scores 4096 x 128256", 4096, 128256, stored, true, number::f32},
+                             matrix{"norm, queries to values 2048 x 3072", 2048, 3072, stored, true, number::bf16},
+                             matrix{"heads' results 2048 x 2048, added", 2048, 2048, added, false, number::f32},
+                             matrix{"norm, gate and up 2048 x 16384, gated", 2048, 8192, gated, true, number::bf16},
+                             matrix{"down 8192 x 2048, added", 8192, 2048, added, false, number::f32},
+                             matrix{"norm, scores 2048 x 128256", 2048, 128256, stored, true, number::f32}})
+    measure_products(watch, each, multiprocessors);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     stopwatch watch;
     measure_copy(watch);
+    measure_products(watch);
     measure_attention(watch, argc > 1 && std::strcmp(argv[1], "splits") == 0);
     for (const int rows : {1, 64, 8192}) measure_rows(watch, rows);
     for (const kind& how : all_kinds())

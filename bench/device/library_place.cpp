@@ -3,11 +3,12 @@
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/argmax.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/index_put.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/where.h>
@@ -34,18 +35,24 @@ class library_operators final : public device::operators {
     x.copy_(at::index_select(table, 0, at::where(rows.ids < 0, drawn, rows.ids)));
   }
 
-  void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
-                const at::Tensor& out) override {
-    if (delta.defined()) x.add_(delta);
-    out.copy_(at::rms_norm(x, {x.size(1)}, weight.to(at::kFloat), epsilon));
+  void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                   const at::Tensor& y) override {
+    auto out = y;
+    if (y.scalar_type() == at::kFloat)
+      at::mm_out(out, normed(x, before, by), by.weights.t(), at::kFloat);
+    else
+      out.copy_(multiplied(normed(x, before, by), by));
   }
 
-  void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) override {
-    own_->linear(x, weights, bias, y);
+  void norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                  const at::Tensor& y) override {
+    const auto both = multiplied(normed(x, before, by), by);
+    const auto width = y.size(1);
+    y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));
   }
 
-  void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) override {
-    own_->scores(x, weights, y);
+  void linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) override {
+    x.add_(multiplied(y, by));
   }
 
   void rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape, const at::Tensor& rope,
@@ -86,17 +93,20 @@ class library_operators final : public device::operators {
     out.copy_(attended.flatten(1));
   }
 
-  void gate(const at::Tensor& gate_up, const at::Tensor& out) override {
-    const auto width = out.size(1);
-    out.copy_(at::silu(gate_up.narrow(1, 0, width)) * gate_up.narrow(1, width, width));
-  }
-
   void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
             const at::Tensor& statuses) override {
     own_->draw(logits, how, last, tokens, statuses);
   }
 
  private:
+  static at::Tensor normed(const at::Tensor& x, const device::rms_norm& by, const device::projection& next) {
+    return at::rms_norm(x, {x.size(1)}, by.weight.to(at::kFloat), by.epsilon).to(next.weights.scalar_type());
+  }
+
+  static at::Tensor multiplied(const at::Tensor& x, const device::projection& by) {
+    return by.bias.defined() ? at::addmm(by.bias, x, by.weights.t()) : at::mm(x, by.weights.t());
+  }
+
   const std::unique_ptr<device::operators> own_;
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/attention_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
 #include "kernels/gather_cuda.hpp"
+#include "kernels/linear_cuda.hpp"
 #include "kernels/pack_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
@@ -39,6 +40,9 @@ cuda::number number_of(const at::Tensor& of) {
       throw std::invalid_argument(std::string("the device's kernels know no ") + c10::toString(of.scalar_type()));
   }
 }
+
+/// With more rows than these, LibTorch's products are the faster ones.
+constexpr std::int64_t few_rows = 8;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -124,32 +128,35 @@ class cuda_operators final : public operators {
                 stream());
   }
 
-  void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
-                const at::Tensor& out) override {
-    cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
-                        .residual_type = number_of(x),
-                        .delta = delta.defined() ? delta.const_data_ptr() : nullptr,
-                        .weight = weight.const_data_ptr(),
-                        .weight_type = number_of(weight),
-                        .epsilon = static_cast<float>(epsilon),
-                        .out = out.mutable_data_ptr(),
-                        .type = number_of(out),
-                        .rows = size_of(x, 0),
-                        .width = size_of(x, 1)},
-                       stream());
+  void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+    if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
+    auto product = product_of(x, by, y);
+    put_before(product, before);
+    cuda::linear(product, stream());
   }
 
-  void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) override {
-    auto out = y;
-    if (bias.defined())
-      at::addmm_out(out, bias, x, weights.t());
-    else
-      at::mm_out(out, x, weights.t());
+  void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+    if (x.size(0) > few_rows) {
+      const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
+      multiply(normed(x, before), by, gate_up);
+      return gate(gate_up, y);
+    }
+    auto product = product_of(x, by, y);
+    product.result = cuda::linear_result::gated;
+    put_before(product, before);
+    cuda::linear(product, stream());
   }
 
-  void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) override {
-    auto out = y;
-    at::mm_out(out, x, weights.t(), at::kFloat);
+  void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) override {
+    if (y.size(0) > few_rows) {
+      auto sum = x;
+      if (by.bias.defined()) sum.add_(by.bias);
+      at::addmm_out(sum, sum, y, by.weights.t(), at::kFloat);
+      return;
+    }
+    auto product = product_of(y, by, x);
+    product.result = cuda::linear_result::added;
+    cuda::linear(product, stream());
   }
 
   void rotate_and_append(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& rope,
@@ -170,15 +177,6 @@ class cuda_operators final : public operators {
     if (!rows.prompts.empty()) attend_prompts(qkv, shape, rows, layer, out);
   }
 
-  void gate(const at::Tensor& gate_up, const at::Tensor& out) override {
-    cuda::gated_activation({.gate_up = gate_up.const_data_ptr(),
-                            .out = out.mutable_data_ptr(),
-                            .type = number_of(out),
-                            .rows = size_of(out, 0),
-                            .width = size_of(out, 1)},
-                           stream());
-  }
-
   void draw(const at::Tensor& logits, const step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
             const at::Tensor& statuses) override {
     C10_CUDA_CHECK(cogen::cuda::draw({.logits = logits.mutable_data_ptr<float>(),
@@ -195,6 +193,60 @@ class cuda_operators final : public operators {
   }
 
  private:
+  cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+    return {.x = x.const_data_ptr(),
+            .weights = by.weights.const_data_ptr(),
+            .bias = by.bias.defined() ? by.bias.const_data_ptr() : nullptr,
+            .out = y.mutable_data_ptr(),
+            .out_type = number_of(y),
+            .type = number_of(by.weights),
+            .rows = size_of(x, 0),
+            .inputs = size_of(x, 1),
+            .outputs = size_of(y, 1),
+            .blocks = processors_};
+  }
+
+  static void put_before(cuda::linear_operands& product, const rms_norm& norm) {
+    product.norm = norm.weight.const_data_ptr();
+    product.epsilon = static_cast<float>(norm.epsilon);
+  }
+
+  static at::Tensor normed(const at::Tensor& x, const rms_norm& by) {
+    auto out = at::empty(x.sizes(), by.weight.options());
+    cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
+                        .residual_type = number_of(x),
+                        .weight = by.weight.const_data_ptr(),
+                        .weight_type = number_of(by.weight),
+                        .epsilon = static_cast<float>(by.epsilon),
+                        .out = out.mutable_data_ptr(),
+                        .type = number_of(out),
+                        .rows = size_of(x, 0),
+                        .width = size_of(x, 1)},
+                       stream());
+    return out;
+  }
+
+  static void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+    auto out = y;
+    if (out.scalar_type() != x.scalar_type()) {
+      at::mm_out(out, x, by.weights.t(), out.scalar_type());
+      if (by.bias.defined()) out.add_(by.bias);
+    } else if (by.bias.defined()) {
+      at::addmm_out(out, by.bias, x, by.weights.t());
+    } else {
+      at::mm_out(out, x, by.weights.t());
+    }
+  }
+
+  static void gate(const at::Tensor& gate_up, const at::Tensor& out) {
+    cuda::gated_activation({.gate_up = gate_up.const_data_ptr(),
+                            .out = out.mutable_data_ptr(),
+                            .type = number_of(out),
+                            .rows = size_of(out, 0),
+                            .width = size_of(out, 1)},
+                           stream());
+  }
+
   void attend_single(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
                      const cache::device_layer& layer, const at::Tensor& out) {
     const int count = static_cast<int>(rows.single);

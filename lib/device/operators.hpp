@@ -42,6 +42,18 @@ struct attention_shape {
   float scale = 1;
 };
 
+/// x / sqrt(mean(x^2) + epsilon) * weight, of each row.
+struct rms_norm {
+  at::Tensor weight;  ///< [inputs]
+  double epsilon = 1e-5;
+};
+
+/// x weights^T + bias.
+struct projection {
+  at::Tensor weights;  ///< [outputs, inputs]
+  at::Tensor bias;     ///< [outputs], or none
+};
+
 /// How the rows of one step draw, as the device has it.
 struct step_draws {
   at::Tensor rows;    ///< [rows * sizeof(device_draw)] bytes
@@ -65,15 +77,14 @@ class operators {
   /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]
   virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
 
-  /// x += delta, where there is one; out = x / sqrt(mean(x^2) + epsilon) * weight. All [rows, hidden]; weight [hidden].
-  virtual void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
-                        const at::Tensor& out) = 0;
+  /// y = by(before(x)). x [rows, inputs] float32, y [rows, outputs], also of float32
+  virtual void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) = 0;
 
-  /// y = x W^T + bias, where there is one. x [rows, inputs], weights [outputs, inputs], y [rows, outputs]
-  virtual void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) = 0;
+  /// y = silu(gate) * up, where [gate | up] = by(before(x)). x [rows, inputs] float32, y [rows, outputs / 2]
+  virtual void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) = 0;
 
-  /// The same without a bias, y in float32.
-  virtual void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) = 0;
+  /// x += by(y). y [rows, inputs], x [rows, outputs] float32
+  virtual void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) = 0;
 
   /// Rotates queries in place; keys, rotated, and values go to their slots and positions, and blocks that have become
   /// old enough are packed. qkv
@@ -85,9 +96,6 @@ class operators {
   /// prompt's queries may all read packed what the first of them does.
   virtual void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
-
-  /// out = silu(gate) * up. gate_up [rows, gate | up], out [rows, gate]
-  virtual void gate(const at::Tensor& gate_up, const at::Tensor& out) = 0;
 
   /// Chooses the token after each row of `logits` [rows, vocabulary] float32, which are changed: `tokens` [rows] int32
   /// and `statuses` [rows] uint8 (draw_status), and in `last` the token of the row's slot. Rows that are not for the

@@ -63,6 +63,24 @@ __device__ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {
   return x;
 }
 
+/// Begins to copy 16 bytes from global to shared memory; zeros, where they are not `wanted`.
+__device__ inline void copy_streamed(words<4>* to, const void* from, bool wanted) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(from), "r"(wanted ? 16 : 0)
+               : "memory");
+}
+
+/// The thread's copies since the last call belong together.
+__device__ inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits for all of the thread's copies but those of the last N calls of end_copies(). The thread sees what they wrote;
+/// others do not yet.
+template <int N>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+}
+
 /// A warp's c [16, 8] += a [16, 16] b [16, 8], two numbers to a word. With g = lane / 4 and t = lane % 4, a lane holds
 ///   a: (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), each with its right neighbour;
 ///   b: (2t, g), (2t + 8, g), each with the one below;

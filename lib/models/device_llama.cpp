@@ -34,16 +34,12 @@ at::Tensor rotations(const load::model_config& config, at::Device device) {
 }
 
 struct device_layer {
-  at::Tensor before_attention;
-  at::Tensor qkv;
-  at::Tensor qkv_bias;
-  at::Tensor output;
-  at::Tensor output_bias;
-  at::Tensor before_mlp;
-  at::Tensor gate_up;
-  at::Tensor gate_up_bias;
-  at::Tensor down;
-  at::Tensor down_bias;
+  device::rms_norm before_attention;
+  device::projection qkv;
+  device::projection output;
+  device::rms_norm before_mlp;
+  device::projection gate_up;
+  device::projection down;
 };
 
 class device_llama final : public device_network {
@@ -56,7 +52,7 @@ class device_llama final : public device_network {
     embedding_ =
         weights.matrix(std::array{layers::named_rows{"model.embed_tokens.weight", config.vocabulary}}, config.hidden);
     for (std::int64_t index = 0; index < config.layers; ++index) read_layer(weights, index);
-    norm_ = weights.vector(std::array{layers::named_rows{"model.norm.weight", config.hidden}});
+    norm_ = {weights.vector(std::array{layers::named_rows{"model.norm.weight", config.hidden}}), config.rms_norm_eps};
     head_ = config.tie_embeddings
                 ? embedding_
                 : weights.matrix(std::array{layers::named_rows{"lm_head.weight", config.vocabulary}}, config.hidden);
@@ -77,11 +73,8 @@ class device_llama final : public device_network {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
     return {.x = rows_of(config_.hidden, at::kFloat),
-            .normed = rows_of(config_.hidden, type()),
-            .delta = rows_of(config_.hidden, type()),
             .qkv = rows_of((config_.heads + 2 * config_.kv_heads) * config_.head_dim, type()),
             .attended = rows_of(config_.heads * config_.head_dim, type()),
-            .gate_up = rows_of(2 * config_.intermediate, type()),
             .gated = rows_of(config_.intermediate, type())};
   }
 
@@ -90,25 +83,23 @@ class device_llama final : public device_network {
                      const device_scratch& scratch) const override {
     auto space = scratch;
     on.embed(embedding_, rows, last, space.x);
-    at::Tensor delta;
     for (std::size_t index = 0; index < layers_.size(); ++index) {
       const auto& layer = layers_[index];
-      on.add_norm(space.x, delta, layer.before_attention, config_.rms_norm_eps, space.normed);
-      attend(on, layer, rows, memory.layer(static_cast<int>(index)), space);
+      const auto& kept = memory.layer(static_cast<int>(index));
+      on.norm_linear(space.x, layer.before_attention, layer.qkv, space.qkv);
+      on.rotate_and_append(space.qkv, attention_, rope_, rows, kept);
+      on.attend(space.qkv, attention_, rows, kept, space.attended);
       if (index + 1 == layers_.size() && outputs.defined()) space = chosen(space, outputs);
-      if (space.x.size(0) == 0) return space.normed;
-      delta = space.delta;
-      on.add_norm(space.x, delta, layer.before_mlp, config_.rms_norm_eps, space.normed);
-      on.linear(space.normed, layer.gate_up, layer.gate_up_bias, space.gate_up);
-      on.gate(space.gate_up, space.gated);
-      on.linear(space.gated, layer.down, layer.down_bias, delta);
+      if (space.x.size(0) == 0) break;
+      on.linear_add(space.attended, layer.output, space.x);
+      on.norm_gated(space.x, layer.before_mlp, layer.gate_up, space.gated);
+      on.linear_add(space.gated, layer.down, space.x);
     }
-    on.add_norm(space.x, delta, norm_, config_.rms_norm_eps, space.normed);
-    return space.normed;
+    return space.x;
   }
 
   void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const override {
-    on.scores(rows, head_, logits);
+    on.norm_linear(rows, norm_, {.weights = head_, .bias = {}}, logits);
   }
 
  private:
@@ -116,18 +107,20 @@ class device_llama final : public device_network {
     const auto name = [&](const char* what) { return fmt::format("model.layers.{}.{}", index, what); };
     const auto q = config_.heads * config_.head_dim;
     const auto kv = config_.kv_heads * config_.head_dim;
-    const auto matrix = [&](std::vector<layers::named_rows> parts, std::int64_t inputs) {
-      for (auto& part : parts) part.name = name(part.name.c_str()) + ".weight";
-      auto read = weights.matrix(parts, inputs);
-      bytes_ += static_cast<std::int64_t>(read.nbytes());
+    const auto projection = [&](const std::vector<layers::named_rows>& parts, std::int64_t inputs, bool biased) {
+      const auto named = [&](const char* end) {
+        auto all = parts;
+        for (auto& part : all) part.name = name(part.name.c_str()) + end;
+        return all;
+      };
+      device::projection read{.weights = weights.matrix(named(".weight"), inputs), .bias = {}};
+      if (biased) read.bias = weights.vector(named(".bias"));
+      bytes_ += static_cast<std::int64_t>(read.weights.nbytes());
       return read;
     };
-    const auto bias = [&](bool has, std::vector<layers::named_rows> parts) {
-      for (auto& part : parts) part.name = name(part.name.c_str()) + ".bias";
-      return has ? weights.vector(parts) : at::Tensor();
-    };
     const auto norm = [&](const char* what) {
-      return weights.vector(std::array{layers::named_rows{name(what) + ".weight", config_.hidden}});
+      return device::rms_norm{weights.vector(std::array{layers::named_rows{name(what) + ".weight", config_.hidden}}),
+                              config_.rms_norm_eps};
     };
     const std::vector<layers::named_rows> qkv{
         {"self_attn.q_proj", q}, {"self_attn.k_proj", kv}, {"self_attn.v_proj", kv}};
@@ -136,31 +129,18 @@ class device_llama final : public device_network {
                                                   {"mlp.up_proj", config_.intermediate}};
     const std::vector<layers::named_rows> down{{"mlp.down_proj", config_.hidden}};
     layers_.push_back({.before_attention = norm("input_layernorm"),
-                       .qkv = matrix(qkv, config_.hidden),
-                       .qkv_bias = bias(config_.attention_bias, qkv),
-                       .output = matrix(output, q),
-                       .output_bias = bias(config_.attention_bias, output),
+                       .qkv = projection(qkv, config_.hidden, config_.attention_bias),
+                       .output = projection(output, q, config_.attention_bias),
                        .before_mlp = norm("post_attention_layernorm"),
-                       .gate_up = matrix(gate_up, config_.hidden),
-                       .gate_up_bias = bias(config_.mlp_bias, gate_up),
-                       .down = matrix(down, config_.intermediate),
-                       .down_bias = bias(config_.mlp_bias, down)});
-  }
-
-  /// delta = what the heads found, projected.
-  void attend(device::operators& on, const device_layer& layer, const device::step_rows& rows,
-              const cache::device_layer& memory, const device_scratch& space) const {
-    on.linear(space.normed, layer.qkv, layer.qkv_bias, space.qkv);
-    on.rotate_and_append(space.qkv, attention_, rope_, rows, memory);
-    on.attend(space.qkv, attention_, rows, memory, space.attended);
-    on.linear(space.attended, layer.output, layer.output_bias, space.delta);
+                       .gate_up = projection(gate_up, config_.hidden, config_.mlp_bias),
+                       .down = projection(down, config_.intermediate, config_.mlp_bias)});
   }
 
   /// What goes on of the last layer: the rows whose logits are wanted.
   static device_scratch chosen(const device_scratch& all, const at::Tensor& outputs) {
     auto rest = all.first(outputs.size(0));
     rest.x = at::index_select(all.x, 0, outputs);
-    rest.delta = at::index_select(all.delta, 0, outputs);
+    rest.attended = at::index_select(all.attended, 0, outputs);
     return rest;
   }
 
@@ -168,7 +148,7 @@ class device_llama final : public device_network {
   const std::vector<cache::layer_shape> shapes_;
   at::Tensor embedding_;
   std::vector<device_layer> layers_;
-  at::Tensor norm_;
+  device::rms_norm norm_;
   at::Tensor head_;
   at::Tensor rope_;
   device::attention_shape attention_;
@@ -179,11 +159,8 @@ class device_llama final : public device_network {
 
 device_scratch device_scratch::first(std::int64_t tokens) const {
   return {.x = x.narrow(0, 0, tokens),
-          .normed = normed.narrow(0, 0, tokens),
-          .delta = delta.narrow(0, 0, tokens),
           .qkv = qkv.narrow(0, 0, tokens),
           .attended = attended.narrow(0, 0, tokens),
-          .gate_up = gate_up.narrow(0, 0, tokens),
           .gated = gated.narrow(0, 0, tokens)};
 }
 

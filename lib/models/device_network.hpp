@@ -17,11 +17,8 @@ namespace cogen::models {
 /// The tensors that forwards of up to so many tokens write to on their way. Their addresses never change.
 struct device_scratch {
   at::Tensor x;         // [tokens, hidden] float32
-  at::Tensor normed;    // [tokens, hidden]
-  at::Tensor delta;     // [tokens, hidden]
   at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
   at::Tensor attended;  // [tokens, heads * head_dim]
-  at::Tensor gate_up;   // [tokens, 2 * intermediate]
   at::Tensor gated;     // [tokens, intermediate]
 
   /// Its first rows.

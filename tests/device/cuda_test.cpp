@@ -135,7 +135,7 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   const auto gpu = device::place_named("cuda")->make_operators();
   plain_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
-  const auto compare = [&](const char* what, const at::Tensor& shape, auto run) {
+  const auto compare = [&](const std::string& what, const at::Tensor& shape, auto run) {
     const auto got = at::full_like(shape, NAN);
     const auto expected = at::full_like(shape, NAN);
     run(*gpu, got);
@@ -145,15 +145,18 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   const auto x = at::randn({rows, 576}, like);
   const auto weights = at::randn({960, 576}, like);
   const auto bias = at::randn({960}, like);
-  compare("linear", at::empty({rows, 960}, like), [&](auto& on, const auto& y) { on.linear(x, weights, {}, y); });
-  compare("biased", at::empty({rows, 960}, like), [&](auto& on, const auto& y) { on.linear(x, weights, bias, y); });
-  compare("scores", at::empty({rows, 960}, like.dtype(at::kFloat)),
-          [&](auto& on, const auto& y) { on.scores(x, weights, y); });
-  compare("gate", at::empty({rows, 288}, like), [&](auto& on, const auto& y) { on.gate(x, y); });
   const auto residual = at::randn({rows, 576}, like.dtype(at::kFloat));
-  const auto norm = at::randn({576}, like);
-  compare("norm", x, [&](auto& on, const auto& y) { on.add_norm(residual.clone(), {}, norm, 1e-5, y); });
-  compare("sum and norm", x, [&](auto& on, const auto& y) { on.add_norm(residual.clone(), x, norm, 1e-5, y); });
+  const auto wide = at::randn({rows, 960}, like.dtype(at::kFloat));
+  const device::rms_norm norm{at::randn({576}, like), 1e-5};
+  for (const auto& by : {device::projection{weights, {}}, device::projection{weights, bias}}) {
+    const std::string suffix = by.bias.defined() ? ", biased" : "";
+    compare("linear" + suffix, at::empty({rows, 960}, like),
+            [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
+    compare("scores" + suffix, wide, [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
+    compare("gated" + suffix, at::empty({rows, 480}, like),
+            [&](auto& on, const auto& y) { on.norm_gated(residual, norm, by, y); });
+    compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, y.copy_(wide)); });
+  }
   const auto ids = at::arange(rows, like.dtype(at::kInt)) - 1;
   const device::step_rows some{.ids = ids, .slots = at::full_like(ids, 2)};
   const auto last = at::arange(4, like.dtype(at::kInt)) + 100;

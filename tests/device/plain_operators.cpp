@@ -82,6 +82,16 @@ void pack(const cache::device_layer& layer, std::int64_t slot, std::int64_t bloc
   }
 }
 
+at::Tensor normed(const at::Tensor& x, const device::rms_norm& by) {
+  return x * at::rsqrt(x.square().mean(-1, true) + by.epsilon) * by.weight.to(at::kFloat);
+}
+
+at::Tensor projected(const at::Tensor& x, const device::projection& by) {
+  auto y = at::matmul(x, by.weights.to(at::kFloat).t());
+  if (by.bias.defined()) y.add_(by.bias.to(at::kFloat));
+  return y;
+}
+
 /// What was sent as bytes.
 template <class T>
 std::vector<T> as_sent(const at::Tensor& bytes) {
@@ -105,22 +115,19 @@ void plain_operators::embed(const at::Tensor& table, const device::step_rows& ro
   x.copy_(at::index_select(table, 0, ids));
 }
 
-void plain_operators::add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
-                               const at::Tensor& out) {
-  if (delta.defined()) x.add_(delta.to(at::kFloat));
-  const auto mean = x.square().mean(-1, true);
-  out.copy_(x * at::rsqrt(mean + epsilon) * weight.to(at::kFloat));
+void plain_operators::norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                                  const at::Tensor& y) {
+  y.copy_(projected(normed(x, before), by));
 }
 
-void plain_operators::linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias,
-                             const at::Tensor& y) {
-  auto result = at::matmul(x.to(at::kFloat), weights.to(at::kFloat).t());
-  if (bias.defined()) result.add_(bias.to(at::kFloat));
-  y.copy_(result);
+void plain_operators::norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                                 const at::Tensor& y) {
+  const auto halves = projected(normed(x, before), by).chunk(2, 1);
+  y.copy_(at::silu(halves[0]) * halves[1]);
 }
 
-void plain_operators::scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) {
-  linear(x, weights, {}, y);
+void plain_operators::linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) {
+  x.add_(projected(y.to(at::kFloat), by));
 }
 
 void plain_operators::rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape,
@@ -164,11 +171,6 @@ void plain_operators::attend(const at::Tensor& qkv, const device::attention_shap
       weights.narrow(2, 0, length - layer.window).fill_(-std::numeric_limits<float>::infinity());
     into.copy_(at::matmul(at::softmax(weights, -1), spread(layer, 1, slots[token], length, shape.heads)).flatten());
   }
-}
-
-void plain_operators::gate(const at::Tensor& gate_up, const at::Tensor& out) {
-  const auto width = out.size(1);
-  out.copy_(at::silu(gate_up.narrow(1, 0, width).to(at::kFloat)) * gate_up.narrow(1, width, width).to(at::kFloat));
 }
 
 void plain_operators::draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last,

@@ -12,15 +12,15 @@ class plain_operators final : public device::operators {
                                  std::int64_t head_dim) override;
   void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override;
-  void add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
-                const at::Tensor& out) override;
-  void linear(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& bias, const at::Tensor& y) override;
-  void scores(const at::Tensor& x, const at::Tensor& weights, const at::Tensor& y) override;
+  void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                   const at::Tensor& y) override;
+  void norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                  const at::Tensor& y) override;
+  void linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) override;
   void rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape, const at::Tensor& rope,
                          const device::step_rows& rows, const cache::device_layer& layer) override;
   void attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
-  void gate(const at::Tensor& gate_up, const at::Tensor& out) override;
   void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
             const at::Tensor& statuses) override;
 };

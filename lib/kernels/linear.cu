@@ -1,0 +1,418 @@
+#include "kernels/device_numbers.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/linear_cuda.hpp"
+#include "kernels/matrix_instructions.cuh"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+// A tile is eight rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers, 64
+// at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions, whose
+// left factor is x, and whose right one the tile: the order of x's numbers within a step is such that both are read 16
+// bytes at a time.
+namespace cogen::kernels::cuda {
+namespace {
+
+constexpr int warps = 16;
+constexpr int threads = warps * 32;
+constexpr int tile_outputs = 8;
+constexpr int half_step = 32;  // numbers of a row that a warp takes in two instructions
+constexpr int step_inputs = 2 * half_step * warps;
+constexpr int depth = 4;        // steps whose weights are under way
+constexpr int group_tiles = 4;  // whose sums are put together at the same time
+
+constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
+
+struct linear_job {
+  linear_operands operands;
+  int steps;        // to a row of weights
+  int chunk_steps;  // of those, as many as shared memory has room for x
+
+  // 1 if each tile of gates is followed by the one of what they are multiplied with, else 0.
+  __device__ int pairs() const { return operands.result == linear_result::gated ? 1 : 0; }
+};
+
+struct range {
+  int begin;
+  int end;
+};
+
+__device__ range tiles_of_block(const linear_job& job) {
+  const int all = divided_up(job.operands.outputs, tile_outputs), blocks = static_cast<int>(gridDim.x);
+  const auto first = [&](int block) { return (all / blocks * block + min(block, all % blocks)) << job.pairs(); };
+  const int block = static_cast<int>(blockIdx.x);
+  return {first(block), first(block + 1)};
+}
+
+__device__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
+__device__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
+
+struct step_weights {
+  words<4> halves[2];
+};
+
+constexpr int stream_words = warps * depth * 2 * 32;  // four at a time
+
+// The weights that a warp multiplies, a step after the other, on their way to places in shared memory that are the
+// warp's own. For a group of tiles at a time, chunk by chunk of x: tile by tile, step by step.
+template <class T>
+class weight_stream {
+ public:
+  __device__ weight_stream(const linear_job& job, range tiles, words<4>* memory)
+      : job_(job),
+        memory_(memory + warp_index() * depth * 2 * 32),
+        end_(tiles.end),
+        group_(tiles.begin),
+        tile_(tiles.begin) {
+    aim();
+#pragma unroll
+    for (int i = 0; i < depth; ++i) begin_copy();
+  }
+
+  // What the lane multiplies next: of row lane / 4, pieces lane % 4 and lane % 4 + 4.
+  __device__ step_weights next() {
+    const int row = lane_index() / 4, piece = lane_index() % 4;
+    wait_for_copies<depth - 1>();
+    __syncwarp();  // the other lanes have waited, too
+    const step_weights read{*place(row, piece), *place(row, piece + 4)};
+    __syncwarp();  // what all have read may be written over
+    begin_copy();
+    return read;
+  }
+
+ private:
+  // Of 16 bytes, eight to a row and step; rows are turned so that lanes meet in no bank.
+  __device__ words<4>* place(int row, int piece) const {
+    return memory_ + (place_ * tile_outputs + row) * 8 + (piece ^ row % 2 * 4);
+  }
+
+  // To the places that were read last: each lane a piece of two rows, whole lines of memory with its neighbours.
+  __device__ void begin_copy() {
+    if (tile_ < end_) {
+#pragma unroll
+      for (int second = 0; second < 2; ++second) {
+        const bool wanted = outputs_ > 4 * second && input_ < job_.operands.inputs;
+        copy_streamed(place(lane_index() / 8 + 4 * second, lane_index() % 8),
+                      from_ + std::int64_t{4 * second} * job_.operands.inputs, wanted);
+      }
+      advance();
+    }
+    end_copies();
+    place_ = (place_ + 1) % depth;
+  }
+
+  __device__ void advance() {
+    input_ += step_inputs;
+    from_ += step_inputs;
+    if (++step_ < min(chunk_ + job_.chunk_steps, job_.steps)) return;
+    if (++tile_ == min(group_ + group_tiles, end_)) {
+      chunk_ += job_.chunk_steps;
+      if (chunk_ < job_.steps) {
+        tile_ = group_;
+      } else {
+        group_ = tile_;
+        chunk_ = 0;
+      }
+    }
+    step_ = chunk_;
+    aim();
+  }
+
+  __device__ void aim() {
+    const linear_operands& operands = job_.operands;
+    const int output = (tile_ >> job_.pairs()) * tile_outputs + lane_index() / 8;
+    const int row = output + (tile_ & job_.pairs()) * operands.outputs;
+    outputs_ = operands.outputs - output;
+    input_ = (step_ * warps + warp_index()) * 2 * half_step + lane_index() % 8 * 8;
+    from_ = static_cast<const T*>(operands.weights) + std::int64_t{row} * operands.inputs + input_;
+  }
+
+  const linear_job& job_;
+  words<4>* memory_;
+  unsigned place_ = 0;
+
+  // What is copied next.
+  int end_;
+  int group_;
+  int chunk_ = 0;
+  int tile_;
+  int step_ = 0;
+
+  // By the lane: from its first row of the tile on.
+  const T* from_;
+  int input_;
+  int outputs_;  // that are left
+};
+
+// Each number becomes the sum of it over all lanes.
+template <int Batch>
+__device__ void add_lanes(float (&x)[Batch]) {
+#pragma unroll
+  for (int i = 0; i < Batch; ++i)
+    for (int lanes = 16; lanes > 0; lanes /= 2) x[i] += __shfl_xor_sync(0xffffffff, x[i], lanes);
+}
+
+// The rows of x, as the tiles take them: [half steps, rows, half_step] of T.
+template <class T, int Rows>
+class input_rows {
+ public:
+  __device__ input_rows(const linear_operands& operands, words<4>* memory) : operands_(operands), memory_(memory) {}
+
+  // What each row is multiplied with, where there is a norm.
+  __device__ void find_scales(float (&sums)[Rows][warps], float (&scales)[Rows]) {
+    scales_ = scales;
+    if (operands_.norm == nullptr) return;
+    for (int first = 0; first < operands_.rows; first += batch) {
+      float squares[batch] = {};
+#pragma unroll 1
+      for (int at = static_cast<int>(threadIdx.x) * 8; at < operands_.inputs; at += threads * 8) {
+        eight x[batch];
+#pragma unroll
+        for (int i = 0; i < batch; ++i) x[i] = load_eight(row<float>(first + i) + at);
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+#pragma unroll
+          for (int each = 0; each < 8; ++each) squares[i] = fmaf(x[i].at[each], x[i].at[each], squares[i]);
+      }
+      add_lanes(squares);
+#pragma unroll
+      for (int i = 0; i < batch; ++i)
+        if (lane_index() == 0 && first + i < operands_.rows) sums[first + i][warp_index()] = squares[i];
+    }
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) < operands_.rows) {
+      float sum = 0.0F;
+      for (int warp = 0; warp < warps; ++warp) sum += sums[threadIdx.x][warp];
+      scales[threadIdx.x] = 1.0F / sqrtf(sum / static_cast<float>(operands_.inputs) + operands_.epsilon);
+    }
+    __syncthreads();
+  }
+
+  // Brings the numbers of these steps; zeros beyond the last one.
+  __device__ void load(range steps) {
+    const int pieces = (steps.end - steps.begin) * (step_inputs / 8);
+#pragma unroll 1
+    for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += threads) {
+      const int input = steps.begin * step_inputs + piece * 8;
+      const bool inside = input < operands_.inputs;
+      for (int first = 0; first < operands_.rows; first += batch) {
+        words<4> x[batch] = {};
+        if (inside) read(first, input, x);
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+          if (first + i < operands_.rows) memory_[(piece / 4 * operands_.rows + first + i) * 4 + piece % 4] = x[i];
+      }
+    }
+  }
+
+  // Adds the products of a warp's share of a step, counted from the first one that was loaded.
+  __device__ void multiply(int step, const step_weights& weights, float (&sums)[4]) const {
+    const int rows = operands_.rows, lane = lane_index();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const words<4>* x = memory_ + ((step * warps + warp_index()) * 2 + half) * rows * 4;
+      words<4> low{}, high{};
+      if (lane < rows * 4) low = x[lane];
+      if (Rows > 8 && lane + 32 < rows * 4) high = x[lane + 32];
+      const words<4>& w = weights.halves[half];
+      multiply_add<T>(sums, {{low.at[0], high.at[0], low.at[1], high.at[1]}}, w.at[0], w.at[1]);
+      multiply_add<T>(sums, {{low.at[2], high.at[2], low.at[3], high.at[3]}}, w.at[2], w.at[3]);
+    }
+  }
+
+ private:
+  static constexpr int batch = Rows <= 4 ? (Rows + 1) / 2 : 4;  // rows that are read at once
+
+  // There is always a row to read.
+  template <class Stored>
+  __device__ const Stored* row(int index) const {
+    return static_cast<const Stored*>(operands_.x) + std::int64_t{min(index, operands_.rows - 1)} * operands_.inputs;
+  }
+
+  __device__ void read(int first, int input, words<4> (&to)[batch]) const {
+    if (operands_.norm == nullptr) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i) to[i] = *reinterpret_cast<const words<4>*>(row<T>(first + i) + input);
+      return;
+    }
+    const eight factor = load_eight(static_cast<const T*>(operands_.norm) + input);
+    eight x[batch];
+#pragma unroll
+    for (int i = 0; i < batch; ++i) x[i] = load_eight(row<float>(first + i) + input);
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      const float scale = scales_[min(first + i, operands_.rows - 1)];
+#pragma unroll
+      for (int pair = 0; pair < 4; ++pair)
+        to[i].at[pair] = word_of<T>(x[i].at[2 * pair] * scale * factor.at[2 * pair],
+                                    x[i].at[2 * pair + 1] * scale * factor.at[2 * pair + 1]);
+    }
+  }
+
+  const linear_operands& operands_;
+  words<4>* memory_;
+  const float* scales_ = nullptr;
+};
+
+// The warps' sums of a group of tiles: [tiles, warps, Rows or 8, outputs].
+template <int Rows>
+class tile_sums {
+ public:
+  static constexpr int size = tile_outputs * (Rows > 8 ? 16 : 8);  // of a tile and a warp
+
+  __device__ explicit tile_sums(float* memory) : memory_(memory) {}
+
+  __device__ void load(int tile, float (&sums)[4]) const {
+    const float2 low = *at(tile), high = Rows > 8 ? at(tile)[32] : float2{};
+    sums[0] = low.x, sums[1] = low.y, sums[2] = high.x, sums[3] = high.y;
+  }
+
+  __device__ void store(int tile, const float (&sums)[4]) {
+    *at(tile) = {sums[0], sums[1]};
+    if (Rows > 8) at(tile)[32] = {sums[2], sums[3]};
+  }
+
+  // Always added up in the same order.
+  __device__ float total(int tile, int row, int output) const {
+    float sum = 0.0F;
+#pragma unroll
+    for (int warp = 0; warp < warps; ++warp) sum += memory_[(tile * warps + warp) * size + row * tile_outputs + output];
+    return sum;
+  }
+
+ private:
+  // A lane's numbers are of row lane / 4, and of the eighth one after that.
+  __device__ float2* at(int tile) const {
+    return reinterpret_cast<float2*>(memory_ + (tile * warps + warp_index()) * size) + lane_index();
+  }
+
+  float* memory_;
+};
+
+template <class T>
+__device__ float bias_at(const linear_operands& operands, int output) {
+  return operands.bias ? float(static_cast<const T*>(operands.bias)[output]) : 0.0F;
+}
+
+template <class T>
+__device__ void put(const linear_operands& operands, std::int64_t at, float y) {
+  if (operands.out_type != number::f32) {
+    static_cast<T*>(operands.out)[at] = T(y);
+    return;
+  }
+  float* const out = static_cast<float*>(operands.out) + at;
+  *out = operands.result == linear_result::added ? *out + y : y;
+}
+
+// Puts the warps' sums together, and the results where they belong.
+template <class T, int Rows>
+__device__ void finish(const linear_job& job, range group, const tile_sums<Rows>& sums) {
+  const linear_operands& operands = job.operands;
+  const int count = ((group.end - group.begin) >> job.pairs()) * operands.rows * tile_outputs;
+  for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) {
+    const int column = at % tile_outputs, row = at / tile_outputs % operands.rows;
+    const int tile = at / tile_outputs / operands.rows << job.pairs();
+    const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
+    if (output >= operands.outputs) continue;
+    float y = sums.total(tile, row, column) + bias_at<T>(operands, output);
+    if (operands.result == linear_result::gated) {
+      const float up = sums.total(tile + 1, row, column) + bias_at<T>(operands, operands.outputs + output);
+      y = y / (1.0F + expf(-y)) * up;
+    }
+    put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
+  }
+}
+
+template <class T, int Rows>
+__global__ void __launch_bounds__(threads, Rows <= 4 ? 2 : 1) linear_kernel(const __grid_constant__ linear_job job) {
+  extern __shared__ words<4> memory[];
+  __shared__ float squares[Rows][warps], scales[Rows];
+  constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;
+
+  allow_later_kernels();
+  const range tiles = tiles_of_block(job);
+  weight_stream<T> weights(job, tiles, memory);
+  tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words));
+  input_rows<T, Rows> inputs(job.operands, memory + stream_words + sum_words);
+  wait_for_earlier_kernels();
+  inputs.find_scales(squares, scales);
+
+  for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
+    group.end = min(group.begin + group_tiles, tiles.end);
+    for (range chunk{0, 0}; chunk.begin < job.steps; chunk.begin = chunk.end) {
+      chunk.end = min(chunk.begin + job.chunk_steps, job.steps);
+      if (job.chunk_steps < job.steps || group.begin == tiles.begin) {
+        __syncthreads();  // nobody needs the chunk before
+        inputs.load(chunk);
+        __syncthreads();
+      }
+      for (int tile = 0; tile < group.end - group.begin; ++tile) {
+        float sum[4] = {};
+        if (chunk.begin > 0) sums.load(tile, sum);
+#pragma unroll 1
+        for (int step = 0; step < chunk.end - chunk.begin; ++step) inputs.multiply(step, weights.next(), sum);
+        sums.store(tile, sum);
+      }
+    }
+    __syncthreads();
+    finish<T>(job, group, sums);
+    __syncthreads();
+  }
+}
+
+void check(const linear_operands& operands) {
+  const auto refuse = [](const std::string& why) { throw std::invalid_argument("linear: " + why); };
+  if (operands.rows < 0 || operands.rows > most_linear_rows)
+    refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_linear_rows) + " are possible");
+  if (operands.inputs <= 0 || operands.inputs % 8 != 0)
+    refuse("rows of " + std::to_string(operands.inputs) + " numbers; multiples of 8 are possible");
+  if (operands.outputs <= 0 || operands.blocks <= 0) refuse("outputs and blocks are at least 1");
+  const bool added = operands.result == linear_result::added;
+  if ((operands.type != number::f16 && operands.type != number::bf16) ||
+      (operands.out_type != number::f32 && (added || operands.out_type != operands.type)))
+    refuse("the types do not go together");
+}
+
+std::size_t most_shared_bytes() {
+  int device = 0, bytes = 0;
+  require_launched("linear", cudaGetDevice(&device));
+  require_launched("linear", cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<std::size_t>(bytes);
+}
+
+template <class T, int Rows>
+void launch_linear(const linear_operands& operands, cudaStream_t stream) {
+  constexpr std::size_t others =
+      stream_words * sizeof(words<4>) + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
+  constexpr std::size_t named = 2048;  // what the kernel has besides, and the system of each block
+  const std::size_t step_bytes = static_cast<std::size_t>(operands.rows) * step_inputs * sizeof(T);
+  const std::size_t most = most_shared_bytes(), kept = others + named;
+  const int room = most > kept ? static_cast<int>((most - kept) / step_bytes) : 0;
+  if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
+  const int steps = divided_up(operands.inputs, step_inputs);
+  const int chunk_steps = divided_up(steps, divided_up(steps, room));
+  const std::size_t bytes = others + static_cast<std::size_t>(chunk_steps) * step_bytes;
+  const auto kernel = linear_kernel<T, Rows>;
+  require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                  static_cast<int>(most - named)));
+  const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
+  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
+         linear_job{operands, steps, chunk_steps});
+}
+
+}  // namespace
+
+void linear(const linear_operands& operands, cudaStream_t stream) {
+  check(operands);
+  if (operands.rows == 0) return;
+  with_half_type(operands.type, [&](auto type) {
+    using T = decltype(type);
+    if (operands.rows == 1) return launch_linear<T, 1>(operands, stream);
+    if (operands.rows <= 4) return launch_linear<T, 4>(operands, stream);
+    if (operands.rows <= 8) return launch_linear<T, 8>(operands, stream);
+    launch_linear<T, 16>(operands, stream);
+  });
+}
+
+}  // namespace cogen::kernels::cuda

@@ -1,0 +1,261 @@
+#include "kernels/linear_cuda.hpp"
+#include "numbers.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
+
+namespace cogen::kernels::cuda {
+namespace {
+
+constexpr float epsilon = 1e-3F;
+
+struct linear_shape {
+  int rows;
+  int inputs;
+  int outputs;
+};
+
+struct linear_kind {
+  number type = number::bf16;
+  number out_type = number::bf16;
+  linear_result result = linear_result::stored;
+  bool normed = false;
+  bool biased = false;
+};
+
+std::vector<linear_kind> all_kinds() {
+  std::vector<linear_kind> all;
+  for (const number type : half_types)
+    for (const bool normed : {false, true})
+      for (const bool biased : {false, true}) {
+        all.push_back({type, type, linear_result::stored, normed, biased});
+        all.push_back({type, number::f32, linear_result::stored, normed, biased});
+        all.push_back({type, number::f32, linear_result::added, normed, biased});
+        all.push_back({type, type, linear_result::gated, normed, biased});
+      }
+  return all;
+}
+
+std::size_t size_of(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+
+// Numbers of a product, on both sides.
+struct linear_case {
+  linear_kind kind;
+  linear_shape shape;
+  int weight_rows;
+  number x_type;
+  std::vector<float> x, norm, weights, bias, before;
+  device_numbers device_x, device_norm, device_weights, device_bias;
+
+  linear_case(const linear_kind& k, const linear_shape& s, std::uint32_t stream)
+      : linear_case(k, s, random_source(stream)) {}
+
+  linear_case(const linear_kind& k, const linear_shape& s, random_source random)
+      : kind(k),
+        shape(s),
+        weight_rows(k.result == linear_result::gated ? 2 * s.outputs : s.outputs),
+        x_type(k.normed ? number::f32 : k.type),
+        x(rounded_to(x_type, random.normals(size_of(s.rows, s.inputs)))),
+        norm(rounded_to(k.type, random.normals(size_of(1, s.inputs)))),
+        weights(rounded_to(k.type, small(random.normals(size_of(weight_rows, s.inputs)), s.inputs))),
+        bias(rounded_to(k.type, random.normals(size_of(1, weight_rows)))),
+        before(random.normals(size_of(s.rows, s.outputs))),
+        device_x(x_type, x),
+        device_norm(k.type, norm),
+        device_weights(k.type, weights),
+        device_bias(k.type, bias) {}
+
+  static std::vector<float> small(std::vector<float> values, int inputs) {
+    for (float& each : values) each *= 2 / std::sqrt(static_cast<float>(inputs));
+    return values;
+  }
+
+  linear_operands operands(const device_numbers& out) const {
+    return {.x = device_x.data(),
+            .norm = kind.normed ? device_norm.data() : nullptr,
+            .epsilon = epsilon,
+            .weights = device_weights.data(),
+            .bias = kind.biased ? device_bias.data() : nullptr,
+            .result = kind.result,
+            .out = out.data(),
+            .out_type = kind.out_type,
+            .type = kind.type,
+            .rows = shape.rows,
+            .inputs = shape.inputs,
+            .outputs = shape.outputs,
+            .blocks = 5};
+  }
+
+  device_numbers make_out() const {
+    return kind.result == linear_result::added ? device_numbers(kind.out_type, before)
+                                               : device_numbers(kind.out_type, before.size());
+  }
+
+  // What is multiplied, as it is rounded.
+  std::vector<float> factors() const {
+    if (!kind.normed) return x;
+    std::vector<float> all(x.size());
+    const auto columns = size_of(1, shape.inputs);
+    for (std::size_t row = 0; row < x.size(); row += columns) {
+      double squares = 0;
+      for (std::size_t at = 0; at < columns; ++at) squares += double{x[row + at]} * x[row + at];
+      const double scale = 1 / std::sqrt(squares / shape.inputs + epsilon);
+      for (std::size_t at = 0; at < columns; ++at) all[row + at] = static_cast<float>(x[row + at] * scale * norm[at]);
+    }
+    return rounded_to(kind.type, all);
+  }
+
+  double product(const float* row, int output) const {
+    const float* of = weights.data() + size_of(output, shape.inputs);
+    double sum = kind.biased ? bias[static_cast<std::size_t>(output)] : 0;
+    for (int at = 0; at < shape.inputs; ++at) sum += double{row[at]} * of[at];
+    return sum;
+  }
+
+  std::vector<double> expected() const {
+    std::vector<double> all;
+    const auto from = factors();
+    for (int row = 0; row < shape.rows; ++row)
+      for (int output = 0; output < shape.outputs; ++output) {
+        const float* const factor = from.data() + size_of(row, shape.inputs);
+        double y = product(factor, output);
+        if (kind.result == linear_result::added) y += before[all.size()];
+        if (kind.result == linear_result::gated) y = y / (1 + std::exp(-y)) * product(factor, shape.outputs + output);
+        all.push_back(y);
+      }
+    return all;
+  }
+};
+
+void check(const linear_kind& kind, const linear_shape& shape, std::uint32_t stream) {
+  BOOST_TEST_CONTEXT(name_of(kind.type) << " to " << name_of(kind.out_type) << ", result "
+                                        << static_cast<int>(kind.result) << ", norm " << kind.normed << ", bias "
+                                        << kind.biased << ", " << shape.rows << " rows of " << shape.inputs << " to "
+                                        << shape.outputs) {
+    const linear_case each(kind, shape, stream);
+    const device_numbers out = each.make_out();
+    device_stream on;
+    linear(each.operands(out), on);
+    BOOST_TEST(error_of(out.read(), each.expected()) < 1e-3 + precision_of(kind.out_type));
+    BOOST_TEST((each.device_x.read() == each.x));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(cuda_linear_test, *boost::unit_test::precondition(on_device))
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_kind_and_number_of_rows) {
+  std::uint32_t stream = 700;
+  for (const linear_kind& kind : all_kinds())
+    for (int rows = 1; rows <= most_linear_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
+}
+
+BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_shape) {
+  std::uint32_t stream = 1300;
+  const auto kinds = all_kinds();
+  for (const int rows : {1, 3, 8, 16})
+    for (const auto& [inputs, outputs] : {std::pair(8, 1), std::pair(64, 8), std::pair(576, 960), std::pair(1032, 41),
+                                          std::pair(2048, 129), std::pair(4096, 64), std::pair(14336, 45)}) {
+      ++stream;
+      for (std::size_t i = 0; i < 3; ++i)
+        check(kinds[(stream + 11 * i) % kinds.size()], {rows, inputs, outputs}, stream);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
+  for (const linear_kind& kind : {linear_kind{number::bf16, number::bf16, linear_result::gated, true, true},
+                                  linear_kind{number::f16, number::f32, linear_result::stored, false, false}})
+    for (const int inputs : {1032, 9216}) {
+      const linear_case each(kind, {most_linear_rows, inputs, 72}, 5);
+      const device_numbers out = each.make_out();
+      device_stream on;
+      auto operands = each.operands(out);
+      linear(operands, on);
+      const auto together = out.bytes();
+      const std::size_t row_bytes = together.size() / most_linear_rows;
+      for (int rows = 1; rows < most_linear_rows; ++rows) {
+        const device_numbers some(kind.out_type, size_of(rows, 72));
+        operands.rows = rows;
+        operands.out = some.data();
+        operands.blocks = 1 + rows % 10;
+        linear(operands, on);
+        const auto bytes = some.bytes();
+        BOOST_TEST((std::equal(bytes.begin(), bytes.end(), together.begin())), rows << " rows of " << inputs);
+      }
+      operands.rows = 1;
+      for (std::size_t row = 0; row < most_linear_rows; ++row) {
+        const device_numbers alone(kind.out_type, size_of(1, 72));
+        operands.x = each.device_x.data() + row * size_of(bytes_of(each.x_type), inputs);
+        operands.out = alone.data();
+        linear(operands, on);
+        const auto bytes = alone.bytes();
+        BOOST_TEST(
+            (std::equal(bytes.begin(), bytes.end(), together.begin() + static_cast<std::ptrdiff_t>(row * row_bytes))),
+            "row " << row << " of " << inputs);
+      }
+    }
+}
+
+// Each kernel reads what the one before it wrote, and writes what the one before that read.
+BOOST_AUTO_TEST_CASE(a_recorded_chain_does_what_its_links_do_one_by_one) {
+  constexpr int hidden = 1024, inner = 2064, links = 6;
+  for (const int rows : {1, 4, 8}) {
+    const linear_case up({.result = linear_result::gated, .normed = true}, {rows, hidden, inner}, 21);
+    const linear_case down({.out_type = number::f32, .result = linear_result::added}, {rows, inner, hidden}, 22);
+    device_numbers residual(number::f32, up.x);
+    const device_numbers gated(number::bf16, size_of(rows, inner));
+    auto first = up.operands(gated), second = down.operands(residual);
+    first.x = residual.data();
+    second.x = gated.data();
+    first.blocks = second.blocks = 132;
+    device_stream on;
+    std::vector<std::vector<std::byte>> one_by_one;
+    for (int link = 0; link < links; ++link) {
+      linear(first, on);
+      one_by_one.push_back(gated.bytes());
+      linear(second, on);
+      one_by_one.push_back(residual.bytes());
+    }
+    const captured_graph chain(on, [&](cudaStream_t stream) {
+      for (int link = 0; link < links; ++link) {
+        linear(first, stream);
+        linear(second, stream);
+      }
+    });
+    for (int time = 0; time < 20; ++time) {
+      residual.write(up.x);
+      chain.replay(on);
+      chain.replay(on);  // goes on from where the first one ends
+      residual.write(up.x);
+      chain.replay(on);
+      BOOST_TEST((residual.bytes() == one_by_one.back()));
+      BOOST_TEST((gated.bytes() == one_by_one[one_by_one.size() - 2]));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_rows_are_no_work) {
+  linear({.rows = 0, .inputs = 64, .outputs = 8, .blocks = 1}, nullptr);
+  BOOST_TEST((cudaDeviceSynchronize() == cudaSuccess));
+}
+
+BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
+  const linear_operands good{.rows = 1, .inputs = 64, .outputs = 8, .blocks = 1};
+  const auto refused = [&](auto change) {
+    auto bad = good;
+    change(bad);
+    BOOST_CHECK_THROW(linear(bad, nullptr), std::invalid_argument);
+  };
+  refused([](auto& of) { of.rows = most_linear_rows + 1; });
+  refused([](auto& of) { of.inputs = 12; });
+  refused([](auto& of) { of.outputs = 0; });
+  refused([](auto& of) { of.blocks = 0; });
+  refused([](auto& of) { of.type = of.out_type = number::f32; });
+  refused([](auto& of) { of.out_type = number::f16; });
+  refused([](auto& of) { of.result = linear_result::added; });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels::cuda
