@@ -45,6 +45,7 @@ struct settings {
   int max_tokens;
   int slots;
   int threads;
+  cogen::numerics numerics;
   std::string trace;
   bool plain;
 };
@@ -103,6 +104,7 @@ void summarise(const std::vector<record>& records, const cogen::engine_stats& st
 
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
+  std::string numerics;
   po::options_description options("Runs chat requests side by side in one batch.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
@@ -112,6 +114,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-tokens", po::value(&wanted.max_tokens)->default_value(96), "tokens for each answer at most");
   add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
+  add("numerics", po::value(&numerics)->default_value("exact"), "exact or fast: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
@@ -124,6 +127,9 @@ std::optional<settings> parse(int argc, char** argv) {
     fmt::print("{}", text.str());
     return std::nullopt;
   }
+  if (numerics != "exact" && numerics != "fast")
+    throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", numerics));
+  wanted.numerics = numerics == "fast" ? cogen::numerics::fast : cogen::numerics::exact;
   if (wanted.requests < 1 || wanted.requests > 1000)
     throw std::invalid_argument(fmt::format("--requests is {}; it must be between 1 and 1000", wanted.requests));
   return wanted;
@@ -138,6 +144,7 @@ int run(const settings& wanted) {
     return true;
   };
   cogen::engine_options options{.slots = wanted.slots, .threads = wanted.threads};
+  options.numerics = wanted.numerics;
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));
 

@@ -8,18 +8,15 @@ namespace cogen::kernels {
 /// inputs.
 ///
 /// A tile holds 64 outputs, side by side ("lanes"); its bytes, by ascending input:
-///   f32      per input: 64 floats                             f16   per input: 64 halves
-///   bf16     per pair of inputs: 64 lanes of 32 bits, the first input in the low half (an odd last one is paired with
-///   0) q4       per group: 64 f16 scales [, 64 f16 minima], then four times (8 inputs each) 64 lanes of 32 bits whose
-///            byte b holds input b in its low and input 4 + b in its high half; weight = (value - 8) * scale,
-///            q4_min: value * scale + min
-///   q8       per group: 64 f16 scales [, 64 f16 minima], then eight times (4 inputs each) 64 lanes of 32 bits, byte b
-///   of
-///            input b, biased by 128; weight = (value - 128) * scale [+ min]
-///   q4_wide, q8_wide
-///            as q4_min and q8_min, with scales and minima of 32 bits
-///   q8_halves
-///            as q8, with 64 f32 scales for the first 16 inputs of a group, and 64 for the others
+/// - f32: per input 64 floats; f16: per input 64 halves
+/// - bf16: per pair of inputs 64 lanes of 32 bits, the first input in the low half (an odd last one is paired with 0)
+/// - q4, q4_min: per group 64 f16 scales [, 64 f16 minima], then four times (8 inputs each) 64 lanes of 32 bits whose
+///   byte b holds input b in its low and input 4 + b in its high half; weight = (value - 8) * scale, with a minimum
+///   value * scale + minimum
+/// - q8, q8_min: per group 64 f16 scales [, 64 f16 minima], then eight times (4 inputs each) 64 lanes of 32 bits,
+///   byte b of input b, biased by 128; weight = (value - 128) * scale [+ minimum]
+/// - q4_wide, q8_wide: as q4_min and q8_min, with scales and minima of 32 bits
+/// - q8_halves: as q8, with 64 f32 scales for the first 16 inputs of a group, then 64 for the others
 enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min, q4_wide, q8_wide, q8_halves };
 
 constexpr bool is_quantised(weight_storage storage) { return storage >= weight_storage::q4; }

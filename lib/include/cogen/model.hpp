@@ -47,8 +47,8 @@ struct source_batch {
 /// than an earlier one allocates nothing. Used by one thread at a time; several may share one pool of threads.
 class workspace {
  public:
-  /// `threads` counts the calling one. 0: as many as the process may run on. `mode`: how forwards multiply. Throws
-  /// std::invalid_argument if negative or over 1024, std::system_error if no thread can be started.
+  /// `threads` counts the calling one. 0: as many as the process may run on. `mode` says how forwards multiply. Throws
+  /// std::invalid_argument if `threads` is negative or over 1024, std::system_error if no thread can be started.
   explicit workspace(int threads = 0, cogen::numerics mode = cogen::numerics::exact);
   /// Shares another workspace's threads. Regions of two workspaces that meet take turns or run alone.
   explicit workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::numerics mode = cogen::numerics::exact);
@@ -154,7 +154,8 @@ class model {
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For hand-written loops over slot 0: runs `ids` (at least one), with numerics::exact, and returns the logits after
-  /// the last, [vocabulary] float32, in memory of their own. Calls on one model take turns at threads of the model's own.
+  /// the last, [vocabulary] float32, in memory of their own. Calls on one model take turns at threads of the model's
+  /// own.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
 
   /// Bytes of weights that one step reads.
