@@ -82,7 +82,9 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
       const auto expected =
           logits_after(*reference, tiny_engine(*reference), {tokens.begin(), tokens.begin() + row + 1});
       for (std::size_t i = 0; i < expected.size(); ++i)
-        BOOST_TEST(std::abs(all[row][static_cast<int>(i)] - expected[i]) < 1e-3F);
+        BOOST_TEST(
+            std::abs(all[row][static_cast<int>(i)] - expected[i]) < 1e-3F,
+            "row " << row << ", token " << i << ": " << all[row][static_cast<int>(i)] << " instead of " << expected[i]);
     }
   });
 }
