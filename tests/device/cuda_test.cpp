@@ -1,4 +1,5 @@
 // A GPU says what the processor says: operators against plain ones, engines against engines.
+#include "a_device.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
 #include "plain_operators.hpp"
@@ -17,29 +18,12 @@
 #include <boost/test/data/test_case.hpp>
 
 #include <cmath>
-#include <iostream>
 
 namespace cogen::test {
 
 namespace {
 
 namespace data = boost::unit_test::data;
-namespace tools = boost::test_tools;
-
-struct a_device {
-  tools::assertion_result operator()(boost::unit_test::test_unit_id suite) const {
-    try {
-      device::place_named("cuda");
-      return true;
-    } catch (const std::invalid_argument& error) {
-      tools::assertion_result no(false);
-      no.message() << error.what();
-      std::cout << "no CUDA device: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
-                << " is skipped; " << error.what() << std::endl;
-      return no;
-    }
-  }
-};
 
 const auto on_a_device = boost::unit_test::precondition(a_device());
 
