@@ -1,11 +1,11 @@
 #include "device/cuda_place.hpp"
 
+#include "device/cuda_host_memory.hpp"
 #include "device/cuda_operators.hpp"
 #include "device/cuda_queue.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
-#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -26,7 +26,7 @@ class cuda_place final : public place {
 
   at::Tensor make_host(std::int64_t bytes) const override {
     const c10::cuda::CUDAGuard guard(number_);
-    return at::empty({bytes}, at::TensorOptions(at::kByte).pinned_memory(true));
+    return host_memory_.take(static_cast<std::size_t>(bytes));
   }
 
   /// What the allocator holds for later is free, too.
@@ -40,6 +40,7 @@ class cuda_place final : public place {
 
  private:
   const c10::DeviceIndex number_;
+  mutable cuda_host_memory host_memory_;
 };
 
 }  // namespace

@@ -222,7 +222,7 @@ class input_rows {
   }
 
  private:
-  static constexpr int batch = Rows <= 4 ? (Rows + 1) / 2 : 4;  // rows that are read at once
+  static constexpr int batch = 4;  // rows that are read at once
 
   // There is always a row to read.
   template <class Stored>
@@ -325,17 +325,14 @@ __device__ void finish(const linear_job& job, range group, const tile_sums<Rows>
 }
 
 template <class T, int Rows>
-__global__ void __launch_bounds__(threads, Rows <= 4 ? 2 : 1) linear_kernel(const __grid_constant__ linear_job job) {
+__global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constant__ linear_job job) {
   extern __shared__ words<4> memory[];
   __shared__ float squares[Rows][warps], scales[Rows];
   constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;
-
-  allow_later_kernels();
   const range tiles = tiles_of_block(job);
   weight_stream<T> weights(job, tiles, memory);
   tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words));
   input_rows<T, Rows> inputs(job.operands, memory + stream_words + sum_words);
-  wait_for_earlier_kernels();
   inputs.find_scales(squares, scales);
 
   for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
@@ -397,7 +394,7 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                   static_cast<int>(most - named)));
   const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
-  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
+  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes}, stream,
          linear_job{operands, steps, chunk_steps});
 }
 
@@ -408,8 +405,6 @@ void linear(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows == 0) return;
   with_half_type(operands.type, [&](auto type) {
     using T = decltype(type);
-    if (operands.rows == 1) return launch_linear<T, 1>(operands, stream);
-    if (operands.rows <= 4) return launch_linear<T, 4>(operands, stream);
     if (operands.rows <= 8) return launch_linear<T, 8>(operands, stream);
     launch_linear<T, 16>(operands, stream);
   });

@@ -112,8 +112,6 @@ class token_job {
 template <class T, class Stored>
 __global__ void __launch_bounds__(threads)
     rotate_and_append_kernel(kv_layer layer, step_tokens step, rotation turn, qkv_rows rows) {
-  allow_later_kernels();
-  wait_for_earlier_kernels();
   if (step.slots[blockIdx.x] < 0) return;
   token_job<T, Stored>(layer, step, turn, rows).run();
 }
@@ -138,7 +136,7 @@ void rotate_and_append(const kv_layer& layer, const step_tokens& step, const rot
   with_half_type(rows.type, [&](auto type) {
     using T = decltype(type);
     const auto kernel = layer.type == number::fp8 ? rotate_and_append_kernel<T, fp8> : rotate_and_append_kernel<T, T>;
-    launch("rotate_and_append", kernel, launch_shape{dim3(static_cast<unsigned>(step.count)), threads, 0, true}, stream,
+    launch("rotate_and_append", kernel, launch_shape{dim3(static_cast<unsigned>(step.count)), threads, 0}, stream,
            layer, step, turn, rows);
   });
   if (layer.packed.keys.bits > 0) pack_due_blocks(layer, step, stream);
