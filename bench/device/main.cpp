@@ -171,9 +171,9 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
                         options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
-  engine running(std::move(parts), options);
+  std::optional<engine> running(std::in_place, std::move(parts), options);
   const auto begin = std::chrono::steady_clock::now();
-  const auto seen = run(running, of->config().vocabulary, what, wanted);
+  const auto seen = run(*running, of->config().vocabulary, what, wanted);
   std::vector<double> first;
   time_point all_begun = begin, first_end = time_point::max();
   for (const auto& each : seen) {
@@ -188,17 +188,18 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
         std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
   const double took = std::max(1e-9, seconds(first_end - all_begun).count());
   measurement result;
-  result.alone = step_alone(*of, what);
   result.decode = decoded / took;
   result.steps = result.decode / what.requests;
   const auto read =
-      static_cast<double>(running.stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
+      static_cast<double>(running->stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
   result.prefill = read / std::max(1e-9, seconds(all_begun - begin).count());
   result.first_token = first[first.size() / 2];
   const double step_bytes = static_cast<double>(of->weight_bytes()) + static_cast<double>(token_bytes(*of)) *
                                                                           what.requests *
                                                                           (what.context + wanted.new_tokens / 2.0);
   result.share = result.steps * step_bytes / bandwidth;
+  running.reset();  // both caches would not fit
+  result.alone = step_alone(*of, what);
   return result;
 }
 
@@ -214,6 +215,14 @@ void print(const cell& what, const measurement& one, bool json) {
     fmt::print("{:>8}  {:>7}  {:>12.1f}  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n", what.requests,
                what.context, one.decode, 1000 / one.steps, 1000 * one.alone, 100 * one.share, one.prefill,
                one.first_token * 1000);
+  std::fflush(stdout);
+}
+
+void print(const cell& what, const char* why_not, bool json) {
+  if (json)
+    fmt::print("{{\"requests\": {}, \"context\": {}, \"why_not\": \"{}\"}}\n", what.requests, what.context, why_not);
+  else
+    fmt::print("{:>8}  {:>7}  {}\n", what.requests, what.context, why_not);
   std::fflush(stdout);
 }
 
@@ -287,7 +296,12 @@ int run(const settings& wanted) {
         static_cast<double>(of->weight_bytes()) / 1e9);
   for (const auto& each : wanted.cells) {
     std::vector<measurement> all;
-    for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(of, each, wanted, bandwidth));
+    try {
+      for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(of, each, wanted, bandwidth));
+    } catch (const std::invalid_argument& error) {  // it does not fit
+      print(each, error.what(), wanted.json);
+      continue;
+    }
     std::ranges::sort(all, {}, &measurement::decode);
     print(each, all[all.size() / 2], wanted.json);
   }

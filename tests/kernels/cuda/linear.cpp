@@ -226,6 +226,7 @@ BOOST_AUTO_TEST_CASE(a_recorded_chain_does_what_its_links_do_one_by_one) {
       residual.write(up.x);
       chain.replay(on);
       chain.replay(on);  // goes on from where the first one ends
+      BOOST_REQUIRE((cudaDeviceSynchronize() == cudaSuccess));
       residual.write(up.x);
       chain.replay(on);
       BOOST_TEST((residual.bytes() == one_by_one.back()));
