@@ -29,16 +29,19 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
     {"engine",
-     {"models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache", "scheduler", "basics",
-      "libtorch", "boost"}},
+     {"models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache", "scheduler",
+      "basics", "libtorch", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels", "device", "layers", "models", "text", "load", "sampling", "async", "engine", "decoding"};
+const names folders = {"kernels", "device",   "layers", "models", "text",
+                       "load",    "sampling", "async",  "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "numerics.hpp"};
-const std::map<std::string, std::string, std::less<>> faces = {
-    {"model.hpp", "models"}, {"load_model.hpp", "models"}, {"sampling.hpp", "sampling"}, {"device_draw.hpp", "sampling"}};
+const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
+                                                               {"load_model.hpp", "models"},
+                                                               {"sampling.hpp", "sampling"},
+                                                               {"device_draw.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
