@@ -81,8 +81,10 @@ void expand(const q5_k_block& block, float* out) { expand_with_minima(block, out
 
 void expand(const q6_k_block& block, float* out) {
   const float scale = f16_to_f32(block.scale);
-  for (int i = 0; i < 256; ++i)
-    out[i] = scale * static_cast<float>(block.scales[i / 16]) * static_cast<float>(block.value(i) - 32);
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 16;
+    out[i] = scale * static_cast<float>(block.scales[group]) * static_cast<float>(block.value(i) - 32);
+  }
 }
 
 template <class Block>

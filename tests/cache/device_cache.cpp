@@ -1,0 +1,140 @@
+#include <cogen/cache/device_cache.hpp>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <vector>
+
+namespace cogen::cache {
+
+namespace {
+
+const std::vector<layer_shape> shapes(3, {.kv_heads = 2, .head_dim = 4});
+
+device_options small(int slots = 3, int max_length = 10) {
+  return {.device = at::kCPU, .type = at::kFloat, .slots = slots, .max_length = max_length};
+}
+
+device_options packing() {
+  auto options = small(3, 500);
+  options.packing = device_packing{.residual = 20, .head_bytes = 48, .places = 128};
+  return options;
+}
+
+/// Every place of every slot gets a number of its own.
+void number(device_cache& cache) {
+  for (int slot = 0; slot < cache.slots(); ++slot)
+    for (const auto& part : cache.parts_of(slot, cache.max_length()))
+      part.copy_((at::arange(part.numel()) + 1000 * slot).view(part.sizes()));
+}
+
+step one_row(int slot, int count) { return step({{.slot = slot, .count = count}}); }
+
+template <class Error, class Call>
+void check_says(Call call, const std::string& sentence) {
+  BOOST_CHECK_EXCEPTION(call(), Error, [&](const Error& error) {
+    BOOST_TEST(std::string(error.what()) == sentence);
+    return true;
+  });
+}
+
+BOOST_AUTO_TEST_SUITE(device_caches)
+
+BOOST_AUTO_TEST_CASE(keys_and_values_lie_where_origins_say) {
+  device_cache cache(shapes, small());
+  number(cache);
+  for (int layer = 0; layer < 3; ++layer) {
+    const auto& kept = cache.layer(layer);
+    BOOST_TEST((kept.keys.sizes() == at::IntArrayRef({3, 10, 2, 4})));
+    const auto* first = kept.keys.const_data_ptr<float>();
+    const auto width = kept.keys.stride(1);
+    for (int slot = 0; slot < 3; ++slot)
+      BOOST_TEST(kept.keys.select(0, slot).const_data_ptr<float>() == first + cache.origin(slot) * width);
+    BOOST_TEST(kept.values.const_data_ptr<float>() == first + 10 * width);
+  }
+  BOOST_TEST(device_cache::slot_bytes(shapes, small()) == 2 * 3 * 10 * 8 * 4);
+}
+
+BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
+  device_cache cache(shapes, small());
+  cache.advance(step({{.slot = 0, .count = 4}, {.slot = 2, .count = 10}}));
+  BOOST_TEST(cache.length(0) == 4);
+  BOOST_TEST(cache.length(1) == 0);
+  check_says<std::length_error>(
+      [&] {
+        cache.advance(step({{.slot = 0, .count = 1}, {.slot = 2, .count = 1}}));
+      },
+      "device cache: slot 2 would hold 11 tokens; at most 10 fit");
+  BOOST_TEST(cache.length(0) == 4);
+  check_says<std::length_error>([&] { cache.truncate(0, 5); },
+                                "device cache: slot 0 holds 4 tokens and cannot be cut to 5");
+  cache.truncate(0, 3);
+  cache.clear(2);
+  BOOST_TEST(cache.length(0) == 3);
+  BOOST_TEST(cache.length(2) == 0);
+  BOOST_CHECK_THROW(cache.advance(one_row(3, 1)), std::out_of_range);
+  BOOST_CHECK_THROW(cache.parts_of(3, 1), std::out_of_range);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_is_all_of_its_origin_and_touches_nobody_else) {
+  for (const auto& options : {small(), packing()}) {
+    device_cache cache(shapes, options);
+    number(cache);
+    const int length = options.max_length - 3;
+    cache.advance(one_row(0, length));
+    const auto third = cache.parts_of(2, options.max_length).front().clone();
+    cache.copy(0, 1, length - 1);
+    BOOST_TEST(cache.length(1) == length - 1);
+    const auto copied = cache.parts_of(1, length - 1);
+    const auto origin = cache.parts_of(0, length - 1);
+    BOOST_TEST(copied.size() == (options.packing ? 2u : 1u));
+    for (std::size_t part = 0; part < copied.size(); ++part) BOOST_TEST(at::equal(copied[part], origin[part]));
+    BOOST_TEST(at::equal(cache.parts_of(2, options.max_length).front(), third));
+    BOOST_CHECK_THROW(cache.copy(0, 1, length + 1), std::length_error);
+    BOOST_TEST(cache.length(1) == length - 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(only_an_empty_slot_is_filled) {
+  device_cache cache(shapes, small());
+  cache.fill(1, 7);
+  BOOST_TEST(cache.length(1) == 7);
+  check_says<std::logic_error>([&] { cache.fill(1, 2); },
+                               "device cache: slot 1 holds 7 tokens, and only an empty one can be filled");
+  BOOST_CHECK_THROW(cache.fill(0, 11), std::length_error);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
+  const auto refused = [](std::vector<layer_shape> shapes, const device_options& options, const char* sentence) {
+    check_says<std::invalid_argument>([&] { device_cache(shapes, options); }, sentence);
+  };
+  refused({}, small(), "device cache: no layers, at least 1 is needed");
+  refused(shapes, small(0), "device cache: slots is 0, it must be at least 1");
+  refused(shapes, small(1, 0), "device cache: max_length is 0, it must be at least 1");
+  auto other = shapes;
+  other[1].kv_heads = 1;
+  refused(
+      other, small(),
+      "device cache: layer 1 has 1 key/value heads of 4 where layer 0 has 2 key/value heads of 4; all must have the "
+      "same");
+  other = shapes;
+  other[2] = {.kind = layer_kind::recurrent, .state = 8};
+  refused(other, small(), "device cache: layer 2 is of neither full nor sliding attention, and no others can be kept");
+  other = shapes;
+  other[0].kind = layer_kind::sliding;
+  other[0].window = 5;
+  refused(other, packing(), "device cache: layer 0 has a window of 5, and is not packed");
+  auto little = packing();
+  little.packing->places = 64;
+  refused(shapes, little,
+          "device cache: 64 places for the newest tokens; with a residual of 20 at least 85, and a multiple of 64");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::cache
