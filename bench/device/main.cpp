@@ -47,6 +47,7 @@ struct settings {
   int new_tokens = 0;
   int step_tokens = 0;
   int repeat = 0;
+  int visitors = 0;
   std::string quantised;
   bool eager = false;
   bool in_turn = false;
@@ -63,6 +64,7 @@ struct measurement {
   double first_token = 0;  // seconds, median
   double share = 0;        // of the measured bandwidth, by the bytes that a step has to read
   double alone = 0;        // seconds of a step that is played again and again, with nothing between
+  int turns = 0;           // of visitors
   double steps = 0;        // per second while all decode
 };
 
@@ -98,9 +100,37 @@ net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
 }
 
+/// Sequences that share one slot: each feeds a token in its turn, for which the one before it is spilled, and it is
+/// restored, while streams go on. Until there are none left.
+net::awaitable<void> take_turns(std::vector<sequence>& visitors, const int& streams, int& turns) {
+  std::size_t next = 0;
+  while (streams > 0) {
+    co_await visitors[next].forward({5});
+    next = (next + 1) % visitors.size();
+    ++turns;
+  }
+}
+
+net::awaitable<void> arrive(engine& running, const cell& what, const settings& wanted, std::int64_t vocabulary,
+                            std::vector<sequence>& visitors) {
+  for (int i = 0; i < wanted.visitors; ++i) {
+    visitors.push_back(running.open());
+    co_await visitors.back().forward(prompt(1000 + i, what.context, vocabulary));
+  }
+}
+
+void rethrow(const std::exception_ptr& error) {
+  if (error) std::rethrow_exception(error);
+}
+
 std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabulary, const cell& what,
-                                         const settings& wanted) {
+                                         const settings& wanted, int& turns) {
+  std::vector<sequence> visitors;
   net::io_context context;
+  net::co_spawn(context, arrive(running, what, wanted, vocabulary, visitors), rethrow);
+  context.run();
+  context.restart();
+  int streams = what.requests;
   std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
   for (int i = 0; i < what.requests; ++i) {
     auto request = token_ids(prompt(wanted.apart ? i : 0, what.context, vocabulary));
@@ -108,10 +138,12 @@ std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabular
     if (wanted.lively)
       request.sampling(sampling().temperature(0.8).top_p(0.95).top_k(50).seed(static_cast<std::uint64_t>(i)));
     net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
-                  [](std::exception_ptr error) {
-                    if (error) std::rethrow_exception(error);
+                  [&streams](const std::exception_ptr& error) {
+                    --streams;
+                    rethrow(error);
                   });
   }
+  if (!visitors.empty()) net::co_spawn(context, take_turns(visitors, streams, turns), rethrow);
   context.run();
   return seen;
 }
@@ -160,7 +192,8 @@ double step_alone(const model& of, const cell& what) {
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
                     double bandwidth) {
   engine_options options;
-  options.slots = what.requests;
+  options.slots = what.requests + (wanted.visitors > 0 ? 1 : 0);
+  options.patience = std::chrono::milliseconds(0);
   options.max_length = what.context + wanted.new_tokens;
   options.step_tokens = wanted.step_tokens;
   if (wanted.quantised == "int8") options.quantised = cache::int8();
@@ -171,9 +204,11 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
                         options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
+  parts.limits.spill_bytes = std::int64_t{64} << 30;
+  measurement result;
   std::optional<engine> running(std::in_place, std::move(parts), options);
   const auto begin = std::chrono::steady_clock::now();
-  const auto seen = run(*running, of->config().vocabulary, what, wanted);
+  const auto seen = run(*running, of->config().vocabulary, what, wanted, result.turns);
   std::vector<double> first;
   time_point all_begun = begin, first_end = time_point::max();
   for (const auto& each : seen) {
@@ -187,7 +222,6 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
     decoded += static_cast<double>(
         std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
   const double took = std::max(1e-9, seconds(first_end - all_begun).count());
-  measurement result;
   result.decode = decoded / took;
   result.steps = result.decode / what.requests;
   const auto read =
@@ -208,9 +242,10 @@ void print(const cell& what, const measurement& one, bool json) {
     fmt::print(
         "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, \"steps_per_second\": {:.2f}, "
         "\"step_ms\": {:.3f}, \"step_alone_ms\": {:.3f}, "
-        "\"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, \"first_token_ms\": {:.2f}}}\n",
+        "\"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, \"first_token_ms\": {:.2f}, \"turns\": "
+        "{}}}\n",
         what.requests, what.context, one.decode, one.steps, 1000 / one.steps, 1000 * one.alone, one.share, one.prefill,
-        one.first_token * 1000);
+        one.first_token * 1000, one.turns);
   else
     fmt::print("{:>8}  {:>7}  {:>12.1f}  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n", what.requests,
                what.context, one.decode, 1000 / one.steps, 1000 * one.alone, 100 * one.share, one.prefill,
@@ -257,6 +292,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
   add("step-tokens", po::value(&wanted.step_tokens)->default_value(0), "engine_options::step_tokens");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
+  add("visitors", po::value(&wanted.visitors)->default_value(0),
+      "sequences of as many tokens that take turns in one slot beside the requests: each is spilled and restored");
   add("quantised", po::value(&wanted.quantised)->default_value(""), "caches that pack: int8, int8_int4, int4 or kivi2");
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");

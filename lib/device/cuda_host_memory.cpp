@@ -44,11 +44,21 @@ struct cuda_host_memory::shelf {
   }
 };
 
+namespace {
+
+/// Eight sizes to each power of two: what differs little is the same, and little is taken for nothing.
+std::size_t size_on_shelf(std::size_t bytes) {
+  constexpr std::size_t least = 4096;
+  const auto between = std::bit_floor(std::max(bytes, least)) / 8;
+  return (std::max(bytes, least) + between - 1) / between * between;
+}
+
+}  // namespace
+
 cuda_host_memory::cuda_host_memory() : shelf_(std::make_shared<shelf>()) {}
 
 at::Tensor cuda_host_memory::take(std::size_t bytes) {
-  constexpr std::size_t least = 4096;
-  const auto size = std::bit_ceil(std::max(bytes, least));
+  const auto size = size_on_shelf(bytes);
   void* const memory = shelf_->take(size);
   return at::from_blob(
       memory, {static_cast<std::int64_t>(bytes)}, [shelf = shelf_, size](void* gone) { shelf->give_back(gone, size); },
