@@ -17,6 +17,8 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 /// What a device needs beside the caches, for what its libraries take when they first run.
 constexpr std::int64_t kept_free = 512 * mebibyte;
 
+using packing_form = std::optional<cache::device_packing>;
+
 void refuse(const char* option, std::string_view device) {
   throw std::invalid_argument(
       fmt::format("engine_options.{} is set; engines on {} have no such caches", option, device));
@@ -46,7 +48,7 @@ int step_tokens_of(const engine_options& options) {
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
-std::optional<cache::device_packing> packing_of(const models::device_model& model, const engine_options& options) {
+packing_form packing_of(const models::device_model& model, const engine_options& options) {
   if (!options.quantised) return std::nullopt;
   const auto* keys = options.quantised->keys->format();
   const auto* values = options.quantised->values->format();
@@ -65,27 +67,36 @@ std::optional<cache::device_packing> packing_of(const models::device_model& mode
           rounded_up(residual + cache::block_tokens + step_tokens_of(options) + options.slack, cache::block_tokens)};
 }
 
+std::int64_t slot_bytes(const models::device_network& network, int length, const packing_form& packing) {
+  return cache::device_cache::slot_bytes(
+      network.layer_shapes(),
+      {.device = network.device(), .type = network.type(), .max_length = length, .packing = packing});
+}
+
+/// What a slot takes by its length: the newest tokens in full precision once, where others are packed.
+scheduler::footprint usage_of(const models::device_network& network, const packing_form& packing) {
+  const auto one = slot_bytes(network, cache::block_tokens, packing);
+  const auto two = slot_bytes(network, 2 * cache::block_tokens, packing);
+  return {.fixed = 2 * one - two, .per_block = two - one, .block = cache::block_tokens};
+}
+
 /// Whole caches are taken at the start: without a length, as many tokens as fit.
-int length_that_fits(const models::device_model& model, std::int64_t positions,
-                     const std::optional<cache::device_packing>& packing, const engine_options& options) {
+int length_that_fits(const models::device_model& model, std::int64_t positions, const packing_form& packing,
+                     const engine_options& options) {
   const auto& network = *model.network;
-  const auto bytes_of = [&](int length) {
-    return cache::device_cache::slot_bytes(
-        network.layer_shapes(),
-        {.device = network.device(), .type = network.type(), .max_length = length, .packing = packing});
-  };
+  const auto usage = usage_of(network, packing);
   const auto free = options.cache_bytes > 0 ? options.cache_bytes : model.place->free_bytes() - kept_free;
-  const auto fixed = packing ? 2 * bytes_of(64) - bytes_of(128) : 0;
-  const auto token_bytes = (bytes_of(128) - bytes_of(64)) / 64;
-  const auto fitting = std::max<std::int64_t>(0, (free / options.slots - fixed) / token_bytes);
+  const auto token_bytes = usage.per_block / usage.block;
+  const auto fitting = std::max<std::int64_t>(0, (free / options.slots - usage.fixed) / token_bytes);
   if (options.max_length < 0 || options.max_length > positions)
     throw std::invalid_argument(
         fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
   if (options.max_length > fitting || fitting == 0)
-    throw std::invalid_argument(fmt::format(
-        "engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
-        options.max_length, options.slots, bytes_of(std::max(1, options.max_length)) * options.slots / mebibyte,
-        network.device().str(), std::max<std::int64_t>(0, free) / mebibyte));
+    throw std::invalid_argument(
+        fmt::format("engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
+                    options.max_length, options.slots,
+                    slot_bytes(network, std::max(1, options.max_length), packing) * options.slots / mebibyte,
+                    network.device().str(), std::max<std::int64_t>(0, free) / mebibyte));
   if (options.max_length > 0) return options.max_length;
   return static_cast<int>(std::min(positions, fitting));
 }
@@ -94,8 +105,7 @@ int length_that_fits(const models::device_model& model, std::int64_t positions,
 
 void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
                    const engine_options& options, const device_switches& switches) {
-  const auto device = model.network->device();
-  check_options(options, device.str());
+  check_options(options, model.network->device().str());
   const auto packing = packing_of(model, options);
   const int length = length_that_fits(model, positions, packing, options);
   const int step_tokens = step_tokens_of(options);
@@ -106,21 +116,12 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
                                                                       .vocabulary = vocabulary,
                                                                       .packing = packing,
                                                                       .recorded = switches.recorded});
-  const cache::device_options block{
-      .device = device, .type = model.network->type(), .max_length = cache::block_tokens, .packing = packing};
   parts.limits.slots = options.slots;
   parts.limits.reuse = options.reuse;
   parts.limits.max_length = length;
   parts.limits.step_tokens = step_tokens;
-  parts.limits.usage = {.per_block = cache::device_cache::slot_bytes(model.network->layer_shapes(), block)};
-  if (packing) {
-    auto blocks = block;
-    blocks.max_length *= 2;
-    const auto per_block =
-        cache::device_cache::slot_bytes(model.network->layer_shapes(), blocks) - parts.limits.usage.per_block;
-    parts.limits.usage = {.fixed = parts.limits.usage.per_block - per_block, .per_block = per_block};
-    parts.limits.slack = options.slack;
-  }
+  parts.limits.usage = usage_of(*model.network, packing);
+  if (packing) parts.limits.slack = options.slack;
   parts.limits.patience = options.patience;
   parts.limits.depth = switches.overlapped ? 2 : 1;
   parts.runner = std::move(runner);

@@ -1,6 +1,7 @@
 #include "engine/device_runner.hpp"
 
 #include "engine/failure_of.hpp"
+#include "engine/slot_forks.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -129,10 +130,7 @@ void device_runner::prepare_slots(const scheduler::plan& plan) {
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
   for (const auto& each : plan.trims) cache_.truncate(each.slot, each.length);
-  for (const auto& each : plan.adoptions)
-    if (std::ranges::find(plan.copies, each.slot, &scheduler::copy::to) == plan.copies.end())
-      cache_.copy(each.of, each.slot, each.length);
-  for (const auto& each : plan.copies) cache_.copy(each.from, each.to, each.end);
+  for (const auto& each : forks_in(plan)) cache_.copy(each.origin.from, each.slot, each.origin.end);
 }
 
 void device_runner::begin_transfers(step_run& step) {

@@ -1,33 +1,15 @@
 #include "engine/model_runner.hpp"
 
+#include "engine/slot_forks.hpp"
+
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <typeinfo>
 
 namespace cogen::detail {
 
 namespace {
-
-struct fork {
-  int slot;
-  cache::fork_origin origin;
-};
-
-/// What slots are filled with: the tokens that each one adopts, and those that it gets copied, together.
-std::vector<fork> forks_in(const scheduler::plan& plan) {
-  std::vector<fork> forks;
-  for (const auto& each : plan.adoptions)
-    forks.push_back({each.slot, {.base = each.of, .shared = each.length, .from = each.of, .end = each.length}});
-  for (const auto& each : plan.copies) {
-    auto found = std::ranges::find(forks, each.to, &fork::slot);
-    if (found == forks.end()) found = forks.insert(found, {each.to, {}});
-    found->origin.from = each.from;
-    found->origin.end = each.end;
-  }
-  return forks;
-}
 
 std::string_view name_of(cache::scalar type) {
   switch (type) {

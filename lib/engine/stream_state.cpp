@@ -340,11 +340,14 @@ bool stream_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
+draw_key stream_state::next_key(bool chained) const {
+  return random_.key(static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0));
+}
+
 /// The token counts at once: where two steps are in flight, the next one is drawn before this one is taken. One that a
 /// device draws is not known here before it is taken.
 row_outcome stream_state::draw(std::span<float> scores) noexcept try {
-  const auto key = random_.key(static_cast<std::uint32_t>(history_.length()));
-  auto outcome = draw_outcome(*sampler_, scores, history_, key);
+  auto outcome = draw_outcome(*sampler_, scores, history_, next_key(false));
   if (!outcome.error) history_.append_generated(outcome.chosen.id);
   return outcome;
 } catch (...) {
@@ -352,8 +355,7 @@ row_outcome stream_state::draw(std::span<float> scores) noexcept try {
 }
 
 bool stream_state::describe(bool chained, device_draw& row, draw_lists& lists) {
-  const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
-  return describe_draw(*sampler_, history_, chained, random_.key(position), row, lists);
+  return describe_draw(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 // Pieces, under the lock

@@ -57,6 +57,7 @@ class stream_state final : public participant, public stream_face {
   bool describe(bool chained, device_draw& row, draw_lists& lists) override;
 
  private:
+  draw_key next_key(bool chained) const;
   void prepare();
   bool is_prepared() const;
   void submit_once();

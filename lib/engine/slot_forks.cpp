@@ -1,0 +1,20 @@
+#include "engine/slot_forks.hpp"
+
+#include <algorithm>
+
+namespace cogen::detail {
+
+std::vector<slot_fork> forks_in(const scheduler::plan& plan) {
+  std::vector<slot_fork> forks;
+  for (const auto& each : plan.adoptions)
+    forks.push_back({each.slot, {.base = each.of, .shared = each.length, .from = each.of, .end = each.length}});
+  for (const auto& each : plan.copies) {
+    auto found = std::ranges::find(forks, each.to, &slot_fork::slot);
+    if (found == forks.end()) found = forks.insert(found, {each.to, {}});
+    found->origin.from = each.from;
+    found->origin.end = each.end;
+  }
+  return forks;
+}
+
+}  // namespace cogen::detail
