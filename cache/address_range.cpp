@@ -39,7 +39,9 @@ std::int64_t product(std::int64_t count, std::int64_t bytes) {
   return result;
 }
 
-address_range::address_range(std::int64_t bytes) : bytes_(bytes), data_(map_without_memory(bytes)) {}
+address_range::address_range(std::int64_t bytes) : bytes_(bytes), data_(map_without_memory(bytes)) {
+  ::madvise(data_, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+}
 
 address_range::~address_range() { ::munmap(data_, static_cast<std::size_t>(bytes_)); }
 

@@ -15,6 +15,7 @@ block_layout lay_out_each(std::span<const layer_shape> shapes, PartOf part_of) {
     block_part part = part_of(shape);
     part.offset = end;
     part.kv_heads = shape.kv_heads;
+    part.head_dim = shape.head_dim;
     part.value_offset = part.head_stride * shape.kv_heads;
     end += part.value_offset + part.value_head_stride * shape.kv_heads;
     layout.parts.push_back(part);
@@ -23,13 +24,16 @@ block_layout lay_out_each(std::span<const layer_shape> shapes, PartOf part_of) {
   return layout;
 }
 
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t at, std::int64_t bytes) {
+  std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace
 
 block_layout lay_out(std::span<const layer_shape> shapes, scalar type) {
   return lay_out_each(shapes, [&](const layer_shape& shape) {
-    block_part part{.token_stride = std::int64_t{shape.head_dim} * bytes_of(type)};
-    part.head_stride = part.value_head_stride = part.token_stride * block_tokens;
-    return part;
+    const std::int64_t bytes = std::int64_t{block_tokens} * shape.head_dim * bytes_of(type);
+    return block_part{.head_stride = bytes, .value_head_stride = bytes};
   });
 }
 
@@ -40,22 +44,26 @@ block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, con
   });
 }
 
-void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type) {
+void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type, int tokens) {
   std::int64_t end = 0;
   for (const block_part& part : layout.parts) {
-    const std::int64_t bytes = 2 * part.value_offset;
-    append(runs, {.bytes = bytes, .type = type, .dims = static_cast<int>(part.token_stride / bytes_of(type))});
-    end += bytes;
+    append(runs, {.bytes = part.value_offset, .type = type, .dims = block_tokens, .unused = block_tokens - tokens});
+    append(runs, {.bytes = part.value_offset, .type = type, .dims = part.head_dim});
+    end += 2 * part.value_offset;
   }
   append(runs, {.bytes = layout.stride - end});
 }
 
 void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end) {
-  for (const block_part& part : layout.parts)
-    for (int plane = 0; plane < 2 * part.kv_heads; ++plane) {
-      const std::int64_t at = part.offset + plane * part.head_stride + begin * part.token_stride;
-      std::memcpy(to + at, from + at, static_cast<std::size_t>((end - begin) * part.token_stride));
-    }
+  for (const block_part& part : layout.parts) {
+    const std::int64_t row = part.head_stride / part.head_dim;  // one dimension of all tokens' keys
+    const std::int64_t number = row / block_tokens, token = number * part.head_dim;
+    for (std::int64_t dim = 0; dim < std::int64_t{part.kv_heads} * part.head_dim; ++dim)
+      copy_bytes(from, to, part.offset + dim * row + begin * number, (end - begin) * number);
+    for (int head = 0; head < part.kv_heads; ++head)
+      copy_bytes(from, to, part.offset + part.value_offset + head * part.value_head_stride + begin * token,
+                 (end - begin) * token);
+  }
 }
 
 }  // namespace cogen::cache

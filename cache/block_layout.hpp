@@ -13,15 +13,15 @@
 namespace cogen::cache {
 
 /// Where one layer lies within every block: its keys at `offset`, [kv_head] of `head_stride` bytes each, its values
-/// `value_offset` bytes after them, [kv_head] of `value_head_stride`. Tokens in full precision are `token_stride` bytes
-/// apart, [64][head_dim]; of packed ones no single token lies anywhere, and `token_stride` is 0. All in bytes.
+/// `value_offset` bytes after them, [kv_head] of `value_head_stride`, all in bytes. In full precision a head's keys are
+/// [head_dim][64] and its values [64][head_dim].
 struct block_part {
   std::int64_t offset = 0;
-  std::int64_t token_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t value_offset = 0;
   std::int64_t value_head_stride = 0;
   int kv_heads = 0;
+  int head_dim = 0;
 };
 
 /// One block: 64 tokens of several layers, [layer][k|v][kv_head], rounded up to whole pages.
@@ -35,8 +35,8 @@ block_layout lay_out(std::span<const layer_shape> shapes, scalar type);
 /// The same with every head packed.
 block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, const codec& values);
 
-/// Adds what the bytes of one block in full precision are.
-void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type);
+/// Adds what the bytes of one block in full precision are, which holds so many tokens.
+void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type, int tokens = block_tokens);
 
 /// Copies tokens [begin, end) of one block in full precision to another.
 void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end);

@@ -131,10 +131,10 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
   const std::int64_t token = std::int64_t{far.head_dim} * bytes_of(far.type);
   for (int at = length; at < length + row.count;) {
     const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
-    const std::byte* from = near.block(at / block_tokens) + at % block_tokens * token;
-    std::byte* to = far.block(at / block_tokens) + at % block_tokens * token;
-    for (int plane = 0; plane < 2 * far.kv_heads; ++plane)
-      add(from + plane * far.head_stride, to + plane * far.head_stride, count * token, copies);
+    // Keys of new tokens lie among those of older ones, which are the same on either side.
+    add(near.block(at / block_tokens), far.block(at / block_tokens), far.value_offset, copies);
+    for (int head = 0; head < far.kv_heads; ++head)
+      add(near.value(at, head), far.value(at, head), count * token, copies);
     at += count;
   }
 }

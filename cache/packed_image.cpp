@@ -56,11 +56,12 @@ Number number_of(std::int8_t code, float scale) {
   return static_cast<Number>(std::clamp(static_cast<float>(code) * scale, -most, most));
 }
 
+/// Of `count` numbers those from `used` on become zeros.
 template <class Number>
-void pack_group(const std::byte* numbers, int count, std::byte* packed) {
-  float values[group_size];
+void pack_group(const std::byte* numbers, int count, int used, std::byte* packed) {
+  float values[group_size] = {};
   float most = 0;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < used; ++i) {
     Number number;
     std::memcpy(&number, numbers + i * static_cast<int>(sizeof(number)), sizeof(number));
     values[i] = static_cast<float>(number);
@@ -82,13 +83,13 @@ void unpack_group(const std::byte* packed, int count, std::byte* numbers) {
   }
 }
 
-/// Calls `visit(numbers, count, packed)` for each group of a run.
+/// Calls `visit(numbers, count, used, packed)` for each group of a run.
 template <class Number, class From, class To, class Visit>
 void each_group(const exported_run& run, From* numbers, To* packed, Visit visit) {
   for (const auto* end = numbers + run.bytes; numbers < end;)
     for (int done = 0; done < run.dims; done += group_size) {
       const int count = std::min(group_size, run.dims - done);
-      visit(numbers, count, packed);
+      visit(numbers, count, std::clamp(run.dims - run.unused - done, 0, count), packed);
       numbers += count * static_cast<int>(sizeof(Number));
       packed += scale_bytes + count;
     }
@@ -101,7 +102,7 @@ void pack_run(const exported_run& run, const std::byte* image, std::byte* packed
 
 template <class Number>
 void unpack_run(const exported_run& run, const std::byte* packed, std::byte* image) {
-  each_group<Number>(run, image, packed, [](std::byte* numbers, int count, const std::byte* from) {
+  each_group<Number>(run, image, packed, [](std::byte* numbers, int count, int, const std::byte* from) {
     unpack_group<Number>(from, count, numbers);
   });
 }
@@ -141,7 +142,8 @@ void check(std::span<const exported_run> runs, std::size_t image, std::size_t pa
 
 void append(std::vector<exported_run>& runs, const exported_run& next) {
   if (next.bytes == 0) return;
-  const bool goes_on = !runs.empty() && runs.back().type == next.type && runs.back().dims == next.dims;
+  const bool goes_on = !runs.empty() && runs.back().type == next.type && runs.back().dims == next.dims &&
+                       runs.back().unused == next.unused;
   if (goes_on)
     runs.back().bytes += next.bytes;
   else

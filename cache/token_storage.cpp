@@ -5,8 +5,11 @@ namespace cogen::cache {
 std::vector<exported_run> token_storage::exported_runs(int length, scalar type) const {
   const std::int64_t bytes = exported_bytes(length);
   std::vector<exported_run> runs;
-  if (bytes > 0) append(runs, {.bytes = exported_prefix()});
-  for (std::int64_t at = exported_prefix(); at < bytes; at += layout_.stride) append_block(runs, layout_, type);
+  if (bytes == 0) return runs;
+  append(runs, {.bytes = exported_prefix()});
+  const std::int64_t newest = bytes - layout_.stride;
+  for (std::int64_t at = exported_prefix(); at < newest; at += layout_.stride) append_block(runs, layout_, type);
+  append_block(runs, layout_, type, (stored(length) - 1) % block_tokens + 1);
   return runs;
 }
 

@@ -19,18 +19,20 @@ struct piece {
   at::Tensor v;
 };
 
-at::Tensor plane_tokens(const kv_view& view, std::byte* plane, int begin, int count) {
-  const at::Tensor block = at::from_blob(plane, {view.kv_heads, block_tokens, view.head_dim}, tensor_type(view.type));
-  return block.narrow(1, begin % block_tokens, count);
+/// One block's numbers [kv_heads, rows, columns].
+at::Tensor plane(const kv_view& view, std::byte* data, int rows, int columns) {
+  return at::from_blob(data, {view.kv_heads, rows, columns}, tensor_type(view.type));
 }
 
 piece piece_at(const kv_view& view, int begin, int end) {
   const int count = std::min(end - begin, block_tokens - begin % block_tokens);
-  std::byte* keys = view.block(begin / block_tokens);
+  std::byte* block = view.block(begin / block_tokens);
+  const at::Tensor keys = plane(view, block, view.head_dim, block_tokens).transpose(1, 2);
+  const at::Tensor values = plane(view, block + view.value_offset, block_tokens, view.head_dim);
   return {.begin = begin,
           .end = begin + count,
-          .k = plane_tokens(view, keys, begin, count),
-          .v = plane_tokens(view, keys + view.value_offset, begin, count)};
+          .k = keys.narrow(1, begin % block_tokens, count),
+          .v = values.narrow(1, begin % block_tokens, count)};
 }
 
 template <class Visit>

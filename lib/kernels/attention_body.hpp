@@ -14,19 +14,40 @@ namespace {
 
 constexpr float minus_infinity = -__builtin_inff();
 
+struct from_f32 {
+  static constexpr int size = 4;
+  static simd::f load(const std::byte* from) { return simd::load(reinterpret_cast<const float*>(from)); }
+};
+struct from_f16 {
+  static constexpr int size = 2;
+  static simd::f load(const std::byte* from) { return simd::load_f16(from); }
+};
+struct from_bf16 {
+  static constexpr int size = 2;
+  static simd::f load(const std::byte* from) { return simd::load_bf16(from); }
+};
+
 // c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
 struct product {
   const float* a;
   std::int64_t a_stride;
-  const float* b;
-  std::int64_t b_stride;
+  const std::byte* b;     // numbers of a format
+  std::int64_t b_stride;  // numbers
   float* c;
   std::int64_t c_stride;
   std::int64_t depth;
+  std::int64_t ahead;  // bytes from b to what is read after it
 };
 
-template <int M, int C>
+template <int Bytes>
+COGEN_INLINE void fetch(const std::byte* address) {
+  COGEN_UNROLL
+  for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + line);
+}
+
+template <class Format, int M, int C>
 void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
+  constexpr int vector = simd::width * Format::size;
   simd::f sum[M][C];
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
@@ -34,11 +55,12 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
     for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
   }
   const float* a = p.a + row * p.a_stride;
-  const float* b = p.b + column;
-  for (std::int64_t k = 0; k < p.depth; ++k, b += p.b_stride) {
+  const std::byte* b = p.b + column * Format::size;
+  for (std::int64_t k = 0; k < p.depth; ++k, b += p.b_stride * Format::size) {
     simd::f right[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) right[c] = simd::load(b + c * simd::width);
+    for (int c = 0; c < C; ++c) right[c] = Format::load(b + c * vector);
+    if constexpr (C == 4) fetch<C * vector>(b + p.ahead);
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       const simd::f left = simd::set(a[m * p.a_stride + k]);
@@ -53,30 +75,30 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
   }
 }
 
-template <int M, int C>
+template <class Format, int M, int C>
 COGEN_INLINE void multiply_block_rows(const product& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
-  if (rows == M) return multiply_block<M, C>(p, row, column);
-  if constexpr (M > 1) multiply_block_rows<M - 1, C>(p, row, rows, column);
+  if (rows == M) return multiply_block<Format, M, C>(p, row, column);
+  if constexpr (M > 1) multiply_block_rows<Format, M - 1, C>(p, row, rows, column);
 }
 
-template <int C, int Rows>
+template <class Format, int C, int Rows>
 void multiply_columns(const product& p, std::int64_t rows, std::int64_t column) {
   const std::int64_t blocks = (rows + Rows - 1) / Rows;
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t row = rows * block / blocks;
-    multiply_block_rows<Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
+    multiply_block_rows<Format, Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
   }
 }
 
-// `columns` is rounded up to whole vectors.
+// `columns` is rounded up to whole vectors. Few rows are held against four of them at once, and fetch what comes next.
+template <class Format, int Rows>
 void multiply(const product& p, std::int64_t rows, std::int64_t columns) {
   std::int64_t column = 0;
   if (rows <= simd::wide_rows)
     for (; column + 4 * simd::width <= columns; column += 4 * simd::width)
-      multiply_columns<4, simd::wide_rows>(p, rows, column);
-  for (; column + simd::width < columns; column += 2 * simd::width)
-    multiply_columns<2, simd::narrow_panel_rows>(p, rows, column);
-  for (; column < columns; column += simd::width) multiply_columns<1, simd::narrow_panel_rows>(p, rows, column);
+      multiply_columns<Format, 4, simd::wide_rows>(p, rows, column);
+  for (; column + simd::width < columns; column += 2 * simd::width) multiply_columns<Format, 2, Rows>(p, rows, column);
+  for (; column < columns; column += simd::width) multiply_columns<Format, 1, Rows>(p, rows, column);
 }
 
 // Weighted values of some tokens for each row, relative to the largest score among them, and the sum of the weights.
@@ -96,8 +118,8 @@ struct attention_scratch_layout {
   std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
   float* query;       // [rows, dims], scaled
   float* sink_query;  // [rows, dims], scaled
-  float* keys;        // [head_dim, 64]: transposed
-  float* tokens;      // [64, dims]: keys or values as float32
+  float* keys;        // [head_dim, 64] as float32
+  float* tokens;      // [64, dims]: values as float32
   float* scales;      // [4 * dims], of packed groups of at least 16 numbers
   float* minimums;    // likewise
   float* scores;      // [rows, 64]
@@ -157,70 +179,47 @@ const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64
   return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
 }
 
-struct from_f32 {
-  static constexpr int size = 4;
-  static simd::f load(const std::byte* from) { return simd::load(reinterpret_cast<const float*>(from)); }
-};
-struct from_f16 {
-  static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_f16(from); }
-};
-struct from_bf16 {
-  static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_bf16(from); }
-};
-
-// to [count, dims] as float32, zero from head_dim on.
+// to [rows, to_stride] as float32, each row padded by zeros to whole vectors.
 template <class Format>
-void widen(const std::byte* from, std::int64_t count, int head_dim, float* to, std::int64_t dims) {
-  for (std::int64_t token = 0; token < count; ++token, from += head_dim * Format::size, to += dims) {
-    int at = 0;
-    for (; at + simd::width <= head_dim; at += simd::width)
-      simd::store(to + at, Format::load(from + at * Format::size));
-    for (; at < dims; at += simd::width) {
-      alignas(64) std::byte rest[simd::width * Format::size] = {};
-      if (at < head_dim)
-        __builtin_memcpy(rest, from + at * Format::size, static_cast<std::size_t>(head_dim - at) * Format::size);
-      simd::store(to + at, Format::load(rest));
-    }
-  }
+void widen(const product& p, int width, float* to, std::int64_t to_stride) {
+  const std::byte* from = p.b;
+  for (std::int64_t row = 0; row < p.depth; ++row, from += p.b_stride * Format::size, to += to_stride)
+    over_row(
+        width, [&](row_span span) __attribute__((always_inline)) {
+          const std::byte* at = from + span.at * Format::size;
+          __builtin_prefetch(at + p.ahead);
+          if (span.live == simd::width) return simd::store(to + span.at, Format::load(at));
+          alignas(64) std::byte rest[simd::width * Format::size] = {};
+          __builtin_memcpy(rest, at, static_cast<std::size_t>(span.live) * Format::size);
+          simd::store(to + span.at, Format::load(rest));
+        });
 }
 
-void widen(cache::scalar type, const std::byte* from, std::int64_t count, int head_dim, float* to, std::int64_t dims) {
+// The product with `width` numbers of the cache in each row, read where they lie. Those of 16 bits are widened once for
+// many rows, and so are all whose rows are no whole vectors.
+template <class Format>
+void multiply_stored(product p, std::int64_t rows, int width, float* widened, std::int64_t widened_stride) {
+  const bool whole = width % simd::width == 0;
+  if (whole && rows <= simd::wide_rows) return multiply<Format, simd::wide_rows>(p, rows, width);
+  if (!whole || Format::size < 4) {
+    widen<Format>(p, width, widened, widened_stride);
+    p.b = reinterpret_cast<const std::byte*>(widened);
+    p.b_stride = widened_stride;
+    p.ahead = 0;
+  }
+  multiply<from_f32, simd::narrow_panel_rows>(p, rows, rounded_up(width, simd::width));
+}
+
+void multiply_stored(cache::scalar type, const product& p, std::int64_t rows, int width, float* widened,
+                     std::int64_t widened_stride) {
   switch (type) {
     case cache::scalar::f32:
-      return widen<from_f32>(from, count, head_dim, to, dims);
+      return multiply_stored<from_f32>(p, rows, width, widened, widened_stride);
     case cache::scalar::f16:
-      return widen<from_f16>(from, count, head_dim, to, dims);
+      return multiply_stored<from_f16>(p, rows, width, widened, widened_stride);
     case cache::scalar::bf16:
-      return widen<from_bf16>(from, count, head_dim, to, dims);
+      return multiply_stored<from_bf16>(p, rows, width, widened, widened_stride);
   }
-}
-
-// Rows of float32 tokens, where they lie if they can be read there in whole vectors.
-struct token_matrix {
-  const float* data;
-  std::int64_t stride;
-};
-
-token_matrix float_tokens(const cache::kv_view& view, const std::byte* data, std::int64_t count,
-                          const attention_scratch_layout& at) {
-  if (view.type == cache::scalar::f32 && view.head_dim == at.dims)
-    return {reinterpret_cast<const float*>(data), view.head_dim};
-  widen(view.type, data, count, view.head_dim, at.tokens, at.dims);
-  return {at.tokens, at.dims};
-}
-
-// at.keys [head_dim, 64] of `count` tokens.
-void transpose_keys(const token_matrix& keys, std::int64_t count, int head_dim, const attention_scratch_layout& at) {
-  const std::int64_t whole = count / simd::width * simd::width;
-  for (std::int64_t token = 0; token < whole; token += simd::width)
-    for (std::int64_t dim = 0; dim < at.dims; dim += simd::width)
-      simd::transpose(keys.data + token * keys.stride + dim, keys.stride, at.keys + dim * attention_block + token,
-                      attention_block);
-  for (std::int64_t token = whole; token < count; ++token)
-    for (int dim = 0; dim < head_dim; ++dim)
-      at.keys[dim * attention_block + token] = keys.data[token * keys.stride + dim];
 }
 
 void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* to, std::int64_t dims) {
@@ -244,12 +243,12 @@ void scale_queries(const attention_job& job, const attention_scratch_layout& at)
 void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t columns, float& maximum, float& sum) {
   const simd::f hidden = simd::set(minus_infinity);
   simd::f largest = hidden;
-  for (std::int64_t column = 0; column < columns; column += simd::width) {
-    const simd::f score = simd::within(simd::load(scores + column), static_cast<int>(first - column),
-                                       static_cast<int>(last - column), hidden);
-    simd::store(scores + column, score);
-    largest = simd::max(largest, score);
-  }
+  if (first > 0 || last < columns)
+    for (std::int64_t column = 0; column < columns; column += simd::width)
+      simd::store(scores + column, simd::within(simd::load(scores + column), static_cast<int>(first - column),
+                                                static_cast<int>(last - column), hidden));
+  for (std::int64_t column = 0; column < columns; column += simd::width)
+    largest = simd::max(largest, simd::load(scores + column));
   maximum = first < last ? simd::largest(largest) : minus_infinity;
   const simd::f reference = simd::set(first < last ? maximum : 0.0F);
   simd::f total = simd::zero();
@@ -302,12 +301,25 @@ struct row_range {
   std::int64_t last;
 };
 
-// at.scores of some rows with the first `count` of the tokens in at.keys.
-void score_rows(const attention_scratch_layout& at, const float* query, int head_dim, std::int64_t count,
+// One head's keys [head_dim, 64] or values [64, head_dim] of a block, and how far it is from there to what comes next.
+struct stored_plane {
+  cache::scalar type;
+  const std::byte* data;
+  std::int64_t stride;  // numbers
+  std::int64_t ahead;   // bytes
+};
+
+stored_plane unpacked(const float* numbers, std::int64_t stride) {
+  return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0};
+}
+
+// at.scores of some rows with all tokens of a block; those that are not there come to anything.
+void score_rows(const attention_scratch_layout& at, const float* query, const stored_plane& keys, int head_dim,
                 row_range rows) {
-  multiply({query + rows.first * at.dims, at.dims, at.keys, attention_block, at.scores + rows.first * attention_block,
-            attention_block, head_dim},
-           rows.last - rows.first, count);
+  multiply_stored(keys.type,
+                  {query + rows.first * at.dims, at.dims, keys.data, keys.stride,
+                   at.scores + rows.first * attention_block, attention_block, head_dim, keys.ahead},
+                  rows.last - rows.first, attention_block, at.keys, attention_block);
 }
 
 // at.scores of some rows with `count` tokens, of which each row sees those that `visible` says, become weights.
@@ -321,12 +333,22 @@ void weigh_rows(const attention_job& job, const attention_scratch_layout& at, st
   }
 }
 
-// at.block of some rows: the weighted sums of values [skipped, count).
-void sum_values(const attention_scratch_layout& at, const token_matrix& values, std::int64_t skipped,
+// at.block of some rows: the weighted sums of `width` numbers of values [skipped, count).
+void sum_values(const attention_scratch_layout& at, const stored_plane& values, int width, std::int64_t skipped,
                 std::int64_t count, row_range rows) {
-  multiply({at.scores + rows.first * attention_block + skipped, attention_block, values.data + skipped * values.stride,
-            values.stride, at.block.values + rows.first * at.dims, at.dims, count - skipped},
-           rows.last - rows.first, at.dims);
+  multiply_stored(values.type,
+                  {at.scores + rows.first * attention_block + skipped, attention_block,
+                   values.data + skipped * values.stride * cache::bytes_of(values.type), values.stride,
+                   at.block.values + rows.first * at.dims, at.dims, count - skipped, values.ahead},
+                  rows.last - rows.first, width, at.tokens, at.dims);
+}
+
+// Of one head, whose keys begin at `data`.
+stored_plane keys_at(const cache::kv_view& view, const std::byte* data) {
+  return {view.type, data, attention_block, view.value_offset};
+}
+stored_plane values_at(const cache::kv_view& view, const std::byte* data) {
+  return {view.type, data + view.value_offset, view.head_dim, view.block_stride - view.value_offset};
 }
 
 void attend_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, visible_tokens seen,
@@ -335,13 +357,12 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   const std::int64_t count = seen.last - start;
   const std::byte* data =
       block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
-  transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
-  score_rows(at, at.query, view.head_dim, count, rows);
+  score_rows(at, at.query, keys_at(view, data), view.head_dim, rows);
   weigh_rows(
       job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
-  sum_values(at, float_tokens(view, data + view.value_offset, count, at), seen.first - start, count, rows);
+  sum_values(at, values_at(view, data), view.head_dim, seen.first - start, count, rows);
 }
 
 // at.scores of some rows with a whole packed block.
@@ -352,7 +373,7 @@ void score_packed_rows(const attention_scratch_layout& at, const cache::packed_p
     for (int token = 0; token < attention_block; ++token)
       for (int dim = 0; dim < head_dim; ++dim)
         at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-    return score_rows(at, at.query, head_dim, attention_block, rows);
+    return score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, rows);
   }
   const packed_rows keys = packed_rows_at(form, head, head_dim, at.scales, at.minimums);
   if (rows.last - rows.first <= most_direct_rows)
@@ -360,7 +381,7 @@ void score_packed_rows(const attention_scratch_layout& at, const cache::packed_p
         {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
         rows.last - rows.first, attention_block);
   unpack_rows(keys, attention_block, at.keys, attention_block);
-  score_rows(at, at.query, head_dim, attention_block, rows);
+  score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, rows);
 }
 
 // at.block of some rows: the weighted sums of the values of a whole packed block, of which nobody sees the first
@@ -369,10 +390,7 @@ void sum_packed_values(const attention_scratch_layout& at, const cache::packed_p
                        int head_dim, std::int64_t skipped, row_range rows) {
   if (form.bits == 0) {
     form.unpack(*form.how, head, head_dim, at.keys);
-    for (int token = 0; token < attention_block; ++token)
-      for (int dim = 0; dim < at.dims; ++dim)
-        at.tokens[token * at.dims + dim] = dim < head_dim ? at.keys[token * head_dim + dim] : 0.0F;
-    return sum_values(at, {at.tokens, at.dims}, skipped, attention_block, rows);
+    return sum_values(at, unpacked(at.keys, head_dim), head_dim, skipped, attention_block, rows);
   }
   const packed_rows values = packed_rows_at(form, head, attention_block, at.scales, at.minimums);
   const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
@@ -381,7 +399,7 @@ void sum_packed_values(const attention_scratch_layout& at, const cache::packed_p
                             at.block.values + rows.first * at.dims, at.dims},
                            rows.last - rows.first, columns);
   unpack_rows(values, columns, at.tokens, at.dims);
-  sum_values(at, {at.tokens, at.dims}, skipped, attention_block, rows);
+  sum_values(at, unpacked(at.tokens, at.dims), columns, skipped, attention_block, rows);
 }
 
 void attend_packed_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
@@ -419,13 +437,12 @@ void attend_sinks(const attention_job& job, const attention_scratch_layout& at) 
   const std::int64_t last = view.sees.causal ? job.end : view.range[0].end;
   const std::int64_t count = last < view.sees.sinks ? last : view.sees.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
-  transpose_keys(float_tokens(view, data, count, at), count, view.head_dim, at);
-  score_rows(at, at.sink_query, view.head_dim, count, {0, at.rows});
+  score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, {0, at.rows});
   weigh_rows(
       job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{0, view.sees.causal ? position + 1 : count};
       });
-  sum_values(at, float_tokens(view, data + view.value_offset, count, at), 0, count, {0, at.rows});
+  sum_values(at, values_at(view, data), view.head_dim, 0, count, {0, at.rows});
 }
 
 void attend_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span,

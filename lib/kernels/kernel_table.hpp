@@ -69,8 +69,9 @@ struct rope_append_job {
   int kv_heads;
   int head_dim;
   cache::scalar type;
-  std::byte* key;  // [kv_heads, head_dim], heads head_stride bytes apart
-  std::byte* value;
+  std::byte* key;  // [kv_heads, head_dim], heads head_stride bytes apart, dimensions key_stride
+  std::int64_t key_stride;
+  std::byte* value;  // [kv_heads, head_dim]
   std::int64_t head_stride;
 };
 
@@ -136,7 +137,7 @@ struct selective_scan_job {
 
 constexpr int attention_block = 64;
 constexpr int attention_span = 256;
-constexpr int max_attention_rows = 48;
+constexpr int max_attention_rows = 96;
 constexpr int max_head_dim = 512;
 constexpr int largest_lanes = 16;  // of any instruction set
 

@@ -2,7 +2,6 @@
 
 #include "kernels/kernel_choice.hpp"
 #include "kernels/row_tasks.hpp"
-#include "kernels/token_places.hpp"
 
 #include <fmt/format.h>
 
@@ -29,6 +28,11 @@ void check(std::size_t pairs, std::int64_t positions) {
     throw std::invalid_argument(
         fmt::format("a rotation of {} pairs of dimensions; 1 to {} are possible", pairs, max_head_dim / 2));
   if (positions <= 0) throw std::invalid_argument(fmt::format("a rotation for {} positions", positions));
+}
+
+void check_head(int dims) {
+  if (dims <= 0 || dims > max_head_dim)
+    throw std::invalid_argument(fmt::format("keys of {} dimensions; 1 to {} are possible", dims, max_head_dim));
 }
 
 }  // namespace
@@ -71,12 +75,12 @@ const float* rope_table::at(std::int64_t position, float* spare) const {
 
 void rope_append(const execution& run, const rope_table* table, std::span<const token_rows> rows,
                  const qkv_operands& operands) {
+  for (const token_rows& row : rows) check_head(row.cache.head_dim);
   const kernel_table& kernels = kernels_of(run.set);
   for_each_token(*run.workers, rows, [&](const token_rows& row, std::int64_t at) {
     const std::int64_t token = row.first + at;
     const std::int64_t position = row.offset + at;
     const cache::kv_view& view = row.cache;
-    const token_place place = place_of(view, position);
     float spare[max_head_dim];
     rope_append_job job{.rotation = nullptr,
                         .pairs = table ? table->pairs() : 0,
@@ -87,8 +91,9 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
                         .kv_heads = view.kv_heads,
                         .head_dim = view.head_dim,
                         .type = view.type,
-                        .key = place.key,
-                        .value = place.value,
+                        .key = view.key(position, 0),
+                        .key_stride = cache::block_tokens * cache::bytes_of(view.type),
+                        .value = view.value(position, 0),
                         .head_stride = view.head_stride};
     if (view.sees.sinks > 0) {
       rope_append_job inside = job;

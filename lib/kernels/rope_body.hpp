@@ -48,6 +48,19 @@ void write(cache::scalar type, const float* from, std::byte* to, int width) {
   }
 }
 
+template <class Number>
+void scatter(const Number* from, int count, std::byte* to, std::int64_t stride) {
+  for (int at = 0; at < count; ++at, to += stride) __builtin_memcpy(to, from + at, sizeof(Number));
+}
+
+// A head's key, each dimension in a row of its own.
+void write_key(const rope_append_job& job, const float* from, std::byte* to) {
+  if (job.type == cache::scalar::f32) return scatter(from, job.head_dim, to, job.key_stride);
+  alignas(64) std::uint16_t numbers[max_head_dim];
+  write(job.type, from, reinterpret_cast<std::byte*>(numbers), job.head_dim);
+  scatter(numbers, job.head_dim, to, job.key_stride);
+}
+
 // One head: pairs (i, i + pairs) turned by the position's angles; to may be from.
 void rotate(const float* rotation, int pairs, const float* from, float* to) {
   over_row(
@@ -60,24 +73,21 @@ void rotate(const float* rotation, int pairs, const float* from, float* to) {
 }
 
 void rope_append_token(const rope_append_job& job) {
-  constexpr int largest_rotated = 512;
-  const int rotated = 2 * job.pairs;
   if (job.rotation)
     for (int head = 0; head < job.heads; ++head) {
       float* q = job.q + head * job.head_dim;
       rotate(job.rotation, job.pairs, q, q);
     }
-  const int size = job.type == cache::scalar::f32 ? 4 : 2;
   for (int head = 0; head < job.kv_heads; ++head) {
     const float* k = job.k + head * job.head_dim;
     std::byte* key = job.key + head * job.head_stride;
     if (job.rotation) {
-      alignas(64) float turned[largest_rotated];
+      alignas(64) float turned[max_head_dim];
       rotate(job.rotation, job.pairs, k, turned);
-      write(job.type, turned, key, rotated);
-      write(job.type, k + rotated, key + static_cast<std::ptrdiff_t>(rotated) * size, job.head_dim - rotated);
+      for (int dim = 2 * job.pairs; dim < job.head_dim; ++dim) turned[dim] = k[dim];
+      write_key(job, turned, key);
     } else {
-      write(job.type, k, key, job.head_dim);
+      write_key(job, k, key);
     }
     write(job.type, job.v + head * job.head_dim, job.value + head * job.head_stride, job.head_dim);
   }

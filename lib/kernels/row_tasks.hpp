@@ -19,12 +19,13 @@ void for_each_row(worker_pool& workers, std::int64_t rows, std::int64_t floats_p
   });
 }
 
-/// Calls body(row, at) for token `at` of each row, in parallel over the tokens of all rows.
+/// Calls body(row, at) for token `at` of each row, in parallel over the tokens of all rows. Neighbours, whose keys
+/// share cache lines, mostly fall to one thread.
 template <class Body>
 void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body body) {
-  constexpr std::int64_t tokens_per_task = 4;
   std::int64_t tokens = 0;
   for (const token_rows& row : rows) tokens += row.count;
+  const std::int64_t tokens_per_task = std::clamp<std::int64_t>(tokens / workers.threads(), 4, 32);
   workers.parallel((tokens + tokens_per_task - 1) / tokens_per_task, [&](std::int64_t task, int) {
     std::int64_t skip = task * tokens_per_task;
     std::int64_t left = std::min(tokens_per_task, tokens - skip);

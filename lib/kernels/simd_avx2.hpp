@@ -114,29 +114,6 @@ struct simd {
     return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32((1 << Bits) - 1)));
   }
 
-  // to[c][r] = from[r][c] for 8 x 8.
-  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
-    COGEN_UNROLL
-    for (int q = 0; q < 2; ++q) {
-      f row[4];
-      COGEN_UNROLL
-      for (int r = 0; r < 4; ++r) {
-        const float* base = from + r * from_stride + 4 * q;
-        row[r] =
-            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base)), _mm_loadu_ps(base + 4 * from_stride), 1);
-      }
-      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(row[0], row[1]));
-      const __m256d b = _mm256_castps_pd(_mm256_unpackhi_ps(row[0], row[1]));
-      const __m256d c = _mm256_castps_pd(_mm256_unpacklo_ps(row[2], row[3]));
-      const __m256d d = _mm256_castps_pd(_mm256_unpackhi_ps(row[2], row[3]));
-      float* target = to + 4 * q * to_stride;
-      store(target, _mm256_castpd_ps(_mm256_unpacklo_pd(a, c)));
-      store(target + to_stride, _mm256_castpd_ps(_mm256_unpackhi_pd(a, c)));
-      store(target + 2 * to_stride, _mm256_castpd_ps(_mm256_unpacklo_pd(b, d)));
-      store(target + 3 * to_stride, _mm256_castpd_ps(_mm256_unpackhi_pd(b, d)));
-    }
-  }
-
  private:
   static i first(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
 };

@@ -119,32 +119,6 @@ struct simd {
     return _mm512_cvtepi32_ps(_mm512_and_si512(shifted, _mm512_set1_epi32((1 << Bits) - 1)));
   }
 
-  // to[c][r] = from[r][c] for 16 x 16.
-  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
-    f row[16];
-    COGEN_UNROLL
-    for (int r = 0; r < 16; ++r) {
-      // Lanes of 4: row r % 4 of each quarter of columns, from rows r/4 ... so that two unpack stages finish the job.
-      const float* base = from + (r % 4) * from_stride + 4 * (r / 4);
-      f v = _mm512_castps128_ps512(_mm_loadu_ps(base));
-      v = _mm512_insertf32x4(v, _mm_loadu_ps(base + 4 * from_stride), 1);
-      v = _mm512_insertf32x4(v, _mm_loadu_ps(base + 8 * from_stride), 2);
-      row[r] = _mm512_insertf32x4(v, _mm_loadu_ps(base + 12 * from_stride), 3);
-    }
-    COGEN_UNROLL
-    for (int q = 0; q < 4; ++q) {
-      const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(row[4 * q], row[4 * q + 1]));
-      const __m512d b = _mm512_castps_pd(_mm512_unpackhi_ps(row[4 * q], row[4 * q + 1]));
-      const __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(row[4 * q + 2], row[4 * q + 3]));
-      const __m512d d = _mm512_castps_pd(_mm512_unpackhi_ps(row[4 * q + 2], row[4 * q + 3]));
-      float* target = to + 4 * q * to_stride;
-      store(target, _mm512_castpd_ps(_mm512_unpacklo_pd(a, c)));
-      store(target + to_stride, _mm512_castpd_ps(_mm512_unpackhi_pd(a, c)));
-      store(target + 2 * to_stride, _mm512_castpd_ps(_mm512_unpacklo_pd(b, d)));
-      store(target + 3 * to_stride, _mm512_castpd_ps(_mm512_unpackhi_pd(b, d)));
-    }
-  }
-
  private:
   static __mmask16 first(int n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
 };

@@ -104,14 +104,6 @@ struct simd {
     return number((v >> static_cast<std::uint32_t>(Bits == 8 ? 0 : part * Bits)) & ((1U << Bits) - 1U));
   }
 
-  // to[c][r] = from[r][c] for 4 x 4.
-  static void transpose(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
-    const f a = load(from), b = load(from + from_stride), c = load(from + 2 * from_stride),
-            d = load(from + 3 * from_stride);
-    for (int column = 0; column < width; ++column)
-      store(to + column * to_stride, f{a[column], b[column], c[column], d[column]});
-  }
-
  private:
   using halves = std::uint16_t __attribute__((vector_size(8)));
 

@@ -317,13 +317,13 @@ BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_pl
   const auto& layer = cache.layer(2);
   const kv_view view = *layer.view(1, 134);
   BOOST_TEST_REQUIRE(view.ranges == 2);
-  const std::size_t row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
+  const auto number = static_cast<std::size_t>(bytes_of(view.type));
+  const auto dims = static_cast<std::size_t>(view.head_dim);
   for (int head = 0; head < view.kv_heads; ++head)
     for (int position = 64; position < 134; ++position) {
-      std::byte* key = view.range[1].data + position / 64 * view.block_stride + head * view.head_stride +
-                       position % 64 * static_cast<int>(row);
-      std::memset(key, position, row);
-      std::memset(key + view.value_offset, position + 1, row);
+      for (std::size_t dim = 0; dim < dims; ++dim)
+        std::memset(view.key(position, head) + dim * 64 * number, position, number);
+      std::memset(view.value(position, head), position + 1, dims * number);
     }
   cache.advance(step);
   const keys_values all = layer.materialise(1, 134);

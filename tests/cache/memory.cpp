@@ -246,12 +246,13 @@ BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
       const kv_view view = *cache.layer(0).view(1, length + 1);
       if (length == 0) data = view.range[0].data;
       BOOST_TEST_REQUIRE(view.range[0].data == data);
-      const std::byte* added = key_at(view, length, 0);
-      BOOST_TEST_REQUIRE(added == data + length / 64 * view.block_stride + length % 64 * 16);
+      const std::byte* added = value_at(view, length, 0);
+      BOOST_TEST_REQUIRE(added == data + view.value_offset + length / 64 * view.block_stride + length % 64 * 16);
       BOOST_TEST_REQUIRE(cache.committed_bytes() == cache.footprint(length + 1));
       for (int block = 0; block * 64 < length; ++block) {
         const auto bytes = static_cast<std::size_t>(16 * std::min(64, length - block * 64));
-        BOOST_TEST_REQUIRE(std::memcmp(held.data() + block * 1024, data + block * view.block_stride, bytes) == 0);
+        const std::byte* values = data + view.value_offset + block * view.block_stride;
+        BOOST_TEST_REQUIRE(std::memcmp(held.data() + block * 1024, values, bytes) == 0);
       }
       held.insert(held.end(), added, added + 16);
     }

@@ -69,7 +69,7 @@ void append_up_to(cache& cache, int length) {
 
 float key(const kv_view& view, int position) {
   float value = 0;
-  std::memcpy(&value, key_at(view, position, heads - 1) + (head_dim - 1) * sizeof(float), sizeof(value));
+  std::memcpy(&value, key_at(view, position, heads - 1) + (head_dim - 1) * 64 * sizeof(float), sizeof(value));
   return value;
 }
 

@@ -49,6 +49,11 @@ at::Tensor columns(const at::Tensor& all, const kv_extent& extent, std::int64_t 
 
 const std::byte* key_at(const kv_view& view, std::int64_t position, int head) {
   return block_of(view.range, view.ranges, view.block_stride, position) + head * view.head_stride +
+         position % 64 * bytes_of(view.type);
+}
+
+const std::byte* value_at(const kv_view& view, std::int64_t position, int head) {
+  return block_of(view.range, view.ranges, view.block_stride, position) + view.value_offset + head * view.head_stride +
          position % 64 * view.head_dim * bytes_of(view.type);
 }
 
@@ -56,6 +61,14 @@ std::vector<std::byte> bytes_in(const at::Tensor& tensor) {
   const at::Tensor rows = tensor.contiguous();
   const auto* data = static_cast<const std::byte*>(rows.data_ptr());
   return {data, data + rows.nbytes()};
+}
+
+std::vector<std::byte> key_bytes(const kv_view& view, std::int64_t position, int head) {
+  std::vector<std::byte> bytes;
+  const std::byte* number = key_at(view, position, head);
+  for (int dim = 0; dim < view.head_dim; ++dim, number += 64 * bytes_of(view.type))
+    bytes.insert(bytes.end(), number, number + bytes_of(view.type));
+  return bytes;
 }
 
 twin::twin(const kind& kind, int slots, int max_length, unsigned seed)
@@ -236,9 +249,9 @@ void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_v
   const auto row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
   const auto check_position = [&](int position) {
     for (int head = 0; head < view.kv_heads; ++head) {
-      const std::byte* key = key_at(view, position, head);
-      BOOST_TEST_REQUIRE(std::memcmp(key, bytes_in(tokens.k[head][position]).data(), row) == 0);
-      BOOST_TEST_REQUIRE(std::memcmp(key + view.value_offset, bytes_in(tokens.v[head][position]).data(), row) == 0);
+      BOOST_TEST_REQUIRE((key_bytes(view, position, head) == bytes_in(tokens.k[head][position])));
+      const std::byte* value = value_at(view, position, head);
+      BOOST_TEST_REQUIRE(std::memcmp(value, bytes_in(tokens.v[head][position]).data(), row) == 0);
     }
   };
   for (int position = 0; position < extent.sinks; ++position) check_position(position);

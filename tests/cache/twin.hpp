@@ -16,8 +16,9 @@ namespace cogen::cache::test {
 /// The bytes of a tensor in row-major order.
 std::vector<std::byte> bytes_in(const at::Tensor& tensor);
 
-/// Where the key of a position and head lies, as the view's contract says.
+/// Where the first number of a position's key, and where its value lies, as the view's contract says.
 const std::byte* key_at(const kv_view& view, std::int64_t position, int head);
+const std::byte* value_at(const kv_view& view, std::int64_t position, int head);
 
 /// A cache beside the plainest possible copy of it: for each slot and layer of tokens a tensor that was concatenated,
 /// for each recurrent layer the state after each step.

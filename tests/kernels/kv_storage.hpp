@@ -11,9 +11,10 @@
 
 namespace cogen::kernels {
 
-/// One sequence's keys and values in blocks [block][k|v][kv_head][64][head_dim], as the cache lays them out. With a
-/// base, positions below it lie in a storage of their own; the tail's is filled with NaN there, and every byte that no
-/// token was written to is NaN. Where `ring` is not 0, only the last `ring` blocks behind the base have a place.
+/// One sequence's keys and values in blocks, as the cache lays them out, keys [block][kv_head][head_dim][64] before
+/// values [block][kv_head][64][head_dim]. With a base, positions below it lie in a storage of their own; the tail's is
+/// filled with NaN there, and every byte that no token was written to is NaN. Where `ring` is not 0, only the last
+/// `ring` blocks behind the base have a place.
 class kv_storage {
  public:
   kv_storage(cache::scalar type, int kv_heads, int head_dim, std::int64_t length, std::int64_t base = 0,
@@ -37,14 +38,14 @@ class kv_storage {
 
   /// The key (value) as float32, read back by the view's own definition.
   float at(bool value, std::int64_t position, int head, int dim) const {
-    const std::byte* from = place(value, position, head) + static_cast<std::ptrdiff_t>(dim) * size_;
+    const std::byte* from = place(value, position, head, dim);
     if (view_.type == cache::scalar::f32) return *reinterpret_cast<const float*>(from);
     const auto bits = *reinterpret_cast<const std::uint16_t*>(from);
     return view_.type == cache::scalar::f16 ? f16_to_float(bits) : bf16_to_float(bits);
   }
 
   void set(bool value, std::int64_t position, int head, int dim, float number) {
-    std::byte* to = place(value, position, head) + static_cast<std::ptrdiff_t>(dim) * size_;
+    std::byte* to = place(value, position, head, dim);
     if (view_.type == cache::scalar::f32) {
       *reinterpret_cast<float*>(to) = number;
     } else {
@@ -59,11 +60,12 @@ class kv_storage {
     return std::int64_t{2} * kv_heads * cache::block_tokens * head_dim * size_;
   }
 
-  std::byte* place(bool value, std::int64_t position, int head) const {
+  std::byte* place(bool value, std::int64_t position, int head, int dim) const {
     const cache::kv_range& range = view_.range[view_.ranges > 1 && position >= view_.range[1].begin ? 1 : 0];
     const std::int64_t block = range.ring ? (position / 64 - range.first) % range.ring : position / 64;
-    return range.data + block * view_.block_stride + head * view_.head_stride + position % 64 * view_.head_dim * size_ +
-           (value ? view_.value_offset : 0);
+    const std::int64_t number = value ? position % 64 * view_.head_dim + dim : dim * 64 + position % 64;
+    return range.data + block * view_.block_stride + (value ? view_.value_offset : 0) + head * view_.head_stride +
+           number * size_;
   }
 
   int size_;

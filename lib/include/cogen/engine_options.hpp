@@ -26,10 +26,10 @@ enum class spill_format : std::uint8_t {
   exact,  ///< bit by bit
 
   /// Keys and values of full, sliding and chunked attention take 8 bits a number, and 16 more for each 32 numbers of a
-  /// head's token: 0.53 of what they take in 16 bits, 0.27 of 32 bits. A number is off by half a 125th of the largest
-  /// of its 32 at most; each time a sequence is spilled costs that anew. What an engine already keeps packed
-  /// (engine_options::quantised, its newest tokens too), recurrent states, what encoders have read, and what own layers
-  /// write are kept bit by bit.
+  /// head's value, or of one dimension of its keys: 0.53 of what they take in 16 bits, 0.27 of 32 bits. A number is off
+  /// by half a 125th of the largest of its 32 at most; each time a sequence is spilled costs that anew. What an engine
+  /// already keeps packed (engine_options::quantised, its newest tokens too), recurrent states, what encoders have
+  /// read, and what own layers write are kept bit by bit.
   q8,
 };
 

@@ -10,11 +10,13 @@
 
 namespace cogen::cache {
 
-/// A stretch of the bytes of an exported slot: rows of numbers, or bytes that mean something to their layer alone.
+/// A stretch of the bytes of an exported slot: rows of numbers, or bytes that mean something to their layer alone. A
+/// row is one head's value of one token, or one dimension of a head's keys of the 64 tokens in a block.
 struct exported_run {
   std::int64_t bytes = 0;           ///< whole rows
   std::optional<scalar> type = {};  ///< none: no numbers
-  int dims = 0;                     ///< numbers of a row, which is one head of one token; 0 where there are none
+  int dims = 0;                     ///< numbers of a row; 0 where there are none
+  int unused = 0;                   ///< at each row's end, so many numbers mean nothing
 
   friend bool operator==(const exported_run&, const exported_run&) = default;
 };
@@ -29,8 +31,8 @@ void append(std::vector<exported_run>& runs, const exported_run& next);
 // largest finite number. Codes from -126 to 126; the scale is the least bfloat16 that reaches the largest finite
 // number of the group, so that a finite number is off by half a scale at most, and by its type's own rounding.
 // Infinities are the codes 127 and -127, NaN is -128 and comes back as a quiet NaN: where they are, and no other number
-// of the group is worse for it. Bytes that are no numbers stay as they are. The same bytes are always packed the same
-// way. Any thread may call.
+// of the group is worse for it. Numbers that mean nothing come back as zeros. Bytes that are no numbers stay as they
+// are. The same bytes are always packed the same way. Any thread may call.
 
 /// Bytes of the packed form.
 std::int64_t packed_image_bytes(std::span<const exported_run> runs);

@@ -83,8 +83,9 @@ struct packed_view {
 /// What attention reads for one slot of one layer: at most two ranges, one before the other, where they lie in memory.
 /// Positions from the slot's length on may be written; nothing else may.
 ///
-/// With the view's strides, all in bytes, the keys of position p and key head h begin `h * head_stride + p % 64 *
-/// head_dim * bytes_of(type)` bytes after their block; the values lie `value_offset` bytes further.
+/// A head's keys are dimension by dimension, [head_dim][64] in each block, as a query is held against them; its values
+/// are token by token, [64][head_dim]. With the view's strides, all in bytes, the keys of head h begin `h *
+/// head_stride` bytes after their block, and its values `value_offset` bytes after its keys.
 ///
 /// Plain pointers: valid until the cache is truncated, cleared or destroyed; no thread owns them.
 struct kv_view {
@@ -101,6 +102,16 @@ struct kv_view {
 
   std::byte* block(std::int64_t number) const {
     return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);
+  }
+
+  /// Where the key of a position begins, one number; its next dimension is block_tokens numbers further.
+  std::byte* key(std::int64_t position, int head) const {
+    return block(position / block_tokens) + head * head_stride + position % block_tokens * bytes_of(type);
+  }
+  /// Where the value of a position begins, head_dim numbers.
+  std::byte* value(std::int64_t position, int head) const {
+    return block(position / block_tokens) + value_offset + head * head_stride +
+           position % block_tokens * head_dim * bytes_of(type);
   }
 };
 
