@@ -5,6 +5,7 @@
 #include "queues.hpp"
 #include "slot_table.hpp"
 #include "spill_pool.hpp"
+#include "step_costs.hpp"
 
 #include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/victims.hpp>
@@ -46,6 +47,7 @@ struct machine {
   std::deque<plan_in_flight> in_flight;
   time now = time::min();
   pace measured;
+  step_costs costs;
   std::uint64_t parked = 0;
   std::uint64_t reused = 0;
   std::uint64_t plans = 0;

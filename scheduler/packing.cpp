@@ -20,7 +20,10 @@ class packing {
     left_ -= share;
     decode();
     left_ += share;
+    const int too_slow = std::max(0, left_ - chunk_room());
+    left_ -= too_slow;
     prefill();
+    left_ += too_slow;
     decode();
     for (const auto* each : served_) learn(all_, *each);
     return lost_;
@@ -28,6 +31,15 @@ class packing {
 
  private:
   int prefill_share() const { return left_ == 1 ? static_cast<int>(plan_.number % 2) : std::max(1, left_ / 8); }
+
+  /// Tokens that chunks may have beside the rows that are there, which are waited for.
+  int chunk_room() const {
+    const auto& within = all_.within;
+    if (plan_.rows.empty() || within.step_time == std::chrono::nanoseconds::max()) return left_;
+    const auto fit = all_.costs.tokens_within(within.step_time) - record_.tokens;
+    const std::int64_t least = std::max(1, within.step_tokens / 16);
+    return static_cast<int>(std::clamp<std::int64_t>(fit, least, within.step_tokens));
+  }
 
   void decode() {
     auto& turns = all_.queued.decoding;

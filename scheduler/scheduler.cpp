@@ -256,7 +256,8 @@ plan scheduler::next(time now) {
 
 std::optional<time> scheduler::wake() const { return next_to_be_parked(*machine_); }
 
-std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results) {
+std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results,
+                                     std::chrono::nanoseconds took) {
   machine& all = *machine_;
   if (done.empty()) return {};
   if (all.in_flight.empty() || done.number != all.in_flight.front().number)
@@ -267,6 +268,7 @@ std::vector<event> scheduler::absorb(const plan& done, std::span<const row_resul
   const auto record = std::move(all.in_flight.front());
   all.in_flight.pop_front();
   all.slots.absorbed(record.number);
+  if (took.count() > 0 && record.tokens > 0) all.costs.took(record.tokens, took);
   return take_in(all, record, results);
 }
 

@@ -211,6 +211,7 @@ void driver::launch_next() {
   for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
+  step.begin = begin;
   observer_.launched(step, waited, begin);
   publish();
   try {
@@ -233,8 +234,9 @@ bool driver::deliver_done() {
 }
 
 void driver::absorb(step_in_flight& step) {
-  observer_.ended(step, now());
-  for (const auto& event : scheduler_.absorb(step.plan(), step.results())) {
+  const auto end = now();
+  observer_.ended(step, end);
+  for (const auto& event : scheduler_.absorb(step.plan(), step.results(), time_of(step, end))) {
     const auto found = members_.find(event.sequence);
     if (found == members_.end()) continue;
     const auto member = found->second;
@@ -243,6 +245,12 @@ void driver::absorb(step_in_flight& step) {
     attempt(*member, [&] { member->take(event, outcome); });
     served_.push_back(member);
   }
+}
+
+std::chrono::nanoseconds driver::time_of(const step_in_flight& step, clock::time_point end) {
+  const auto begin = std::max(step.begin, last_end_);
+  last_end_ = end;
+  return end - begin;
 }
 
 void driver::die(const std::exception_ptr& why) noexcept {

@@ -88,6 +88,9 @@ class driver {
   void launch_next();
   bool deliver_done();
   void absorb(step_in_flight& step);
+
+  /// For how long the engine waited for this step alone.
+  std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
   void die(const std::exception_ptr& why) noexcept;
   void log(std::string_view what, const std::exception_ptr& why) noexcept;
   void sleep(std::optional<clock::duration> limit);
@@ -105,6 +108,7 @@ class driver {
   member_map members_;
   observer observer_;
   std::deque<std::unique_ptr<step_in_flight>> in_flight_;
+  clock::time_point last_end_{};  // of a step
   alarms alarms_;
   std::vector<std::shared_ptr<participant>> served_;  // by the last step
   mailbox mailbox_;

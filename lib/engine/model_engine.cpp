@@ -66,6 +66,13 @@ int length_limit(const model& model, const cache::cache& cache, const engine_opt
 
 int step_tokens(const engine_options& options) { return options.step_tokens == 0 ? 128 : options.step_tokens; }
 
+std::chrono::nanoseconds step_time(const engine_options& options) {
+  if (options.step_time.count() < 0)
+    throw std::invalid_argument(
+        fmt::format("engine_options.step_time is {} µs; it may be 0 or more", options.step_time.count()));
+  return options.step_time.count() == 0 ? scheduler::limits().step_time : options.step_time;
+}
+
 /// They cost addresses, and memory only for what they keep.
 int spare_slots(const engine_options& options) {
   return std::min(options.slots, std::numeric_limits<int>::max() - options.slots);
@@ -162,6 +169,7 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
   else
     put_on_cpu(parts, model, options);
   parts.limits.spill_bytes = spill_budget(options);
+  parts.limits.step_time = step_time(options);
   parts.identity = model->identity();
   parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");
   parts.victims = made_by(options.victims, &scheduler::longest_rested, "engine_options.victims made no policy");

@@ -25,7 +25,7 @@ plan served::launch() {
 std::vector<event> served::absorb() {
   const auto done = in_flight_.front();
   in_flight_.erase(in_flight_.begin());
-  auto told = machine.absorb(done.step, done.results);
+  auto told = machine.absorb(done.step, done.results, takes(done.step));
   machine.verify();
   events.insert(events.end(), told.begin(), told.end());
   return told;

@@ -23,6 +23,7 @@ class served {
   std::vector<event> events;
   time now{0};
   std::function<bool(const row&)> fails = [](const row&) { return false; };
+  std::function<time(const plan&)> takes = [](const plan&) { return time(0); };
 
   /// next(), and the plan run.
   plan launch();

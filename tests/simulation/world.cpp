@@ -285,7 +285,7 @@ void world::absorb() {
     if (!whose.running && row.wanted == output::sample) outlook_.ended(whose.sampled_in_run());
     if (!whose.running && whose.options.release_at_end) forget(row.sequence);
   }
-  const auto told = machine_.absorb(done.step, done.results);
+  const auto told = machine_.absorb(done.step, done.results, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
            a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);

@@ -150,7 +150,9 @@ void world::check_patience(const plan& made, int tokens, sequence_id id, mirror&
   if (whose.unserved == 0) return;
   const auto& within = settings_.within;
   require(!made.empty(), text(id) + " could run, and nothing is planned");
-  require(tokens >= within.step_tokens || whose.unserved <= 1, text(id) + " could run, and there is room in the plan");
+  const bool hurried = within.step_time != limits().step_time && machine_.phase_of(id) == phase::prefilling;
+  require(tokens >= within.step_tokens || whose.unserved <= 1 || (hurried && !made.rows.empty()),
+          text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
   const int rows = std::max(1, within.step_tokens - std::max(1, within.step_tokens / 8));
   const int turns = (within.slots + rows - 1) / rows * (within.step_tokens == 1 ? 2 : 1);

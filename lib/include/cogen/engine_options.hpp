@@ -51,6 +51,12 @@ struct engine_options {
   /// model is on a GPU.
   int step_tokens = 0;
 
+  /// How long a step should take that running streams wait for and prompts are read in: the gap that prompts may make
+  /// between two tokens of a stream. Such a step reads as many prompt tokens as fit in by what former steps took, up to
+  /// step_tokens, and never fewer than a sixteenth of those, so that prompts go on whatever is asked for. What streams
+  /// alone take is not shortened. 0: steps are as full as step_tokens says.
+  std::chrono::microseconds step_time{0};
+
   /// Bytes that caches may take; a sequence whose whole length does not fit now waits. 0: half of the machine's memory.
   /// On a GPU slots * max_length tokens are taken at the start, out of these bytes or, with 0, of what is free there;
   /// a max_length of 0 is then as many tokens as fit.

@@ -169,10 +169,10 @@ class scheduler {
   /// long enough for one that waits. Empty where time alone changes nothing.
   std::optional<time> wake() const;
 
-  /// Takes in what the oldest unabsorbed plan came to: one result for each of its rows, in order. The events come in
-  /// the order of the rows. Throws std::logic_error for another plan, std::invalid_argument for another number of
-  /// results.
-  std::vector<event> absorb(const plan& done, std::span<const row_result> results);
+  /// Takes in what the oldest unabsorbed plan came to: one result for each of its rows, in order, and for how long
+  /// others waited for it (0: that is not known). The events come in the order of the rows. Throws std::logic_error for
+  /// another plan, std::invalid_argument for another number of results.
+  std::vector<event> absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took = {});
 
   /// Nothing is kept any more of sequences that have gone, but for what others read or plans in flight name.
   void forget_kept();

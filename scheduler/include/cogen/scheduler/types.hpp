@@ -106,6 +106,10 @@ struct limits {
   /// the step, it takes all of that, and no later row finds room.
   int step_tokens = 512;
 
+  /// How long a plan should take that has both rows of sequences that feed one token, and chunks: the chunks get as
+  /// many tokens as fit in by what absorb() was told of former plans, but never fewer than a sixteenth of step_tokens.
+  std::chrono::nanoseconds step_time = std::chrono::nanoseconds::max();
+
   /// The budget that `usage` is held against.
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace cogen::scheduler {
+
+/// How long steps take by how many tokens they run, from the steps that were; the newest count most.
+class step_costs {
+ public:
+  void took(std::int64_t tokens, std::chrono::nanoseconds time);
+
+  /// The most tokens of a step that should take no longer than `limit`, between the steps that were, and beyond them in
+  /// proportion: a step of more tokens takes less time for each. 0 before any step was.
+  std::int64_t tokens_within(std::chrono::nanoseconds limit) const;
+
+ private:
+  // Steps of about as many tokens, each class about 1.4 times the one before.
+  struct step_class {
+    double tokens = 0;
+    double time = 0;  // nanoseconds
+    std::uint64_t newest = 0;
+  };
+
+  bool is_known(const step_class& one) const { return one.tokens > 0 && steps_ - one.newest < remembered; }
+
+  static constexpr std::uint64_t remembered = 512;  // steps: a class that was slow once is tried again
+  std::array<step_class, 64> classes_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace cogen::scheduler
