@@ -79,16 +79,30 @@ tile_plan plan_tiles(std::span<const weight_source> sources, std::int64_t inputs
   return plan;
 }
 
-void pack_rows(const tile_rows& rows, std::int64_t inputs, std::byte* tile) {
-  const std::int64_t bytes = row_bytes(rows.source->format, inputs);
-  // Room for one tile's rows, aligned to 64 bytes.
-  std::vector<std::byte> memory(static_cast<std::size_t>(bytes * tile_lanes + 64));
-  void* scratch = memory.data();
-  std::size_t space = memory.size();
-  std::align(64, static_cast<std::size_t>(bytes * tile_lanes), scratch, space);
-  const std::byte* row = rows.source->read(rows.first, rows.last, static_cast<std::byte*>(scratch));
-  for (std::int64_t lane = 0; lane < rows.last - rows.first; ++lane, row += bytes)
-    pack_row(rows.source->format, row, inputs, static_cast<int>(lane), tile);
+// Room for the rows of one tile, whichever source they are of, for each thread. Nothing is written to it here.
+class row_scratch {
+ public:
+  row_scratch(std::span<const weight_source> sources, std::int64_t inputs, int threads) {
+    for (const weight_source& source : sources)
+      lines_ = std::max(lines_, (row_bytes(source.format, inputs) * tile_lanes + line_bytes - 1) / line_bytes);
+    memory_ = std::make_unique_for_overwrite<line[]>(static_cast<std::size_t>(lines_ * threads));
+  }
+
+  std::byte* of(int thread) { return memory_[static_cast<std::size_t>(lines_ * thread)].bytes; }
+
+ private:
+  static constexpr std::int64_t line_bytes = 64;
+  struct alignas(line_bytes) line {
+    std::byte bytes[line_bytes];
+  };
+
+  std::int64_t lines_ = 0;
+  std::unique_ptr<line[]> memory_;
+};
+
+void pack_rows(const tile_rows& rows, std::int64_t inputs, std::byte* scratch, std::byte* tile) {
+  const std::byte* read = rows.source->read(rows.first, rows.last, scratch);
+  pack_tile({rows.source->format, read, rows.last - rows.first, inputs}, tile);
 }
 
 }  // namespace
@@ -109,9 +123,10 @@ packed_matrix::packed_matrix(std::span<const weight_source> sources, std::int64_
   if (plan.rows.empty()) throw std::invalid_argument("a matrix of no sources cannot be packed");
   weight_arena own(plan.bytes);
   data_ = (arena ? *arena : own).take(plan.bytes);
-  workers.parallel(static_cast<std::int64_t>(plan.rows.size()), [&](std::int64_t tile, int) {
+  row_scratch scratch(sources, inputs, workers.threads());
+  workers.parallel(static_cast<std::int64_t>(plan.rows.size()), [&](std::int64_t tile, int thread) {
     const auto at = static_cast<std::size_t>(tile);
-    pack_rows(plan.rows[at], inputs, data_.get() + plan.offsets[at]);
+    pack_rows(plan.rows[at], inputs, scratch.of(thread), data_.get() + plan.offsets[at]);
   });
   std::int64_t first = 0;
   for (std::size_t at = 0; at < plan.rows.size(); ++at) {

@@ -2,6 +2,7 @@
 
 #include "kernels/convert.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -51,65 +52,72 @@ void write(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
+// Of 32 inputs: byte b of word i is the value of input 4 i + b.
+using group_values = std::array<std::uint32_t, group / 4>;
+
+constexpr std::uint32_t in_each_byte(std::uint32_t value) { return value * 0x01010101U; }
+
 // One block of 32 weights: weight = (value - zero) * scale + minimum.
 struct block {
   std::uint16_t scale = 0;
   std::uint16_t minimum = 0;
-  std::array<std::uint8_t, group> values{};
+  group_values values{};
 };
 
-void read_nibbles(const std::byte* from, block& to) {
-  for (std::size_t i = 0; i < group / 2; ++i) {
-    const auto both = static_cast<unsigned>(from[i]);
-    to.values[i] = static_cast<std::uint8_t>(both & 15U);
-    to.values[i + group / 2] = static_cast<std::uint8_t>(both >> 4);
+group_values nibbles_of(const std::byte* from) {
+  group_values values;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto both = read<std::uint32_t>(from + 4 * i);
+    values[i] = both & in_each_byte(15);
+    values[i + 4] = both >> 4 & in_each_byte(15);
   }
+  return values;
 }
 
-void add_fifth_bits(std::uint32_t bits, block& to) {
-  for (std::size_t i = 0; i < group; ++i) to.values[i] |= static_cast<std::uint8_t>(((bits >> i) & 1U) << 4);
+// Four bits, each as the lowest of a byte.
+std::uint32_t spread(std::uint32_t bits) { return (bits & 15U) * 0x00204081U & in_each_byte(1); }
+
+void add_fifth_bits(std::uint32_t bits, group_values& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= spread(bits >> 4 * i) << 4;
 }
 
-// 5-bit values move so that all 8-bit values have the same zero.
-void raise(int by, block& to) {
-  for (std::uint8_t& value : to.values) value = static_cast<std::uint8_t>(value + by);
+// Values of fewer bits move so that all 8-bit values have the same zero: no byte overflows.
+void raise(std::uint32_t by, group_values& to) {
+  for (std::uint32_t& four : to) four += in_each_byte(by);
 }
 
-block read_block(weight_format format, const std::byte* from) {
+template <weight_format format>
+block read_block(const std::byte* from) {
   block to;
   to.scale = read<std::uint16_t>(from);
-  switch (format) {
-    case weight_format::q4_0:
-      read_nibbles(from + 2, to);
-      break;
-    case weight_format::q4_1:
-      to.minimum = read<std::uint16_t>(from + 2);
-      read_nibbles(from + 4, to);
-      break;
-    case weight_format::q5_0:
-      read_nibbles(from + 6, to);
-      add_fifth_bits(read<std::uint32_t>(from + 2), to);
-      raise(bias - 16, to);
-      break;
-    case weight_format::q5_1:
-      to.minimum = read<std::uint16_t>(from + 2);
-      read_nibbles(from + 8, to);
-      add_fifth_bits(read<std::uint32_t>(from + 4), to);
-      raise(bias, to);
-      break;
-    default:  // q8_0
-      std::memcpy(to.values.data(), from + 2, group);
-      raise(bias, to);
+  if constexpr (format == weight_format::q4_0) {
+    to.values = nibbles_of(from + 2);
+  } else if constexpr (format == weight_format::q4_1) {
+    to.minimum = read<std::uint16_t>(from + 2);
+    to.values = nibbles_of(from + 4);
+  } else if constexpr (format == weight_format::q5_0) {
+    to.values = nibbles_of(from + 6);
+    add_fifth_bits(read<std::uint32_t>(from + 2), to.values);
+    raise(bias - 16, to.values);
+  } else if constexpr (format == weight_format::q5_1) {
+    to.minimum = read<std::uint16_t>(from + 2);
+    to.values = nibbles_of(from + 8);
+    add_fifth_bits(read<std::uint32_t>(from + 4), to.values);
+    raise(bias, to.values);
+  } else {
+    static_assert(format == weight_format::q8_0);
+    to.values = read<group_values>(from + 2);
+    for (std::uint32_t& four : to.values) four ^= in_each_byte(bias);
   }
   return to;
 }
 
-void write_values(weight_storage storage, const std::array<std::uint8_t, group>& from, int lane, std::byte* to) {
-  std::byte* values = to + header_bytes(storage);
-  for (int at = 0; at < group; ++at) {
-    const std::byte value{from[static_cast<std::size_t>(at)]};
-    std::byte& place = values[byte_of(storage, at, lane)];
-    place = is_four_bit(storage) ? place | value << shift_of(at) : value;
+void write_values(weight_storage storage, const group_values& from, int lane, std::byte* to) {
+  std::byte* values = to + header_bytes(storage) + 4 * lane;
+  if (is_four_bit(storage)) {
+    for (std::size_t i = 0; i < from.size(); i += 2) write(values + i / 2 * 4 * tile_lanes, from[i] | from[i + 1] << 4);
+  } else {
+    for (std::size_t i = 0; i < from.size(); ++i) write(values + i * 4 * tile_lanes, from[i]);
   }
 }
 
@@ -123,7 +131,7 @@ void write_block(weight_storage storage, const block& from, int lane, std::byte*
 struct wide_block {
   std::array<float, 2> scales{};
   float minimum = 0.0F;
-  std::array<std::uint8_t, group> values{};
+  group_values values{};
 };
 
 unsigned byte_at(const std::byte* from, int at) { return static_cast<unsigned>(from[at]); }
@@ -137,17 +145,16 @@ unsigned minimum_at(const std::byte* from, int g) {
 }
 
 // The 32 of them whose low four bits are the low or the high nibbles of so many bytes.
-void read_one_nibble_each(const std::byte* from, bool high, wide_block& to) {
-  for (int i = 0; i < group; ++i)
-    to.values[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(byte_at(from, i) >> (high ? 4 : 0) & 15U);
+group_values one_nibble_each(const std::byte* from, bool high) {
+  auto values = read<group_values>(from);
+  for (std::uint32_t& four : values) four = four >> (high ? 4 : 0) & in_each_byte(15);
+  return values;
 }
 
-void add_high_bits(const std::byte* from, int shift, unsigned mask, int raise_by, wide_block& to) {
-  for (int i = 0; i < group; ++i) {
-    std::uint8_t& value = to.values[static_cast<std::size_t>(i)];
-    value =
-        static_cast<std::uint8_t>((value | (byte_at(from, i) >> shift & mask) << 4) + static_cast<unsigned>(raise_by));
-  }
+// To each value the bits of `mask` in one of so many bytes.
+void add_high_bits(const std::byte* from, int shift, std::uint32_t mask, group_values& to) {
+  const auto bits = read<group_values>(from);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= (bits[i] >> shift & in_each_byte(mask)) << 4;
 }
 
 void read_scale_and_minimum(const std::byte* from, int g, wide_block& to) {
@@ -158,26 +165,26 @@ void read_scale_and_minimum(const std::byte* from, int g, wide_block& to) {
 }
 
 // Group g of a block of 256. Products of scales are exact in float32.
-wide_block read_wide_block(weight_format format, const std::byte* from, int g) {
+template <weight_format format>
+wide_block read_wide_block(const std::byte* from, int g) {
   wide_block to;
-  switch (format) {
-    case weight_format::q4_k:
-      read_scale_and_minimum(from, g, to);
-      read_one_nibble_each(from + 16 + g / 2 * 32, g % 2 != 0, to);
-      break;
-    case weight_format::q5_k:
-      read_scale_and_minimum(from, g, to);
-      read_one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0, to);
-      add_high_bits(from + 16, g, 1, bias, to);
-      break;
-    default: {  // q6_k
-      const float scale = f16_to_float(read<std::uint16_t>(from + 208));
-      for (std::size_t half = 0; half < 2; ++half)
-        to.scales[half] =
-            scale * static_cast<float>(static_cast<std::int8_t>(from[192 + 2 * g + static_cast<int>(half)]));
-      read_one_nibble_each(from + g / 4 * 64 + g % 2 * 32, g % 4 >= 2, to);
-      add_high_bits(from + 128 + g / 4 * 32, 2 * (g % 4), 3, bias - 32, to);
-    }
+  if constexpr (format == weight_format::q4_k) {
+    read_scale_and_minimum(from, g, to);
+    to.values = one_nibble_each(from + 16 + g / 2 * 32, g % 2 != 0);
+  } else if constexpr (format == weight_format::q5_k) {
+    read_scale_and_minimum(from, g, to);
+    to.values = one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0);
+    add_high_bits(from + 16, g, 1, to.values);
+    raise(bias, to.values);
+  } else {
+    static_assert(format == weight_format::q6_k);
+    const float scale = f16_to_float(read<std::uint16_t>(from + 208));
+    for (std::size_t half = 0; half < 2; ++half)
+      to.scales[half] =
+          scale * static_cast<float>(static_cast<std::int8_t>(from[192 + 2 * g + static_cast<int>(half)]));
+    to.values = one_nibble_each(from + g / 4 * 64 + g % 2 * 32, g % 4 >= 2);
+    add_high_bits(from + 128 + g / 4 * 32, 2 * (g % 4), 3, to.values);
+    raise(bias - 32, to.values);
   }
   return to;
 }
@@ -188,20 +195,28 @@ void write_wide_block(weight_storage storage, const wide_block& from, int lane, 
   write_values(storage, from.values, lane, to);
 }
 
-void pack_wide_blocks(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile) {
-  constexpr int groups = 8;
+// Block by block: what 64 rows have there lies side by side in a tile.
+template <weight_format format>
+void pack_blocks(const stored_rows& from, std::byte* tile) {
   const weight_storage storage = storage_of(format);
-  const std::int64_t block_bytes = row_bytes(format, groups * group);
-  for (std::int64_t at = 0; at < inputs; at += groups * group, row += block_bytes)
-    for (int g = 0; g < groups; ++g, tile += group_bytes(storage))
-      write_wide_block(storage, read_wide_block(format, row, g), lane, tile);
+  const std::int64_t blocks = from.inputs / group;
+  const std::int64_t block_bytes = row_bytes(format, group);
+  for (std::int64_t at = 0; at < blocks; ++at, tile += group_bytes(storage))
+    for (int lane = 0; lane < from.count; ++lane)
+      write_block(storage, read_block<format>(from.data + (lane * blocks + at) * block_bytes), lane, tile);
 }
 
-void pack_blocks(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile) {
+template <weight_format format>
+void pack_wide_blocks(const stored_rows& from, std::byte* tile) {
+  constexpr int groups = 8;
   const weight_storage storage = storage_of(format);
-  const std::int64_t block_bytes = row_bytes(format, group);
-  for (std::int64_t at = 0; at < inputs; at += group, row += block_bytes, tile += group_bytes(storage))
-    write_block(storage, read_block(format, row), lane, tile);
+  const std::int64_t blocks = from.inputs / (groups * group);
+  const std::int64_t block_bytes = row_bytes(format, groups * group);
+  for (std::int64_t at = 0; at < blocks; ++at, tile += groups * group_bytes(storage))
+    for (int lane = 0; lane < from.count; ++lane)
+      for (int g = 0; g < groups; ++g)
+        write_wide_block(storage, read_wide_block<format>(from.data + (lane * blocks + at) * block_bytes, g), lane,
+                         tile + g * group_bytes(storage));
 }
 
 // Field number `field` of a group's header: a scale, or a minimum.
@@ -240,6 +255,26 @@ std::int64_t number_at(weight_storage storage, std::int64_t input, int lane) {
     default:
       return (input / 2 * tile_lanes + lane) * 4 + input % 2 * 2;
   }
+}
+
+// Words side by side: each word of a row that is whole, in the order of the row.
+template <class Word>
+void pack_words(const stored_rows& from, std::byte* tile) {
+  constexpr std::int64_t size = sizeof(Word);
+  constexpr std::int64_t step = 64 / size;  // a line of the processor's cache
+  const std::int64_t bytes = row_bytes(from.format, from.inputs);
+  for (std::int64_t first = 0; first < bytes / size; first += step)
+    for (std::int64_t lane = 0; lane < from.count; ++lane)
+      for (std::int64_t at = first; at < std::min(first + step, bytes / size); ++at)
+        write(tile + (at * tile_lanes + lane) * size, read<Word>(from.data + lane * bytes + at * size));
+}
+
+void pack_bf16(const stored_rows& from, std::byte* tile) {
+  pack_words<std::uint32_t>(from, tile);
+  if (from.inputs % 2 == 0) return;
+  for (int lane = 0; lane < from.count; ++lane)
+    write(tile + number_at(weight_storage::bf16, from.inputs - 1, lane),
+          read<std::uint16_t>(from.data + ((lane + 1) * from.inputs - 1) * 2));
 }
 
 }  // namespace
@@ -284,25 +319,30 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
   }
 }
 
-void pack_row(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile) {
-  const weight_storage storage = storage_of(format);
-  switch (format) {
+void pack_tile(const stored_rows& from, std::byte* tile) {
+  switch (from.format) {
     case weight_format::f32:
-      for (std::int64_t input = 0; input < inputs; ++input)
-        write(tile + number_at(storage, input, lane), read<std::uint32_t>(row + 4 * input));
-      break;
+      return pack_words<std::uint32_t>(from, tile);
     case weight_format::f16:
+      return pack_words<std::uint16_t>(from, tile);
     case weight_format::bf16:
-      for (std::int64_t input = 0; input < inputs; ++input)
-        write(tile + number_at(storage, input, lane), read<std::uint16_t>(row + 2 * input));
-      break;
+      return pack_bf16(from, tile);
+    case weight_format::q4_0:
+      return pack_blocks<weight_format::q4_0>(from, tile);
+    case weight_format::q4_1:
+      return pack_blocks<weight_format::q4_1>(from, tile);
+    case weight_format::q5_0:
+      return pack_blocks<weight_format::q5_0>(from, tile);
+    case weight_format::q5_1:
+      return pack_blocks<weight_format::q5_1>(from, tile);
+    case weight_format::q8_0:
+      return pack_blocks<weight_format::q8_0>(from, tile);
     case weight_format::q4_k:
+      return pack_wide_blocks<weight_format::q4_k>(from, tile);
     case weight_format::q5_k:
+      return pack_wide_blocks<weight_format::q5_k>(from, tile);
     case weight_format::q6_k:
-      pack_wide_blocks(format, row, inputs, lane, tile);
-      break;
-    default:
-      pack_blocks(format, row, inputs, lane, tile);
+      return pack_wide_blocks<weight_format::q6_k>(from, tile);
   }
 }
 

@@ -15,8 +15,16 @@ weight_storage storage_of(weight_format format);
 /// Bytes of one tile of 64 outputs.
 std::size_t tile_bytes(weight_storage storage, std::int64_t inputs);
 
-/// Writes one source row into one lane of a tile that was zero.
-void pack_row(weight_format format, const std::byte* row, std::int64_t inputs, int lane, std::byte* tile);
+/// Up to 64 rows in a source format, one after the other.
+struct stored_rows {
+  weight_format format;
+  const std::byte* data;
+  std::int64_t count;
+  std::int64_t inputs;
+};
+
+/// Writes row i into lane i of a tile that was zero.
+void pack_tile(const stored_rows& from, std::byte* tile);
 
 /// Reads one lane of a tile back, as the float32 values its source format defines.
 void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out);

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -12,9 +13,10 @@ namespace cogen {
 namespace models {
 
 const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary) {
-  if (!logits.defined() || logits.size(0) < count || logits.size(1) != vocabulary) {
-    logits = at::empty({count, vocabulary}, at::kFloat);
-    last_logits = logits;
+  const auto held = logits.defined() ? logits.size(0) : 0;
+  if (!logits.defined() || held < count || logits.size(1) != vocabulary) {
+    last_logits = logits = at::Tensor();  // freed before what takes its place is there
+    last_logits = logits = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
   }
   if (last_logits.size(0) != count) last_logits = logits.narrow(0, 0, count);
   return last_logits;

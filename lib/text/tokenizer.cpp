@@ -5,6 +5,7 @@
 #include "text/normalizer.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/spec_check.hpp"
+#include "text/string_list.hpp"
 #include "text/token_bytes.hpp"
 #include "text/trusted_text.hpp"
 #include "text/utf8.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace cogen::text {
 namespace {
@@ -24,11 +26,22 @@ void require_at_most(std::size_t limit, std::size_t count, const char* what) {
                           std::to_string(limit));
 }
 
-std::vector<std::string> bytes_by_id(const tokenizer_spec& spec) {
-  std::vector<std::string> bytes(id_count(spec));
-  for (std::size_t id = 0; id < spec.vocabulary.size(); ++id)
-    bytes[id] = bytes_of_token(spec.vocabulary[id], spec.spelled);
-  for (const auto& added : spec.added) bytes[static_cast<std::size_t>(added.id)] = added.content;
+std::vector<const added_token*> added_by_id(const tokenizer_spec& spec) {
+  std::vector<const added_token*> added(id_count(spec));
+  for (const auto& each : spec.added) added[static_cast<std::size_t>(each.id)] = &each;
+  return added;
+}
+
+string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize) {
+  string_list bytes;
+  for (const auto* added : added_by_id(spec)) {
+    const auto id = bytes.size();
+    if (added != nullptr) {
+      bytes.push_back(added->normalized ? normalize(added->content) : added->content);
+    } else {
+      bytes.push_back(id < spec.vocabulary.size() ? bytes_of_token(spec.vocabulary[id], spec.spelled) : "");
+    }
+  }
   return bytes;
 }
 
@@ -54,42 +67,41 @@ tokenizer_spec checked(tokenizer_spec spec) {
 struct tokenizer::parts {
   explicit parts(tokenizer_spec given)
       : spec(checked(std::move(given))),
-        bytes(bytes_by_id(spec)),
+        normalize(spec.normalizer),
+        bytes(bytes_by_id(spec, normalize)),
         special(special_by_id(spec)),
         eos(ascending(spec.eos)),
         words(spec.vocabulary),
         encoder(words, spec),
-        normalize(spec.normalizer),
         pre_tokenize(spec.pre_tokenizer) {
     for (const auto& added : spec.added) add(added);
-    spec.vocabulary = {};
-    spec.merges = {};
+    std::exchange(spec.vocabulary, {});  // `= {}` would keep the memory
+    std::exchange(spec.merges, {});
   }
 
   void add(added_token added) {
     added_ids.insert(added.content, static_cast<std::size_t>(added.id));
     if (added.normalized) {
       added.content = normalize(added.content);
-      bytes[static_cast<std::size_t>(added.id)] = added.content;
       normalized_added.add(added);
     } else {
       raw_added.add(added);
     }
   }
 
-  const std::string& bytes_of(token id) const {
+  std::string_view bytes_of(token id) const {
     if (id >= 0 && static_cast<std::size_t>(id) < bytes.size()) return bytes[static_cast<std::size_t>(id)];
     throw std::out_of_range("token " + std::to_string(id) + " is outside the vocabulary of " +
                             std::to_string(bytes.size()));
   }
 
   tokenizer_spec spec;
-  std::vector<std::string> bytes;
+  normalizer normalize;
+  string_list bytes;
   std::vector<bool> special;
   std::vector<token> eos;
   vocabulary words;
   byte_pair_encoder encoder;
-  normalizer normalize;
   pre_tokenizer pre_tokenize;
   byte_trie added_ids;
   added_token_matcher raw_added;
@@ -175,7 +187,7 @@ std::vector<token> tokenizer::encode(std::span<const text_segment> segments, enc
 std::string tokenizer::decode(std::span<const token> tokens, bool skip_special) const {
   std::string bytes;
   for (auto id : tokens) {
-    const auto& part = parts_->bytes_of(id);
+    const auto part = parts_->bytes_of(id);
     if (!skip_special || !is_special(id)) bytes += part;
   }
   if (strips_first_space() && bytes.starts_with(' ')) bytes.erase(0, 1);

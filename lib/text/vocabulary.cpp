@@ -1,17 +1,37 @@
 #include "text/vocabulary.hpp"
 
-namespace cogen::text {
+#include <bit>
+#include <functional>
 
-vocabulary::vocabulary(std::vector<std::string> spellings) : spellings_(std::move(spellings)) {
-  ids_.reserve(spellings_.size());
-  for (std::size_t id = 0; id < spellings_.size(); ++id) {
-    if (!spellings_[id].empty()) ids_.try_emplace(spellings_[id], static_cast<token>(id));
+namespace cogen::text {
+namespace {
+
+constexpr token none = -1;
+
+}  // namespace
+
+vocabulary::vocabulary(std::span<const std::string> spellings) : ids_(std::bit_ceil(2 * spellings.size() + 1), none) {
+  for (const auto& spelling : spellings) {
+    const auto id = static_cast<token>(spellings_.size());
+    spellings_.push_back(spelling);
+    if (spelling.empty()) continue;
+    auto& place = ids_[place_of(spelling)];
+    if (place == none) place = id;
   }
 }
 
 std::optional<token> vocabulary::find(std::string_view spelling) const {
-  auto found = ids_.find(spelling);
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  const auto id = ids_[place_of(spelling)];
+  return id == none ? std::nullopt : std::optional(id);
+}
+
+std::size_t vocabulary::place_of(std::string_view spelling) const noexcept {
+  const auto is_there = [&](std::size_t place) {
+    return ids_[place] == none || spellings_[static_cast<std::size_t>(ids_[place])] == spelling;
+  };
+  auto place = std::hash<std::string_view>()(spelling) & (ids_.size() - 1);
+  while (!is_there(place)) place = (place + 1) & (ids_.size() - 1);
+  return place;
 }
 
 }  // namespace cogen::text

@@ -1,6 +1,7 @@
 #include "kernels/packed_matrix.hpp"
 
 #include "kernels/embed.hpp"
+#include "plain_tiles.hpp"
 #include "quantised_rows.hpp"
 #include "variants.hpp"
 
@@ -31,6 +32,21 @@ BOOST_AUTO_TEST_CASE(every_row_of_every_format_comes_back_exactly) {
           BOOST_REQUIRE(std::memcmp(row.data(), from.values.data() + at * inputs, row.size() * sizeof(float)) == 0);
         }
       }
+}
+
+BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
+  worker_pool workers(2);
+  for (const weight_format format : all_formats)
+    for (const std::int64_t rows : {1, 63, 64, 130})
+      for (const std::int64_t inputs : {1, 96, 577})
+        BOOST_TEST_CONTEXT(name_of(format) << " [" << rows << ", " << inputs << "]") {
+          const source_rows from = random_rows(format, rows, whole_blocks(format, inputs), 12);
+          const weight_source source = from.source();
+          const packed_matrix matrix({&source, 1}, from.inputs, workers);
+          const auto expected = plain_tiles(from).write();
+          BOOST_REQUIRE(matrix.bytes() == expected.size());
+          BOOST_TEST(std::memcmp(matrix.tiles()[0].data, expected.data(), expected.size()) == 0);
+        }
 }
 
 BOOST_AUTO_TEST_CASE(quantised_weights_stay_quantised) {

@@ -96,6 +96,20 @@ BOOST_AUTO_TEST_CASE(what_progress_throws_comes_through) {
   BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.progress = fail}), std::range_error);
 }
 
+BOOST_AUTO_TEST_CASE(a_file_cut_short_while_it_is_read_is_named) {
+  const altered_model folder("llama_default", [](auto&) {});
+  const auto weights = folder.path() / "model.safetensors";
+  const auto cut = [&](const load_progress& now) {
+    if (now.done_bytes > 0) std::filesystem::resize_file(weights, std::filesystem::file_size(weights) / 2);
+    return true;
+  };
+  BOOST_CHECK_EXCEPTION(load_model(folder.path(), {.progress = cut, .threads = 4}), load::load_error,
+                        [&](const load::load_error& error) {
+                          const std::string_view said = error.what();
+                          return said.starts_with(weights.string()) && said.find("was cut short") != said.npos;
+                        });
+}
+
 BOOST_AUTO_TEST_CASE(unknown_family_is_named_with_the_known_ones) {
   check_refused<std::invalid_argument>("llama_default", [](auto& config) { config["model_type"] = "quokka"; },
                                        {"quokka", "llama"});

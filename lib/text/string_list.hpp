@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::text {
+
+/// Many short strings, one after the other in one piece of memory.
+class string_list {
+ public:
+  void push_back(std::string_view string) {
+    text_ += string;
+    ends_.push_back(text_.size());
+  }
+
+  std::size_t size() const noexcept { return ends_.size(); }
+
+  /// Valid until the next push_back.
+  std::string_view operator[](std::size_t at) const noexcept {
+    const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
+    return std::string_view(text_).substr(begin, ends_[at] - begin);
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::size_t> ends_;
+};
+
+}  // namespace cogen::text
