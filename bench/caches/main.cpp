@@ -14,6 +14,7 @@ int measure(const curves::settings& given) {
   static const std::map<std::string, void (*)(const cogen::model&, const curves::settings&)> measurements{
       {"perplexity", curves::perplexity}, {"memory", curves::memory},   {"latency", curves::latency},
       {"retrieval", curves::retrieval},   {"endless", curves::endless}, {"free", curves::free_running},
+      {"windows", curves::print_windows},
   };
   at::set_num_threads(1);  // judging logits is little work; a second pool of threads would spin beside the model's
   cogen::load_options loading;

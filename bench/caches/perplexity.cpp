@@ -101,7 +101,7 @@ class comparison {
     auto kinds = given.kinds;
     std::erase(kinds, given.reference);
     kinds.insert(kinds.begin(), given.reference);
-    readers_ = readers_of(model, kinds, {.max_length = given.context, .longest_step = given.chunk}, given.threads);
+    readers_ = predictors_of(model, kinds, {.max_length = given.context, .longest_step = given.chunk}, given.threads);
     curves_.resize(kinds.size());
     for (auto& each : curves_) each.buckets.resize(static_cast<std::size_t>(given.buckets));
   }
@@ -149,15 +149,20 @@ class comparison {
   }
 
   std::size_t context_, chunk_;
-  std::vector<std::unique_ptr<reader>> readers_;  // the reference first
+  std::vector<std::unique_ptr<predictor>> readers_;  // the reference first
   std::vector<curve> curves_;
 };
 
 }  // namespace
 
+std::size_t windows_of(const settings& given) {
+  const auto context = static_cast<std::size_t>(given.context);
+  return (static_cast<std::size_t>(given.tokens) + context - 1) / context;
+}
+
 void perplexity(const cogen::model& model, const settings& given) {
   const auto context = static_cast<std::size_t>(given.context);
-  const auto windows = (static_cast<std::size_t>(given.tokens) + context - 1) / context;
+  const auto windows = windows_of(given);
   const auto ids = tokens_of(model, given.text, windows * context + 1);
   comparison all(model, given);
   for (std::size_t i = 0; i < windows; ++i) {
@@ -165,6 +170,14 @@ void perplexity(const cogen::model& model, const settings& given) {
     all.show_progress(i + 1, windows);
   }
   all.print_all();
+}
+
+void print_windows(const cogen::model& model, const settings& given) {
+  const auto context = static_cast<std::size_t>(given.context);
+  const auto ids = tokens_of(model, given.text, windows_of(given) * context + 1);
+  for (std::size_t i = 0; i + 1 < ids.size(); i += context)
+    fmt::print("{}\n", fmt::join(ids.begin() + static_cast<std::ptrdiff_t>(i),
+                                 ids.begin() + static_cast<std::ptrdiff_t>(i + context), " "));
 }
 
 }  // namespace curves

@@ -1,5 +1,6 @@
 #include "reader.hpp"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,6 +73,31 @@ void reader::go_back(int length, std::span<const std::byte> copied) {
   if (cache_.can_truncate(0, length)) return cache_.truncate(0, length);
   cache_.clear(0);
   cache_.import_slot(0, length, copied);
+}
+
+logits_file::logits_file(const cogen::model& model, std::string name, const std::string& path)
+    : name_(std::move(name)), file_(path, std::ios::binary), vocabulary_(model.config().vocabulary) {
+  if (!file_) throw std::runtime_error(fmt::format("{} cannot be read", path));
+}
+
+at::Tensor logits_file::read(tokens ids) {
+  const at::Tensor logits = at::empty({std::ssize(ids), vocabulary_}, at::kFloat);
+  file_.read(static_cast<char*>(logits.data_ptr()), static_cast<std::streamsize>(logits.nbytes()));
+  if (!file_) throw std::runtime_error(fmt::format("{} ends before the text does", name_));
+  return logits;
+}
+
+std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model, std::span<const std::string> kinds,
+                                                      const room& room, int threads) {
+  constexpr std::string_view prefix = "logits:";
+  const cogen::workspace shared(threads);
+  std::vector<std::unique_ptr<predictor>> all;
+  for (const auto& name : kinds)
+    if (name.starts_with(prefix))
+      all.push_back(std::make_unique<logits_file>(model, name, name.substr(prefix.size())));
+    else
+      all.push_back(std::make_unique<reader>(model, name, room, shared));
+  return all;
 }
 
 std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::span<const std::string> kinds,

@@ -22,13 +22,15 @@ Measures one thing for cache kinds and prints one JSON object a line; progress g
 
 WHAT is one of
   perplexity  of the text, in windows of --context tokens, with divergence and agreement against --reference
+  windows     the token ids of those windows, one window a line, for another program to read
   memory      bytes taken, by length
   latency     milliseconds of each decode step, by length; the kinds take turns
   retrieval   whether facts planted in the text are found again, by length and depth
   endless     perplexity for each --bucket-tokens of one long text, in one go or (--how recompute) from a window
   free        free generation of --tokens tokens: how many 4-grams are distinct, by --bucket-tokens
 
-KIND is one of these, with /fast after it for products of numerics::fast
+KIND is one of these, with /fast after it for products of numerics::fast; for perplexity also logits:FILE, the
+logits that another program has after each token of the windows: float32, [tokens, vocabulary]
 )";
 
 std::vector<std::string> words(const std::string& text) {
@@ -50,9 +52,9 @@ void require(bool condition, std::string_view sentence) {
 }
 
 void check(const settings& given) {
-  constexpr std::array known{"perplexity", "memory", "latency", "retrieval", "endless", "free"};
+  constexpr std::array known{"perplexity", "windows", "memory", "latency", "retrieval", "endless", "free"};
   require(std::find(known.begin(), known.end(), given.what) != known.end(),
-          "the first argument says what to measure: perplexity, memory, latency, retrieval, endless or free");
+          "the first argument says what to measure: perplexity, windows, memory, latency, retrieval, endless or free");
   require(!given.text.empty(), "--text names the file to read");
   require(!given.kinds.empty(), "--kinds names at least one kind");
   require(given.lengths.empty() || given.lengths.front() >= 1, "each of --lengths must be at least 1");

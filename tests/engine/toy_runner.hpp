@@ -166,6 +166,7 @@ struct toy_setup {
   int slots = 4;
   int max_length = 64;
   int step_tokens = 8;
+  std::chrono::nanoseconds step_time = std::chrono::nanoseconds::max();
   std::vector<token> end_tokens;
   std::string chat_error = {};
   scheduler::footprint usage = {};
@@ -189,6 +190,7 @@ struct toy_engine {
     made.limits.slots = setup.slots;
     made.limits.max_length = setup.max_length;
     made.limits.step_tokens = setup.step_tokens;
+    made.limits.step_time = setup.step_time;
     made.limits.usage = setup.usage;
     made.limits.memory_bytes = setup.memory_bytes;
     made.limits.patience = setup.patience;
