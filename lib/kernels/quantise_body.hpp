@@ -10,10 +10,9 @@ namespace {
 
 constexpr float largest_code = 127.0F;
 constexpr float smallest_input = 0x1p-100F;  // a group of less than that counts as zeros
-constexpr std::int32_t infinity_bits = 0x7f800000;
+constexpr float largest_input = 0x1p100F;    // one of that or more as not numbers
 // Added to a number below 2^22, leaves it, rounded to the nearest integer, even on a tie, in the sum's low bits.
 constexpr float rounding = 12582912.0F;
-constexpr std::int32_t rounding_bits = 0x4b400000;
 
 template <class Number, int Count>
 using lanes = Number __attribute__((vector_size(sizeof(Number) * Count)));
@@ -39,11 +38,14 @@ struct both {
   }
 };
 
-// One number out of all lanes; any order gives the same one.
+using four = lanes<std::int32_t, 4>;
+
+// One number out of all lanes, in each of four; any order gives the same one.
 template <class Operation, int Count>
-COGEN_INLINE std::int32_t folded(lanes<std::int32_t, Count> v) {
-  if constexpr (Count == 2) {
-    return Operation::of(v[0], v[1]);
+COGEN_INLINE four folded(lanes<std::int32_t, Count> v) {
+  if constexpr (Count == 4) {
+    const four pairs = Operation::of(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    return Operation::of(pairs, __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2));
   } else {
     using half = lanes<std::int32_t, Count / 2>;
     const auto* parts = reinterpret_cast<const char*>(&v);
@@ -53,7 +55,12 @@ COGEN_INLINE std::int32_t folded(lanes<std::int32_t, Count> v) {
 
 COGEN_INLINE void spoil(activation_group& group) {
   group = {};
-  group.scale = group.scaled_sum = __builtin_nanf("");
+  group.scale = group.offset = group.scaled_sum = __builtin_nanf("");
+}
+
+// To the nearest float whose last two bits are 0.
+COGEN_INLINE float shortened(float value) {
+  return __builtin_bit_cast(float, (__builtin_bit_cast(std::int32_t, value) + 2) & ~3);
 }
 
 using words = lanes<std::int32_t, simd::width>;
@@ -65,34 +72,32 @@ COGEN_INLINE std::int32_t largest_magnitude(const float* x) {
   COGEN_UNROLL
   for (int at = 0; at < quantised_group; at += simd::width)
     most = larger::of(most, read_lanes<words>(x + at) & 0x7fffffff);
-  return folded<larger, simd::width>(most);
+  return folded<larger, simd::width>(most)[0];
 }
 
 COGEN_INLINE void quantise_group(const float* x, activation_group& group) {
   const std::int32_t most = largest_magnitude(x);
-  if (most >= infinity_bits) return spoil(group);
+  if (most >= __builtin_bit_cast(std::int32_t, largest_input)) return spoil(group);
   const auto largest = __builtin_bit_cast(float, most);
-  const float inverse = largest < smallest_input ? 0.0F : largest_code / largest;
-  std::int32_t sum = 0;
+  const bool nothing = largest < smallest_input;
+  const float inverse = nothing ? 0.0F : largest_code / largest;
+  words sums{};  // of the first half, and 2^16 times that of the second
   COGEN_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    words sums{};
-    COGEN_UNROLL
-    for (int at = half * quantised_group / 2; at < (half + 1) * quantised_group / 2; at += simd::width) {
-      const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
-      const words whole = read_lanes<words>(&moved) - rounding_bits;
-      const codes bytes = __builtin_convertvector(whole, codes);
-      __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
-      sums += whole;
-    }
-    const std::int32_t sum_of_half = folded<both, simd::width>(sums);
-    group.minus_128_of_half[half] = -128 * sum_of_half;
-    sum += sum_of_half;
+  for (int at = 0; at < quantised_group; at += simd::width) {
+    const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
+    const words whole = read_lanes<words>(&moved) - sum_start;
+    const codes bytes = __builtin_convertvector(whole, codes);
+    __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
+    sums += at < quantised_group / 2 ? whole : whole << 16;
   }
-  group.scale = largest < smallest_input ? 0.0F : largest / largest_code;
-  group.scaled_sum = group.scale * static_cast<float>(sum);
-  group.minus_8 = -8 * sum;
-  group.minus_128 = -128 * sum;
+  const four all = folded<both, simd::width>(sums), first = (all << 16) >> 16, second = (all - first) >> 16;
+  const four sum = first + second;
+  group.scale = nothing ? 0.0F : shortened(largest * (1.0F / largest_code));
+  group.offset = -rounding * group.scale;
+  group.scaled_sum = group.scale * static_cast<float>(sum[0]);
+  const four halves = __builtin_shufflevector(first, second, 0, 1, 4, 5);
+  const four starts = sum_start - __builtin_shufflevector(sum, halves, 0, 1, 5, 6) * four{8, 128, 128, 128};
+  __builtin_memcpy(group.starts, &starts, sizeof starts);
 }
 
 void quantise_row(const float* x, std::int64_t inputs, activation_group* groups) {
