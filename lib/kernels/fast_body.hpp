@@ -46,7 +46,7 @@ struct nibble_group : group_header<Minimum, Wide, 1> {
   static constexpr bool whole_bytes = false;
   static constexpr int bytes = head::header + tile_lanes * quantised_group / 2;
 
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return Minimum ? sum_start : x.starts[0]; }
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[Minimum ? 0 : 1]; }
   COGEN_INLINE void advance() { this->data += bytes; }
 
   template <int C, class Use>
@@ -75,7 +75,7 @@ struct byte_group : group_header<Minimum, Wide, Parts> {
   static constexpr int bytes = head::header + tile_lanes * quantised_group;
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
-    return x.starts[Parts == 1 ? 1 : 2 + part];
+    return x.starts[Parts == 1 ? 2 : 3 + part];
   }
   COGEN_INLINE void advance() { this->data += bytes; }
 

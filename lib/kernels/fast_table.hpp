@@ -19,8 +19,9 @@ struct activation_group {
   float scale;                         // its last two bits are 0, so that products with 1.5 * 2^23 are exact
   float offset;                        // -1.5 * 2^23 * scale
   float scaled_sum;                    // of the inputs
-  // sum_start less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, or the others.
-  std::int32_t starts[4];
+  // sum_start, then it less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the
+  // others.
+  std::int32_t starts[5];
 };
 
 /// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.
