@@ -152,7 +152,7 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
   for (std::int64_t copy = 0; copy < copies; ++copy)
     layers.push_back(random_matrix(shape.format, shape.outputs, shape.inputs, *run.workers, arena));
   std::size_t next = 0;
-  for (const std::int64_t rows : {1, 2, 3, 4, 6, 8, 16, 32, 128, 512}) {
+  for (const std::int64_t rows : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 512}) {
     if (shape.outputs > 10000 && rows > 32) break;
     const std::vector<float> x(static_cast<std::size_t>(rows * shape.inputs), 0.5F);
     std::vector<float> y(static_cast<std::size_t>(rows * shape.outputs));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/fast_table.hpp"
 #include "kernels/simd_avx2.hpp"
 
 #include <cstdint>
@@ -11,11 +12,9 @@ namespace {
 struct dots {
   using f = simd::f;
   using i = simd::i;
-  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
+  // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = 1;
   static constexpr int narrow_rows = 2;
-  static constexpr int tall_rows = 4;
-  static constexpr int panel_rows = 2;
 
   static i low(i packed) { return _mm256_and_si256(packed, _mm256_set1_epi8(15)); }
   static i high(i packed) { return _mm256_and_si256(_mm256_srli_epi32(packed, 4), _mm256_set1_epi8(15)); }
@@ -24,21 +23,20 @@ struct dots {
     __builtin_memcpy(&all, codes, sizeof all);
     return _mm256_set1_epi32(all);
   }
-  static f number(i v) { return _mm256_cvtepi32_ps(v); }
   static f fma(f a, f b, f c) { return _mm256_fmadd_ps(a, b, c); }
 
   // Two sums of 16 bits a lane: 8 times two products of at most 15 * 127 fit.
   struct nibbles {
-    static i start(std::int32_t) { return _mm256_setzero_si256(); }
+    static i begin(std::int32_t) { return _mm256_setzero_si256(); }
     static i add(i sum, i weights, i codes) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(weights, codes)); }
-    static i finish(i sum, std::int32_t correction) {
-      return _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)), _mm256_set1_epi32(correction));
+    static i finish(i sum, std::int32_t start) {
+      return _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)), _mm256_set1_epi32(start));
     }
   };
 
   // The bias comes off the weights; of magnitudes up to 128 two products with codes fit into 16 bits.
   struct bytes {
-    static i start(std::int32_t) { return _mm256_setzero_si256(); }
+    static i begin(std::int32_t) { return _mm256_set1_epi32(sum_start); }
     static i add(i sum, i weights, i codes) {
       const i unbiased = _mm256_xor_si256(weights, _mm256_set1_epi8(-128));
       const i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(unbiased), _mm256_sign_epi8(codes, unbiased));

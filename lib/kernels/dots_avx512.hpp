@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/fast_table.hpp"
 #include "kernels/simd_avx512.hpp"
 
 #include <cstdint>
@@ -11,11 +12,9 @@ namespace {
 struct dots {
   using f = simd::f;
   using i = simd::i;
-  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
+  // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
-  static constexpr int tall_rows = 12;
-  static constexpr int panel_rows = 6;
 
   static i low(i packed) { return _mm512_and_si512(packed, _mm512_set1_epi8(15)); }
   static i high(i packed) { return _mm512_and_si512(_mm512_srli_epi32(packed, 4), _mm512_set1_epi8(15)); }
@@ -24,12 +23,11 @@ struct dots {
     __builtin_memcpy(&all, codes, sizeof all);
     return _mm512_set1_epi32(all);
   }
-  static f number(i v) { return _mm512_cvtepi32_ps(v); }
   static f fma(f a, f b, f c) { return _mm512_fmadd_ps(a, b, c); }
 
 #if defined(COGEN_SIMD_VNNI)
   struct bytes {
-    static i start(std::int32_t correction) { return _mm512_set1_epi32(correction); }
+    static i begin(std::int32_t start) { return _mm512_set1_epi32(start); }
     static i add(i sum, i weights, i codes) { return _mm512_dpbusd_epi32(sum, weights, codes); }
     static i finish(i sum, std::int32_t) { return sum; }
   };
@@ -37,16 +35,16 @@ struct dots {
 #else
   // Two sums of 16 bits a lane: 8 times two products of at most 15 * 127 fit.
   struct nibbles {
-    static i start(std::int32_t) { return _mm512_setzero_si512(); }
+    static i begin(std::int32_t) { return _mm512_setzero_si512(); }
     static i add(i sum, i weights, i codes) { return _mm512_add_epi16(sum, _mm512_maddubs_epi16(weights, codes)); }
-    static i finish(i sum, std::int32_t correction) {
-      return _mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(correction));
+    static i finish(i sum, std::int32_t start) {
+      return _mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(start));
     }
   };
 
   // The bias comes off the weights; of magnitudes up to 128 two products with codes fit into 16 bits.
   struct bytes {
-    static i start(std::int32_t) { return _mm512_setzero_si512(); }
+    static i begin(std::int32_t) { return _mm512_set1_epi32(sum_start); }
     static i add(i sum, i weights, i codes) {
       const i unbiased = _mm512_xor_si512(weights, _mm512_set1_epi8(-128));
       const __mmask64 negative = _mm512_movepi8_mask(unbiased);

@@ -12,11 +12,9 @@ struct dots {
   using f = simd::f;
   using i = simd::i;
   using u = simd::u;
-  // Rows of the register tiles: 4 vectors of outputs wide, 2, 1, and 2 on a panel.
+  // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = 1;
   static constexpr int narrow_rows = 2;
-  static constexpr int tall_rows = 4;
-  static constexpr int panel_rows = 2;
 
   static i low(i packed) { return packed & 0x0f0f0f0f; }
   static i high(i packed) { return (packed >> 4) & 0x0f0f0f0f; }
@@ -25,7 +23,6 @@ struct dots {
     __builtin_memcpy(&all, codes, sizeof all);
     return i{all, all, all, all};
   }
-  static f number(i v) { return __builtin_convertvector(v, f); }
   // Fused, as on processors that have it.
   static f fma(f a, f b, f c) {
     for (int lane = 0; lane < simd::width; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
@@ -33,7 +30,7 @@ struct dots {
   }
 
   struct bytes {
-    static i start(std::int32_t correction) { return i{correction, correction, correction, correction}; }
+    static i begin(std::int32_t start) { return i{start, start, start, start}; }
     static i add(i sum, i weights, i codes) {
       for (int byte = 0; byte < 4; ++byte) {
         const i weight = reinterpret_cast<i>((reinterpret_cast<u>(weights) >> (8 * byte)) & 255U);

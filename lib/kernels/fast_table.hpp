@@ -9,14 +9,19 @@
 // library.
 namespace cogen::kernels {
 
+/// Sums of integers are counted from here: the bits of sum_start + n, |n| < 2^22, are the float 1.5 * 2^23 + n, which
+/// one multiply-add turns into n * scale.
+constexpr std::int32_t sum_start = 0x4b400000;
+
 /// 32 inputs of one row, rounded to 8 bits: input = code * scale, or all of them not numbers where the scale is none.
 struct activation_group {
   std::int8_t codes[quantised_group];  // -127..127
-  float scale;
-  float scaled_sum;      // of the inputs
-  std::int32_t minus_8;  // -8 times the codes' sum: what weights that are biased by 8 owe
-  std::int32_t minus_128;
-  std::int32_t minus_128_of_half[2];  // of the first 16 codes, and the others
+  float scale;                         // its last two bits are 0, so that products with 1.5 * 2^23 are exact
+  float offset;                        // -1.5 * 2^23 * scale
+  float scaled_sum;                    // of the inputs
+  // sum_start, then it less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the
+  // others.
+  std::int32_t starts[5];
 };
 
 /// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.

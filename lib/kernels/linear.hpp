@@ -30,8 +30,9 @@ std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& we
 /// that their format defines.
 ///
 /// With numerics::fast and quantised weights the chain has a link for each 32 inputs (fast_body.hpp), whose bits are
-/// the same on all instruction sets too, and an input that is not finite makes its row's outputs NaN; with bf16 weights
-/// on a set that multiplies those it is the processor's own. Any thread; allocates nothing. Zero rows are fine.
+/// the same on all instruction sets too, and an input that is not finite, or 2^100 and more, makes its row's outputs
+/// NaN; with bf16 weights on a set that multiplies those it is the processor's own. Any thread; allocates nothing. Zero
+/// rows are fine.
 void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands);
 
 }  // namespace cogen::kernels

@@ -3,6 +3,7 @@
 #include "kernels/fast_table.hpp"
 #include "kernels/simd.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cogen::kernels {
@@ -10,10 +11,10 @@ namespace {
 
 constexpr float largest_code = 127.0F;
 constexpr float smallest_input = 0x1p-100F;  // a group of less than that counts as zeros
-constexpr std::int32_t infinity_bits = 0x7f800000;
+constexpr float largest_input = 0x1p100F;    // one of that or more as not numbers
+constexpr std::int32_t not_a_number = 0x7fc00000;
 // Added to a number below 2^22, leaves it, rounded to the nearest integer, even on a tie, in the sum's low bits.
 constexpr float rounding = 12582912.0F;
-constexpr std::int32_t rounding_bits = 0x4b400000;
 
 template <class Number, int Count>
 using lanes = Number __attribute__((vector_size(sizeof(Number) * Count)));
@@ -39,11 +40,16 @@ struct both {
   }
 };
 
-// One number out of all lanes; any order gives the same one.
+using words = lanes<std::int32_t, simd::width>;
+using floats = lanes<float, simd::width>;
+using codes = lanes<std::int8_t, simd::width>;
+using four_words = lanes<std::int32_t, 4>;
+using four_floats = lanes<float, 4>;
+
 template <class Operation, int Count>
-COGEN_INLINE std::int32_t folded(lanes<std::int32_t, Count> v) {
-  if constexpr (Count == 2) {
-    return Operation::of(v[0], v[1]);
+COGEN_INLINE four_words folded(lanes<std::int32_t, Count> v) {
+  if constexpr (Count == 4) {
+    return v;
   } else {
     using half = lanes<std::int32_t, Count / 2>;
     const auto* parts = reinterpret_cast<const char*>(&v);
@@ -51,52 +57,96 @@ COGEN_INLINE std::int32_t folded(lanes<std::int32_t, Count> v) {
   }
 }
 
-COGEN_INLINE void spoil(activation_group& group) {
-  group = {};
-  group.scale = group.scaled_sum = __builtin_nanf("");
+// One number out of all lanes of each; any order gives the same one.
+template <class Operation>
+COGEN_INLINE four_words folded(const words (&v)[4]) {
+  four_words pairs[2];
+  COGEN_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const four_words a = folded<Operation, simd::width>(v[2 * i]), b = folded<Operation, simd::width>(v[2 * i + 1]);
+    pairs[i] = Operation::of(__builtin_shufflevector(a, b, 0, 4, 1, 5), __builtin_shufflevector(a, b, 2, 6, 3, 7));
+  }
+  return Operation::of(__builtin_shufflevector(pairs[0], pairs[1], 0, 1, 4, 5),
+                       __builtin_shufflevector(pairs[0], pairs[1], 2, 3, 6, 7));
 }
 
-using words = lanes<std::int32_t, simd::width>;
-using floats = lanes<float, simd::width>;
-using codes = lanes<std::int8_t, simd::width>;
+// Writes lane g of each to group g, from byte `at` on.
+COGEN_INLINE void scatter(four_words a, four_words b, four_words c, four_words d, activation_group* groups,
+                          std::size_t at) {
+  const four_words ab[] = {__builtin_shufflevector(a, b, 0, 4, 1, 5), __builtin_shufflevector(a, b, 2, 6, 3, 7)};
+  const four_words cd[] = {__builtin_shufflevector(c, d, 0, 4, 1, 5), __builtin_shufflevector(c, d, 2, 6, 3, 7)};
+  COGEN_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const four_words both_groups[] = {__builtin_shufflevector(ab[i], cd[i], 0, 1, 4, 5),
+                                      __builtin_shufflevector(ab[i], cd[i], 2, 3, 6, 7)};
+    COGEN_UNROLL
+    for (int j = 0; j < 2; ++j)
+      __builtin_memcpy(reinterpret_cast<char*>(groups + 2 * i + j) + at, &both_groups[j], sizeof both_groups[j]);
+  }
+}
 
-COGEN_INLINE std::int32_t largest_magnitude(const float* x) {
+COGEN_INLINE words largest_magnitudes(const float* x) {
   words most{};
   COGEN_UNROLL
   for (int at = 0; at < quantised_group; at += simd::width)
     most = larger::of(most, read_lanes<words>(x + at) & 0x7fffffff);
-  return folded<larger, simd::width>(most);
+  return most;
 }
 
-COGEN_INLINE void quantise_group(const float* x, activation_group& group) {
-  const std::int32_t most = largest_magnitude(x);
-  if (most >= infinity_bits) return spoil(group);
-  const auto largest = __builtin_bit_cast(float, most);
-  const float inverse = largest < smallest_input ? 0.0F : largest_code / largest;
-  std::int32_t sum = 0;
+// Returns sums of codes: of the first half plus 2^16 times those of the second.
+COGEN_INLINE words round_group(const float* x, float inverse, activation_group& group) {
+  words sums{};
   COGEN_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    words sums{};
-    COGEN_UNROLL
-    for (int at = half * quantised_group / 2; at < (half + 1) * quantised_group / 2; at += simd::width) {
-      const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
-      const words whole = read_lanes<words>(&moved) - rounding_bits;
-      const codes bytes = __builtin_convertvector(whole, codes);
-      __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
-      sums += whole;
-    }
-    const std::int32_t sum_of_half = folded<both, simd::width>(sums);
-    group.minus_128_of_half[half] = -128 * sum_of_half;
-    sum += sum_of_half;
+  for (int at = 0; at < quantised_group; at += simd::width) {
+    const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
+    const words whole = read_lanes<words>(&moved) - sum_start;
+    const codes bytes = __builtin_convertvector(whole, codes);
+    __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
+    sums += at < quantised_group / 2 ? whole : whole << 16;
   }
-  group.scale = largest < smallest_input ? 0.0F : largest / largest_code;
-  group.scaled_sum = group.scale * static_cast<float>(sum);
-  group.minus_8 = -8 * sum;
-  group.minus_128 = -128 * sum;
+  return sums;
+}
+
+constexpr int groups_at_once = 4;
+
+COGEN_INLINE void quantise_groups(const float* x, activation_group* groups) {
+  words most[groups_at_once], sums[groups_at_once];
+  COGEN_UNROLL
+  for (int g = 0; g < groups_at_once; ++g) most[g] = largest_magnitudes(x + g * quantised_group);
+  const four_words bits = folded<larger>(most);
+  const four_words counts = bits >= __builtin_bit_cast(std::int32_t, smallest_input);
+  const four_words spoilt = bits >= __builtin_bit_cast(std::int32_t, largest_input);
+  const auto largest = read_lanes<four_floats>(&bits);
+  const four_floats quotients = largest_code / largest;
+  const four_words inverse_bits = read_lanes<four_words>(&quotients) & counts;
+  const auto inverse = read_lanes<four_floats>(&inverse_bits);
+  COGEN_UNROLL
+  for (int g = 0; g < groups_at_once; ++g) sums[g] = round_group(x + g * quantised_group, inverse[g], groups[g]);
+  const four_words all = folded<both>(sums), first = (all << 16) >> 16, second = (all - first) >> 16;
+  const four_words sum = first + second;
+
+  const four_floats exact = largest * (1.0F / largest_code);
+  const four_words shortened = (read_lanes<four_words>(&exact) + 2) & ~3;  // to the nearest with two bits of 0
+  const four_words scale_bits = (shortened & counts) | (spoilt & not_a_number);
+  const auto scale = read_lanes<four_floats>(&scale_bits);
+  const four_floats offset = -rounding * scale, scaled_sum = scale * __builtin_convertvector(sum, four_floats);
+  scatter(scale_bits, read_lanes<four_words>(&offset), read_lanes<four_words>(&scaled_sum), four_words{} + sum_start,
+          groups, offsetof(activation_group, scale));
+  scatter(sum_start - 8 * sum, sum_start - 128 * sum, sum_start - 128 * first, sum_start - 128 * second, groups,
+          offsetof(activation_group, starts[1]));
 }
 
 void quantise_row(const float* x, std::int64_t inputs, activation_group* groups) {
-  for (std::int64_t at = 0; at < inputs; at += quantised_group) quantise_group(x + at, groups[at / quantised_group]);
+  constexpr int at_once = groups_at_once * quantised_group;
+  std::int64_t at = 0;
+  for (; at + at_once <= inputs; at += at_once) quantise_groups(x + at, groups + at / quantised_group);
+  if (at == inputs) return;
+  float rest[at_once] = {};
+  activation_group last[groups_at_once];
+  const auto left = static_cast<std::size_t>(inputs - at);
+  __builtin_memcpy(rest, x + at, left * sizeof(float));
+  quantise_groups(rest, last);
+  __builtin_memcpy(groups + at / quantised_group, last, left / quantised_group * sizeof(activation_group));
 }
 
 // To the nearest, even on a tie; NaNs stay NaNs.

@@ -190,10 +190,10 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
+BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
   worker_pool workers(2);
   for (const weight_format format : quantised_formats)
-    for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity()})
+    for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 0x1p100F})
       for_each_set(workers, [&](const execution& run) {
         const std::int64_t inputs = whole_blocks(format, 64);
         problem each(format, 20, 64, inputs, workers);
