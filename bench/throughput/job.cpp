@@ -14,17 +14,16 @@ namespace net = boost::asio;
 using clock = std::chrono::steady_clock;
 
 /// The same ids as bench/peers uses, so that every system reads the same prompts.
-std::vector<cogen::token> prompt(std::size_t request, int length, std::int64_t vocabulary) {
+std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t vocabulary) {
   std::vector<cogen::token> ids;
   for (std::int64_t j = 0; j < length; ++j)
-    ids.push_back(
-        static_cast<cogen::token>((static_cast<std::int64_t>(request) * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
+    ids.push_back(static_cast<cogen::token>((number * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
   return ids;
 }
 
-cogen::request request_of(std::size_t number, std::int64_t vocabulary, const job& what) {
+cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const job& what) {
   auto request = cogen::token_ids(prompt(number, what.prompt_tokens, vocabulary));
-  request.max_tokens(what.new_tokens).ignore_end().reuse(false);
+  request.max_tokens(what.new_tokens).ignore_end().reuse(what.reuse);
   request.lookahead(what.lookahead < 0 ? what.new_tokens : what.lookahead);
   return request;
 }
@@ -43,18 +42,26 @@ net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::
 }  // namespace
 
 job together(int requests, int prompt_tokens, int new_tokens, int lookahead) {
-  return {requests, prompt_tokens, new_tokens, lookahead, std::vector<seconds>(static_cast<std::size_t>(requests))};
+  return {0,
+          requests,
+          prompt_tokens,
+          new_tokens,
+          lookahead,
+          false,
+          std::vector<seconds>(static_cast<std::size_t>(requests))};
 }
 
 std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, const job& what) {
   net::io_context context;
   std::vector<observation> seen(what.arrivals.size());
   const auto begin = clock::now();
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    net::co_spawn(context, read(engine, request_of(i, vocabulary, what), begin, what.arrivals[i], seen[i]),
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    auto request = request_of(what.first + static_cast<std::int64_t>(i), vocabulary, what);
+    net::co_spawn(context, read(engine, std::move(request), begin, what.arrivals[i], seen[i]),
                   [](std::exception_ptr error) {
                     if (error) std::rethrow_exception(error);
                   });
+  }
   context.run();
   return seen;
 }

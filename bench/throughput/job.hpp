@@ -11,10 +11,12 @@ namespace throughput {
 using seconds = std::chrono::duration<double>;
 
 struct job {
-  int slots;  ///< requests that run at the same time
+  std::int64_t first;  ///< which prompt the first request has; the next has the next one
+  int slots;           ///< requests that run at the same time
   int prompt_tokens;
   int new_tokens;
   int lookahead;                  ///< tokens ahead of the reader; -1: all of them
+  bool reuse;                     ///< what earlier jobs have read of the same prompts
   std::vector<seconds> arrivals;  ///< one for each request
 };
 

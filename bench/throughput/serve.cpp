@@ -23,15 +23,19 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   std::fflush(stdout);
 }
 
-job parsed(const std::string& line, int lookahead) {
+job parsed(const std::string& line, const settings& wanted) {
   std::stringstream stream(line);
-  job found{0, 0, 0, lookahead, {}};
-  stream >> found.slots >> found.prompt_tokens >> found.new_tokens;
+  job found{0, 0, 0, 0, wanted.lookahead, wanted.reuse, {}};
+  stream >> found.first >> found.slots >> found.prompt_tokens >> found.new_tokens;
   for (double each; stream >> each;) found.arrivals.emplace_back(each);
-  if (found.slots < 1 || found.prompt_tokens < 1 || found.new_tokens < 1 || found.arrivals.empty() || !stream.eof())
-    throw std::invalid_argument(fmt::format("\"{}\" is not SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL...", line));
+  if (found.first < 0 || found.slots < 1 || found.prompt_tokens < 1 || found.new_tokens < 1 || found.arrivals.empty() ||
+      !stream.eof())
+    throw std::invalid_argument(fmt::format("\"{}\" is not FIRST SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL...", line));
   return found;
 }
+
+/// Jobs that read prompts and jobs that go on from there fit the same engine.
+constexpr int spare = 64;
 
 /// One engine for as long as jobs fit it, as a server would have it.
 class served_engine {
@@ -40,7 +44,7 @@ class served_engine {
       : model_(std::move(model)), options_(std::move(options)) {}
 
   cogen::engine& made_for(const job& what) {
-    const int length = what.prompt_tokens + what.new_tokens;
+    const int length = what.prompt_tokens + std::max(what.new_tokens, spare);
     if (!engine_ || options_.slots != what.slots || options_.max_length != length) {
       engine_.reset();
       options_.slots = what.slots;
@@ -79,7 +83,7 @@ void serve(const settings& wanted) {
   say("{{\"ready\": \"{}, {} numerics, {} bytes of weights a step\"}}", model->weight_type(),
       wanted.engine.numerics == cogen::numerics::fast ? "fast" : "exact", model->weight_bytes());
   for (std::string line; std::getline(std::cin, line);) {
-    const auto what = parsed(line, wanted.lookahead);
+    const auto what = parsed(line, wanted);
     say("{{\"times\": {}}}", listed(run(engine.made_for(what), model->config().vocabulary, what)));
   }
 }

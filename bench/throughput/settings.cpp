@@ -66,8 +66,9 @@ std::optional<settings> parse(int argc, char** argv) {
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   add("serve", po::bool_switch(&wanted.serve),
-      "run what each line of the input says (SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and answer with "
-      "the time of each token, as bench/peers asks for it");
+      "run what each line of the input says (FIRST_PROMPT SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and "
+      "answer with the time of each token, as bench/peers asks for it");
+  add("reuse", po::bool_switch(&wanted.reuse), "served prompts that were read before are not read again");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);

@@ -18,6 +18,7 @@ struct settings {
   std::string trace;
   bool json;
   bool serve;
+  bool reuse;
   cogen::engine_options engine;  ///< but for slots and max_length, which go by what is run
 };
 
