@@ -167,6 +167,9 @@ class Memory:
     def weight(self):
         return 5 + self.requests
 
+    def warm(self, server, sitting):
+        self.turn(server, sitting, {})
+
     def turn(self, server, sitting, where):
         server.run(jobs.at_once(0, self.requests, self.prompt_tokens, self.new_tokens))
         return {"peak": server.peak_mib(), "anonymous": server.status("RssAnon"), "hello": server.hello_mib}, None
@@ -183,6 +186,9 @@ class Loading:
 
     def weight(self):
         return 8
+
+    def warm(self, server, sitting):
+        self.turn(server, sitting, {})
 
     def turn(self, server, sitting, where):
         server.run(jobs.at_once(0, 1, self.tokens, 1))

@@ -80,7 +80,7 @@ def kept_records(path, measured_anew):
     parts = {part for part, _ in anew}
     records = [json.loads(line) for line in path.read_text().splitlines()]
     return [each for each in records if each["what"] == "about" or
-            each["what"] == "turn" and (each["part"], each["cell"]) not in anew or
+            each["what"] in ("turn", "error") and (each["part"], each["cell"]) not in anew or
             each["what"] == "capacity" and "arrivals" not in parts]
 
 

@@ -25,7 +25,7 @@ def compared(results, part, field, first_head, least=False, name_of=lambda cell:
         row = [name_of(cell)] + [shown(results.median(part, cell, system, field))
                                  if results.has(part, cell, system) else "–" for system in taking_part]
         rows.append(row + [best or "–"] + [against(results, part, cell, name, best, field, least) for name in ours])
-    return table([first_head, *taking_part, "best peer"] + [f"{name} / best peer" for name in ours], rows)
+    return table([first_head, *taking_part, "best peer"] + [f"{name}: times as good" for name in ours], rows)
 
 
 def against(results, part, cell, ours, best, field, least):
@@ -122,7 +122,10 @@ def about(given, results):
              f"{results.noisy()} kept."]
     if given.quick:
         lines.append("A quick run: its figures mean little.")
-    return "\n".join(lines) + "\n\n" + "".join(f"- {name}: {words}\n" for name, words in said.items())
+    errors = {f"{each['part']} {each['cell']}: {each['error']}": None
+              for each in results.records if each["what"] == "error"}
+    return "\n".join(lines) + "\n\n" + "".join(
+        [f"- {name}: {words}\n" for name, words in said.items()] + [f"- {words}.\n" for words in errors])
 
 
 def page(given, results):

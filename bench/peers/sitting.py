@@ -11,6 +11,7 @@ import time
 
 import cells
 import host
+import systems
 
 
 @contextlib.contextmanager
@@ -57,8 +58,8 @@ class Progress:
 
 
 class Sitting:
-    def __init__(self, systems, chosen, given, write):
-        self.systems, self.cells, self.write = systems, chosen, write
+    def __init__(self, taking_part, chosen, given, write):
+        self.systems, self.cells, self.write = taking_part, chosen, write
         self.blocks, self.patience, self.quick = given.blocks, given.patience, given.quick
         self.capacity_of = given.capacity_of
         self.prompts, self.servers, self.kind, self.found_capacity = cells.Prompts(), {}, None, None
@@ -96,22 +97,50 @@ class Sitting:
         return self.servers[key]
 
     def run_cell(self, cell):
-        able = self.able(cell)
         if self.kind != (cell.part, getattr(cell, "context", None)):
             self.close_servers()
         self.kind = cell.part, getattr(cell, "context", None)
-        print(f"{cell.part:<9} {cell.name}", flush=True)
+        print(f"{cell.part:<10}{cell.name}", flush=True)
+        able = [system for system in self.able(cell) if self.tried(cell, system, self.warm)]
         if cell.part == "arrivals":
             self.capacity(able)
-        if cell.keeps_prompts is not None:
-            for system in able:
-                cell.warm(self.server(system, cell.keeps_prompts), self)
         for block in range(self.blocks):
             begun = time.monotonic()
-            self.run_block(cell, able, block)
+            shown = self.run_block(cell, able, block)
             self.progress.took(cell.name + cell.part, self.weight(cell), time.monotonic() - begun)
+            print(f"          {self.progress.shown()} block {block + 1}{shown}", flush=True)
+
+    def tried(self, cell, system, what, *more):
+        """What it returns; a system that cannot do it takes part in the cell no more."""
+        try:
+            return what(cell, system, *more)
+        except systems.Ended as error:
+            print(f"          {error}", flush=True)
+            self.write({"what": "error", "part": cell.part, "cell": cell.name, "system": system.name,
+                        "error": str(error)})
+            for key in [key for key in self.servers if key[0] == system.key]:
+                self.servers.pop(key).close()
+            return None
+
+    def warm(self, cell, system):
+        with self.serving(cell, system) as server:
+            cell.warm(server, self)
+        return True
+
+    @contextlib.contextmanager
+    def serving(self, cell, system):
+        """A process of its own where the cell wants one, or the one that is there."""
+        if cell.keeps_prompts is not None:
+            yield self.server(system, cell.keeps_prompts)
+            return
+        server = system.start()
+        try:
+            yield server
+        finally:
+            server.close()
 
     def run_block(self, cell, able, block):
+        """Each system's mean of the first of its figures, in words."""
         busy, copied = host.wait_for_quiet(self.patience), host.copying_rate()
         where = {"what": "turn", "part": cell.part, "cell": cell.name, "block": block,
                  "busy_before": round(busy, 3), "copying": round(copied, 2)}
@@ -120,17 +149,19 @@ class Sitting:
             with busy_processes() if each_pass == "busy" else contextlib.nullcontext():
                 for position, system in enumerate(able + able[::-1]):
                     here = {**where, "pass": each_pass, "system": system.name, "position": position}
-                    shown.setdefault(system.name, []).append(self.turn(cell, system, here))
-        print(f"          {self.progress.shown()} block {block + 1}{'' if busy <= host.QUIET else ' (not quiet)'}: " +
-              ", ".join(f"{name} {sum(found) / len(found):.4g}" for name, found in shown.items()), flush=True)
+                    if system in able:
+                        figure = self.tried(cell, system, self.turn, here)
+                        if figure is None:
+                            able.remove(system)
+                        else:
+                            shown.setdefault(system.name, []).append(figure)
+        return ("" if busy <= host.QUIET else " (not quiet)") + ": " + ", ".join(
+            f"{name} {sum(found) / len(found):.4g}" for name, found in shown.items())
 
     def turn(self, cell, system, where):
         """The first of the turn's figures."""
-        fresh = cell.keeps_prompts is None
-        server = system.start() if fresh else self.server(system, cell.keeps_prompts)
-        found, times = cell.turn(server, self, where)
-        if fresh:
-            server.close()
+        with self.serving(cell, system) as server:
+            found, times = cell.turn(server, self, where)
         found = {field: round(value, 4) for field, value in found.items()}
         self.write({**where, **found})
         if times is not None:

@@ -1,5 +1,6 @@
 """The systems, and the processes in which they run."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -11,6 +12,10 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Ended(Exception):
+    """A system's process is there no more, or did not do what it was asked to."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,15 +61,16 @@ class Server:
                 found = json.loads(line)
                 if field in found:
                     return found
-        sys.exit(f"compare: {self.system.name} ended with status {self.process.wait()}")
+        raise Ended(f"{self.system.name} ended with status {self.process.wait()}")
 
     def run(self, job):
-        self.process.stdin.write(job.line() + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(job.line() + "\n")
+            self.process.stdin.flush()
         times = self.answer("times")["times"]
         if [len(each) for each in times] != [job.new_tokens] * len(job.arrivals):
-            sys.exit(f"compare: {self.system.name} did not bring {job.new_tokens} tokens for each of "
-                     f"{len(job.arrivals)} requests")
+            raise Ended(f"{self.system.name} did not bring {job.new_tokens} tokens for each of "
+                        f"{len(job.arrivals)} requests")
         return times
 
     def status(self, field):
@@ -76,7 +82,8 @@ class Server:
         return self.status("VmHWM")
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
