@@ -153,6 +153,7 @@ class Memory:
     requests: int
     part = "memory"
     passes = ("",)
+    most_blocks = 2  # it hardly changes
     keeps_prompts = None
     prompt_tokens = new_tokens = 64
 
@@ -181,6 +182,7 @@ class Loading:
     part = "loading"
     name = "64 tokens"
     passes = ("",)
+    most_blocks = 3
     keeps_prompts = None
     tokens = 64
 
@@ -209,6 +211,10 @@ def all_cells(quick=False):
             [Arrivals(load, 12 if quick else 64) for load in ([0.8] if quick else [0.5, 0.8, 1.0])] +
             [Competitor(n, 64, 64, 9) for n in (1, crowd)] +
             [Memory(n) for n in (1, crowd)] + [Loading()])
+
+
+def blocks_of(cell, wanted):
+    return min(wanted, getattr(cell, "most_blocks", wanted))
 
 
 def can_run(cell, system):

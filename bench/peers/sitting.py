@@ -65,7 +65,7 @@ class Sitting:
         self.prompts, self.servers, self.kind, self.found_capacity = cells.Prompts(), {}, None, None
         self.times = gzip.open(given.out / "times.jsonl.gz", "at")
         self.progress = Progress((cell.name + cell.part, self.weight(cell)) for cell in chosen
-                                 for _ in range(given.blocks))
+                                 for _ in range(cells.blocks_of(cell, given.blocks)))
 
     def able(self, cell):
         return [system for system in self.systems if cells.can_run(cell, system)]
@@ -104,7 +104,7 @@ class Sitting:
         able = [system for system in self.able(cell) if self.tried(cell, system, self.warm)]
         if cell.part == "arrivals":
             self.capacity(able)
-        for block in range(self.blocks):
+        for block in range(cells.blocks_of(cell, self.blocks)):
             begun = time.monotonic()
             shown = self.run_block(cell, able, block)
             self.progress.took(cell.name + cell.part, self.weight(cell), time.monotonic() - begun)

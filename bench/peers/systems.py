@@ -118,8 +118,8 @@ def llama(given, key, name, form=None, **more):
                   **more)
 
 
-def openvino(given, key, name, *properties, form=None, **more):
-    command = [path_of("python", "openvino"), HERE / "openvino_serve.py", "--batch", given.openvino_batch]
+def openvino(given, key, name, *properties, form=None, batch=512, **more):
+    command = [path_of("python", "openvino"), HERE / "openvino_serve.py", "--batch", batch]
     for each in properties:
         command += ["--property", each]
     return System(key, name, tuple(command), rewritten(given, form) if form else given.model, ("--reuse",), **more)
@@ -131,6 +131,7 @@ def transformers(given, key, name, dtype):
                   parts=("decode", "prefill", "competitor", "memory", "loading"))
 
 
+STEPS_MATTER = ("prefill", "arrivals")
 MEDIUM = 1 << 16
 PASSIVE = (("OMP_WAIT_POLICY", "passive"),)
 MAKERS = {
@@ -141,6 +142,9 @@ MAKERS = {
     "llama-passive": lambda given, key: llama(given, key, "llama.cpp, passive waits", environment=PASSIVE,
                                               parts=("competitor",)),
     "openvino": lambda given, key: openvino(given, key, "OpenVINO"),
+    "openvino-256": lambda given, key: openvino(given, key, "OpenVINO, steps of 256", batch=256, parts=STEPS_MATTER),
+    "openvino-2048": lambda given, key: openvino(given, key, "OpenVINO, steps of 2,048", batch=2048,
+                                                 parts=STEPS_MATTER),
     "openvino-bf16": lambda given, key: openvino(given, key, "OpenVINO bf16 hint", "INFERENCE_PRECISION_HINT=bf16",
                                                  largest=MEDIUM),
     "openvino-f32": lambda given, key: openvino(given, key, "OpenVINO f32 hint", "INFERENCE_PRECISION_HINT=f32",
@@ -152,6 +156,10 @@ MAKERS = {
     "transformers-bf16": lambda given, key: transformers(given, key, "Transformers bf16", "bfloat16"),
     "transformers-f32": lambda given, key: transformers(given, key, "Transformers f32", "float32"),
 }
+
+
+BY_DEFAULT = ["cogen-fast", "cogen-exact", "llama", "llama-q4_0", "llama-passive", "openvino", "openvino-2048",
+              "openvino-q8_0", "openvino-f16", "transformers-bf16"]
 
 
 def made(given):
