@@ -11,20 +11,9 @@ CAPACITY_SLOTS = 16
 CAPACITY = {"requests": 48, "prompt_tokens": 128, "new_tokens": 64}
 
 
-class Prompts:
-    """Numbers of prompts that nobody has read yet; the first thousand are those of decode cells."""
-
-    def __init__(self):
-        self.next = 1000
-
-    def fresh(self, count):
-        self.next += count
-        return self.next - count
-
-
 @dataclasses.dataclass(frozen=True)
 class Decode:
-    """All requests have been read before, and come at once; static batches read them again."""
+    """All prompts have been read before, and all requests come at once; static batches read them again."""
     requests: int
     context: int
     new_tokens: int
@@ -80,10 +69,10 @@ class Prefill:
         return 1 + self.tokens / 300
 
     def warm(self, server, sitting):
-        server.run(jobs.at_once(sitting.prompts.fresh(1), 1, self.prompt_tokens, 1))
+        server.run(jobs.at_once(0, 1, self.prompt_tokens, 1))
 
     def turn(self, server, sitting, where):
-        job = jobs.at_once(sitting.prompts.fresh(1), 1, self.prompt_tokens, 1)
+        job = jobs.at_once(0, 1, self.prompt_tokens, 1)
         times = server.run(job)
         return figures.prefill(times, job), times
 
@@ -113,15 +102,14 @@ class Arrivals:
             all_times.append(round(at, 4))
         return tuple(all_times)
 
-    def job(self, sitting, arrivals):
-        return jobs.Job(sitting.prompts.fresh(len(arrivals)), SLOTS_OF_ARRIVALS, CAPACITY["prompt_tokens"],
-                        CAPACITY["new_tokens"], arrivals)
+    def job(self, arrivals):
+        return jobs.Job(0, SLOTS_OF_ARRIVALS, CAPACITY["prompt_tokens"], CAPACITY["new_tokens"], arrivals)
 
     def warm(self, server, sitting):
-        server.run(self.job(sitting, (0.0,) * 4))
+        server.run(self.job((0.0,) * 4))
 
     def turn(self, server, sitting, where):
-        job = self.job(sitting, self.times(self.load * sitting.found_capacity, where["block"]))
+        job = self.job(self.times(self.load * sitting.found_capacity, where["block"]))
         times = server.run(job)
         return figures.open_loop(times, job), times
 
@@ -129,8 +117,7 @@ class Arrivals:
 def capacity_turn(server, sitting):
     """Requests that end in a second, with as many at work as there are slots, until all have ended."""
     count = CAPACITY["requests"] if not sitting.quick else CAPACITY_SLOTS
-    job = jobs.Job(sitting.prompts.fresh(count), CAPACITY_SLOTS, CAPACITY["prompt_tokens"], CAPACITY["new_tokens"],
-                   (0,) * count)
+    job = jobs.Job(0, CAPACITY_SLOTS, CAPACITY["prompt_tokens"], CAPACITY["new_tokens"], (0,) * count)
     return figures.finished(server.run(job))["requests_per_second"]
 
 

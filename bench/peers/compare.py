@@ -44,7 +44,7 @@ def arguments():
     turns(parser)
     parser.add_argument("--systems", default=",".join(systems.BY_DEFAULT), help="names, or all")
     parser.add_argument("--cells", default=",".join(cells.PARTS))
-    parser.add_argument("--capacity-of", default="", help="the system whose closed loop is load 1; the best peer's if none")
+    parser.add_argument("--capacity-of", default="", help="whose closed loop is load 1; the best peer's if none")
     given = parser.parse_args()
     given.systems = list(systems.MAKERS) if given.systems == "all" else given.systems.split(",")
     given.cells = cells.chosen(given.cells.split(","), given.quick)

@@ -1,9 +1,9 @@
 """What every system is asked to run, as one line of text, and what it answers: a JSON object a line.
 
 A line is FIRST SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL...: one request for each arrival (in seconds), with the prompts
-number FIRST, FIRST + 1 and so on, of which at most SLOTS run at the same time. The answer is {"times": [[...], ...]}: for each request when each of its tokens was there, in
-seconds from the beginning of the job. Before the first line a system says {"hello": ...} once its program runs, and
-{"ready": ...} once its model is loaded.
+number FIRST, FIRST + 1 and so on, of which at most SLOTS run at the same time. The answer is {"times": [[...], ...]}:
+for each request when each of its tokens was there, in seconds from the beginning of the job. Before the first line a
+system says {"hello": ...} once its program runs, and {"ready": ...} once its model is loaded.
 """
 
 import dataclasses

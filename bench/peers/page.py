@@ -55,10 +55,9 @@ def arrivals(results):
         yield (f"Requests (128 prompt tokens, 64 new ones) that arrive as a Poisson process; load 1 is "
                f"{chosen[-1]['requests_per_second']:.2f} requests/s, which {chosen[-1]['chosen']} brings to an end with "
                "16 at a time.\n")
-    for field, title, least in [("first_p50", "First token, median, ms", True), ("first_p99", "First token, 99 %, ms", True),
-                                ("gap_p50", "Between tokens, median, ms", True),
-                                ("gap_p99", "Between tokens, 99 %, ms", True),
-                                ("tokens_per_second", "Tokens/s", False)]:
+    for field, title, least in [("first_p50", "First token, median, ms", True),
+                                ("first_p99", "First token, 99 %, ms", True), ("gap_p50", "Between tokens, median, ms", True),
+                                ("gap_p99", "Between tokens, 99 %, ms", True), ("tokens_per_second", "Tokens/s", False)]:
         yield f"{title}.\n"
         yield compared(results, "arrivals", field, "", least)
 

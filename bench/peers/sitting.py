@@ -62,7 +62,7 @@ class Sitting:
         self.systems, self.cells, self.write = taking_part, chosen, write
         self.blocks, self.patience, self.quick = given.blocks, given.patience, given.quick
         self.capacity_of = given.capacity_of
-        self.prompts, self.servers, self.kind, self.found_capacity = cells.Prompts(), {}, None, None
+        self.servers, self.kind, self.found_capacity = {}, None, None
         self.times = gzip.open(given.out / "times.jsonl.gz", "at")
         self.progress = Progress((cell.name + cell.part, self.weight(cell)) for cell in chosen
                                  for _ in range(cells.blocks_of(cell, given.blocks)))

@@ -1,4 +1,4 @@
-"""Transformers' generate on the jobs that jobs.py describes, as one padded batch: greedy, the end of sequence ignored."""
+"""Transformers' generate on the jobs that jobs.py describes, as a padded batch: greedy, the end of sequence ignored."""
 
 import time
 
