@@ -14,9 +14,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DEPS = pathlib.Path(os.environ.get("COGEN_DEPS", ROOT / ".deps"))
-sys.path.append(str(ROOT / "bench/peers"))
+sys.path.append(str(ROOT / "bench/measuring"))
 
-import compare
+import host
 import machine
 import pictures
 import tables
@@ -142,8 +142,8 @@ def time_steps(given, sizes, known, raw):
         print(f"latency   {length} tokens", flush=True)
         ready = list(ready_at(length, all_turns, raw))
         for block in range(given.blocks):
-            busy = compare.wait_for_quiet(given.patience)
-            quiet = busy <= compare.QUIET
+            busy = host.wait_for_quiet(given.patience)
+            quiet = busy <= host.QUIET
             time_block(ready, length, {"block": block, "busy_before": round(busy, 3), "quiet": quiet}, raw)
             print(f"          block {block + 1} of {given.blocks}" +
                   ("" if quiet else f" (began with {busy:.0%} busy)"), flush=True)
@@ -191,7 +191,7 @@ def part_of(record):
 def about(given, records):
     versions = [each["versions"] for each in records if each["what"] == "versions"]
     noisy = sum(not each["quiet"] for each in records if "quiet" in each)
-    lines = [f"{given.model.name} reads {given.text.name}; {compare.processor()}.",
+    lines = [f"{given.model.name} reads {given.text.name}; {host.processor()}.",
              *(f"Beside it: {', '.join(each)}." for each in versions if each)]
     if noisy:
         lines.append(f"{noisy} of the timed turns were in blocks that did not begin quiet; such blocks are left out, "

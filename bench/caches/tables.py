@@ -3,6 +3,7 @@
 import statistics
 
 import figures
+from markdown import table
 
 MIB = 1 << 20
 
@@ -11,11 +12,6 @@ MIB = 1 << 20
 PAIRS = [("dynamic", "dynamic"), ("bf16", "static"), ("int8", "hqq int8"), ("int8", "fp8"), ("int4", "hqq int4"),
          ("int4", "quanto int4"), ("offloaded", "offloaded"), ("offloaded", "dynamic"),
          ("offloaded_int8", "dynamic")]
-
-
-def table(heads, rows):
-    lines = ["| " + " | ".join(heads) + " |", "| --- |" + " ---: |" * (len(heads) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
 
 
 def perplexity(records):

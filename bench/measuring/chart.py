@@ -5,7 +5,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 40, 48
-COLOURS = ["#4477aa", "#ee6677", "#228833", "#aa8800", "#66aacc", "#aa3377", "#777777", "#000000", "#dd7722", "#5544bb"]
+COLOURS = ["#4477aa", "#ee6677", "#228833", "#aa8800", "#66aacc", "#aa3377", "#777777", "#000000", "#dd7722", "#5544bb",
+           "#99bb33", "#bb8899"]
 
 
 def text(x, y, words, anchor="middle", size=12, more=""):
@@ -110,7 +111,8 @@ def lines(title, x_label, y_label, series, log_y=False, zero=False):
 def bars(title, label, values, notes, log=False):
     """Lying bars: `values` by name, and a note behind each."""
     height = TOP + 30 * len(values) + BOTTOM
-    x = Axis(list(values.values()), 110, WIDTH - RIGHT, log, zero=not log)
+    edge = max(110, 7 * max(map(len, values)) + 12)
+    x = Axis(list(values.values()), edge, WIDTH - RIGHT, log, zero=not log)
     parts = []
     for tick in x.ticks():
         parts += [line(x.place(tick), TOP, x.place(tick), height - BOTTOM),
@@ -119,8 +121,8 @@ def bars(title, label, values, notes, log=False):
         middle, begin = TOP + 30 * i + 15, x.begin if log else x.place(0)
         left, width = min(begin, x.place(value)), abs(x.place(value) - begin)
         parts += [f'<rect x="{left:.1f}" y="{middle - 9}" width="{width:.1f}" height="18" fill="{COLOURS[0]}"/>',
-                  text(102, middle + 4, name, "end"), text(left + width + 6, middle + 4, notes[name], "start", 11)]
-    parts.append(text((110 + WIDTH - RIGHT) / 2, height - 10, label))
+                  text(edge - 8, middle + 4, name, "end"), text(left + width + 6, middle + 4, notes[name], "start", 11)]
+    parts.append(text((edge + WIDTH - RIGHT) / 2, height - 10, label))
     return page(WIDTH, height, title, parts)
 
 

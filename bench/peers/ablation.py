@@ -1,0 +1,103 @@
+"""cogen with each of its clever parts turned off, one at a time, in turns with all of them on."""
+
+import argparse
+
+import compare
+import cells
+import chart
+import host
+import page
+import results
+import systems
+from markdown import table
+
+WHOLE = "all on"
+FIELD = "tokens_per_second"
+
+
+def instructions(name):
+    return (), (("COGEN_INSTRUCTION_SET", name),)
+
+
+WITHOUT = {
+    "exact": ("exact numerics", ("--numerics", "exact"), ()),
+    "bf16": ("AVX-512 with VNNI and BF16", *instructions("avx512_bf16")),
+    "vnni": ("AVX-512 without VNNI", *instructions("avx512")),
+    "avx2": ("AVX2", *instructions("avx2")),
+    "portable": ("no vector instructions of its own", *instructions("portable")),
+    "thread": ("one thread", ("--threads", "1"), ()),
+    "f32": ("float32 caches", ("--cache-type", "f32"), ()),
+    "bf16-cache": ("bfloat16 caches", ("--cache-type", "bf16"), ()),
+    "lookahead": ("no lookahead", ("--lookahead", "0"), ()),
+    "small-steps": ("steps of 32 tokens", ("--step-tokens", "32"), ()),
+    "large-steps": ("steps of 512 tokens", ("--step-tokens", "512"), ()),
+}
+
+
+def variants(given):
+    yield systems.cogen(given, "cogen", WHOLE, "--numerics", "fast")
+    for key in given.without:
+        name, words, environment = WITHOUT[key]
+        numerics = () if "--numerics" in words else ("--numerics", "fast")
+        yield systems.cogen(given, f"cogen-{key}", name, *numerics, *words, environment=environment)
+
+
+def wanted_cells(quick):
+    if quick:
+        return [cells.Decode(4, 64, 64, 0), cells.Prefill(512)]
+    return [cells.Decode(1, 64, 64, 0), cells.Decode(16, 64, 64, 0), cells.Decode(1, 4096, 32, 1),
+            cells.Decode(16, 1024, 32, 2), cells.Prefill(512), cells.Prefill(4096)]
+
+
+def shares(found, part, cell, system):
+    return found.spread(part, cell, (system, FIELD, ""), (WHOLE, FIELD, ""))
+
+
+def text(given, found):
+    keys = list(found.blocks)
+    heads = [""] + [head for part, cell in keys for head in (f"{part} {cell}", "share")]
+    rows = []
+    for system in found.systems:
+        row = [system]
+        for part, cell in keys:
+            row.append(page.shown(found.median(part, cell, system, FIELD)))
+            row.append("1" if system == WHOLE else page.ratio(shares(found, part, cell, system)))
+        rows.append(row)
+    return (f"{given.model.name}; {host.processor()}.\n\nTokens/s with everything on (fast numerics), and with one thing "
+            "changed at a time; shares of the first line are medians of those within a block, with their range. Of the "
+            f"blocks that were not quiet {found.dropped()} were left out and {found.noisy()} kept.\n\n" +
+            ("A quick run: its figures mean little.\n\n" if given.quick else "") + table(heads, rows))
+
+
+def picture(found):
+    part, cell = next(((part, cell) for part, cell in found.blocks if cell.startswith("16")), next(iter(found.blocks)))
+    left = {system: 100 * shares(found, part, cell, system)[0] for system in found.systems}
+    return chart.bars(f"What is left with one thing changed: {part} {cell}", "% of the rate with all on", left,
+                      {system: f"{share:.0f} %" for system, share in left.items()})
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    compare.paths(parser)
+    compare.turns(parser)
+    parser.add_argument("--without", default=",".join(WITHOUT))
+    given = parser.parse_args()
+    given.without, given.capacity_of = given.without.split(","), ""
+    unknown = [key for key in given.without if key not in WITHOUT]
+    if unknown:
+        parser.error(f"--without: {', '.join(unknown)}: there are {', '.join(WITHOUT)}")
+    compare.settle(parser, given)
+    return given
+
+
+def main():
+    given = arguments()
+    records = compare.measured(given, list(variants(given)), wanted_cells(given.quick))
+    found = results.Results(records)
+    (given.out / "table.md").write_text(text(given, found))
+    (given.out / "ablation.svg").write_text(picture(found))
+    print("\n" + text(given, found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+#include "job.hpp"
+
+#include <cogen/token_stream.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace throughput {
+namespace {
+
+namespace net = boost::asio;
+using clock = std::chrono::steady_clock;
+
+/// The same ids as bench/peers uses, so that every system reads the same prompts.
+std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t vocabulary) {
+  std::vector<cogen::token> ids;
+  for (std::int64_t j = 0; j < length; ++j)
+    ids.push_back(static_cast<cogen::token>((number * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
+  return ids;
+}
+
+cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const job& what) {
+  auto request = cogen::token_ids(prompt(number, what.prompt_tokens, vocabulary));
+  request.max_tokens(what.new_tokens).ignore_end().reuse(what.reuse);
+  request.lookahead(what.lookahead < 0 ? what.new_tokens : what.lookahead);
+  return request;
+}
+
+net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::time_point begin, seconds arrival,
+                          observation& into) {
+  if (arrival.count() > 0) {
+    net::steady_timer timer(co_await net::this_coro::executor, begin + duration_cast<clock::duration>(arrival));
+    co_await timer.async_wait(net::use_awaitable);
+  }
+  auto stream = engine.generate(std::move(request));
+  while (auto piece = co_await stream.next())
+    into.insert(into.end(), piece->tokens.size(), seconds(clock::now() - begin));
+}
+
+}  // namespace
+
+job together(int requests, int prompt_tokens, int new_tokens, int lookahead) {
+  return {0,
+          requests,
+          prompt_tokens,
+          new_tokens,
+          lookahead,
+          false,
+          std::vector<seconds>(static_cast<std::size_t>(requests))};
+}
+
+std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, const job& what) {
+  net::io_context context;
+  std::vector<observation> seen(what.arrivals.size());
+  const auto begin = clock::now();
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    auto request = request_of(what.first + static_cast<std::int64_t>(i), vocabulary, what);
+    net::co_spawn(context, read(engine, std::move(request), begin, what.arrivals[i], seen[i]),
+                  [](std::exception_ptr error) {
+                    if (error) std::rethrow_exception(error);
+                  });
+  }
+  context.run();
+  return seen;
+}
+
+}  // namespace throughput

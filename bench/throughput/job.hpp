@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cogen/engine.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace throughput {
+
+using seconds = std::chrono::duration<double>;
+
+struct job {
+  std::int64_t first;  ///< which prompt the first request has; the next has the next one
+  int slots;           ///< requests that run at the same time
+  int prompt_tokens;
+  int new_tokens;
+  int lookahead;                  ///< tokens ahead of the reader; -1: all of them
+  bool reuse;                     ///< what earlier jobs have read of the same prompts
+  std::vector<seconds> arrivals;  ///< one for each request
+};
+
+/// `requests` that arrive at once and run at the same time.
+job together(int requests, int prompt_tokens, int new_tokens, int lookahead);
+
+/// When each token of one request reached its reader, from the beginning of the job on.
+using observation = std::vector<seconds>;
+
+/// Runs all requests of the job, and ends with the last token of the last one.
+std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, const job& what);
+
+}  // namespace throughput

@@ -1,0 +1,114 @@
+// Tokens per second by number of concurrent requests.
+#include "job.hpp"
+#include "serve.hpp"
+#include "settings.hpp"
+
+#include <cogen/chrome_trace.hpp>
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sys/resource.h>
+
+namespace throughput {
+namespace {
+
+struct measurement {
+  int requests;
+  double decode_tokens_per_second;   // while every request decodes: tokens after the last request's first one
+  double prefill_tokens_per_second;  // all prompt tokens by the time until the last request's first token
+  double tokens_per_second;          // all new tokens by the whole time, prompts included
+  double time_to_first_token_ms;     // median
+  double mean_batch;
+};
+
+measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted,
+                    const std::string& trace) {
+  cogen::engine_options options = wanted.engine;
+  options.slots = requests;
+  options.max_length = wanted.prompt_tokens + wanted.new_tokens;
+  if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
+  cogen::engine engine(model, options);
+  const auto seen = run(engine, model->config().vocabulary,
+                        together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.lookahead));
+
+  std::vector<double> first;
+  seconds last_first{}, end{};
+  for (const auto& each : seen) {
+    first.push_back(each.front().count() * 1000);
+    last_first = std::max(last_first, each.front());
+    end = std::max(end, each.back());
+  }
+  std::sort(first.begin(), first.end());
+  double decoded = 0;
+  for (const auto& each : seen)
+    decoded +=
+        static_cast<double>(std::count_if(each.begin(), each.end(), [&](auto time) { return time > last_first; }));
+  const auto stats = engine.stats();
+  return {requests,
+          decoded / std::max(1e-9, (end - last_first).count()),
+          static_cast<double>(requests) * wanted.prompt_tokens / std::max(1e-9, last_first.count()),
+          static_cast<double>(requests) * wanted.new_tokens / std::max(1e-9, end.count()),
+          first[first.size() / 2],
+          static_cast<double>(stats.rows) / static_cast<double>(stats.steps)};
+}
+
+measurement median(std::vector<measurement> all) {
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.decode_tokens_per_second < b.decode_tokens_per_second; });
+  return all[all.size() / 2];
+}
+
+double peak_memory_mib() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_maxrss) / 1024;
+}
+
+void print(const measurement& one, const cogen::model& model, bool json) {
+  if (json)
+    fmt::print(
+        "{{\"requests\": {}, \"decode_tokens_per_second\": {:.1f}, \"prefill_tokens_per_second\": {:.1f}, "
+        "\"tokens_per_second\": {:.1f}, \"time_to_first_token_ms\": {:.1f}, \"mean_batch\": {:.2f}, "
+        "\"peak_memory_mib\": {:.0f}, \"bytes_per_step\": {}, \"weight_type\": \"{}\"}}\n",
+        one.requests, one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
+        one.time_to_first_token_ms, one.mean_batch, peak_memory_mib(), model.weight_bytes(), model.weight_type());
+  else
+    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:>11.1f}  {:>16.1f}  {:>10.2f}  {:>8.0f}\n", one.requests,
+               one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
+               one.time_to_first_token_ms, one.mean_batch, peak_memory_mib());
+  std::fflush(stdout);
+}
+
+void compare_numbers_of_requests(const settings& wanted) {
+  cogen::load_options loading;
+  loading.threads = wanted.engine.threads;
+  const auto model = cogen::load_model(wanted.model, loading);
+  measure(model, 1, wanted, "");  // warms the file cache, the pages and the threads
+  if (!wanted.json)
+    fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
+  for (const int requests : wanted.requests) {
+    std::vector<measurement> all;
+    for (int i = 1; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted, ""));
+    all.push_back(measure(model, requests, wanted, wanted.trace));
+    print(median(std::move(all)), *model, wanted.json);
+  }
+}
+
+}  // namespace
+}  // namespace throughput
+
+int main(int argc, char** argv) try {
+  const auto wanted = throughput::parse(argc, argv);
+  if (wanted && wanted->serve)
+    throughput::serve(*wanted);
+  else if (wanted)
+    throughput::compare_numbers_of_requests(*wanted);
+  return 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "throughput: {}\n", e.what());
+  return 1;
+}

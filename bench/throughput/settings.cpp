@@ -1,0 +1,83 @@
+#include "settings.hpp"
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+namespace throughput {
+namespace {
+
+namespace po = boost::program_options;
+
+std::vector<int> numbers(const std::string& text) {
+  std::vector<int> all;
+  std::stringstream stream(text);
+  for (std::string each; std::getline(stream, each, ',');) {
+    const int value = std::stoi(each);
+    if (value < 1 || value > 4096)
+      throw std::invalid_argument(fmt::format("--requests holds {}; each must be between 1 and 4096", value));
+    all.push_back(value);
+  }
+  return all;
+}
+
+cogen::numerics numerics_named(const std::string& name) {
+  if (name == "exact") return cogen::numerics::exact;
+  if (name == "fast") return cogen::numerics::fast;
+  throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", name));
+}
+
+std::optional<cogen::cache::scalar> cache_type_named(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (name == "f32") return cogen::cache::scalar::f32;
+  if (name == "f16") return cogen::cache::scalar::f16;
+  if (name == "bf16") return cogen::cache::scalar::bf16;
+  throw std::invalid_argument(fmt::format("--cache-type {}: there are f32, f16 and bf16", name));
+}
+
+void check(const settings& wanted) {
+  if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.lookahead < -1)
+    throw std::invalid_argument(
+        "--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2, --lookahead at least -1");
+}
+
+}  // namespace
+
+std::optional<settings> parse(int argc, char** argv) {
+  settings wanted{};
+  std::string requests, numerics, cache_type;
+  po::options_description options("Measures tokens per second by number of concurrent requests.\n\nOptions");
+  auto add = options.add_options();
+  add("help", "show this and end");
+  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("requests", po::value(&requests)->default_value("1,4,8,16,32"), "how many at the same time, one run for each");
+  add("prompt-tokens", po::value(&wanted.prompt_tokens)->default_value(64), "length of each prompt");
+  add("new-tokens", po::value(&wanted.new_tokens)->default_value(64), "tokens to generate for each");
+  add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
+  add("threads", po::value(&wanted.engine.threads)->default_value(0), "threads that compute; 0: all");
+  add("step-tokens", po::value(&wanted.engine.step_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
+  add("lookahead", po::value(&wanted.lookahead)->default_value(-1), "tokens ahead of the reader; -1: all of them");
+  add("cache-type", po::value(&cache_type)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("numerics", po::value(&numerics)->default_value("exact"), "exact or fast: how products are computed");
+  add("trace", po::value(&wanted.trace)->default_value(""),
+      "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
+  add("json", po::bool_switch(&wanted.json), "one JSON object a line");
+  add("serve", po::bool_switch(&wanted.serve),
+      "run what each line of the input says (FIRST_PROMPT SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and "
+      "answer with the time of each token, as bench/peers asks for it");
+  add("reuse", po::bool_switch(&wanted.reuse), "served prompts that were read before are not read again");
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.contains("help")) return std::cout << options, std::nullopt;
+  wanted.requests = numbers(requests);
+  wanted.engine.numerics = numerics_named(numerics);
+  wanted.engine.cache_type = cache_type_named(cache_type);
+  check(wanted);
+  return wanted;
+}
+
+}  // namespace throughput

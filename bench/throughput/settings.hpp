@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cogen/engine_options.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace throughput {
+
+struct settings {
+  std::string model;
+  std::vector<int> requests;
+  int prompt_tokens;
+  int new_tokens;
+  int repeat;
+  int lookahead;
+  std::string trace;
+  bool json;
+  bool serve;
+  bool reuse;
+  cogen::engine_options engine;  ///< but for slots and max_length, which go by what is run
+};
+
+/// None where help was asked for, and shown. Throws what cannot be run.
+std::optional<settings> parse(int argc, char** argv);
+
+}  // namespace throughput
