@@ -14,8 +14,6 @@ namespace net = boost::asio;
 namespace overhead {
 namespace {
 
-constexpr int steps_before = 64;
-
 /// Another runner, whose launches are a part of their own, and take until `ready()`.
 class timed_runner final : public cogen::runner {
  public:
@@ -86,7 +84,7 @@ costs middle_of(const std::vector<costs>& rounds) {
 /// Everything on this thread, and so the same work each time.
 class by_hand {
  public:
-  by_hand(const workload& what, int requests, meter& with)
+  by_hand(const workload& what, int requests, int steps_before, meter& with)
       : name_(what.name), requests_(requests), with_(with), engine_(make(what), options(requests, true)) {
     spawn(engine_, context_, what, requests, state_);
     run(steps_before);
@@ -167,8 +165,8 @@ class beside {
     for (const auto& row : step.plan().rows) told_ += row.wanted == cogen::scheduler::output::sample;
     with_.end_step();
     with_.enter(part::launch);
-    if (++steps_ == steps_before) with_.take({});
-    if (steps_ == steps_before + how_.steps * how_.rounds) {
+    if (++steps_ == how_.steps) with_.take({});
+    if (steps_ == how_.steps * (how_.rounds + 1)) {
       between_ = with_.take({})[0].nanoseconds;
       state_.over = true;
     }
@@ -189,7 +187,7 @@ class beside {
 measurement measure(const workload& what, int requests, const effort& how, meter& with) {
   measurement result{.requests = requests, .each = {}, .own_thread = 0, .processor = 0};
   {
-    by_hand running(what, requests, with);
+    by_hand running(what, requests, how.steps, with);
     std::vector<costs> rounds;
     for (int i = 0; i < how.rounds; ++i) rounds.push_back(running.round(how.steps));
     result.each = middle_of(rounds);
