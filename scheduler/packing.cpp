@@ -13,7 +13,12 @@ namespace {
 class packing {
  public:
   packing(machine& all, plan& into, plan_in_flight& record)
-      : all_(all), plan_(into), record_(record), left_(all.within.step_tokens) {}
+      : all_(all), plan_(into), record_(record), left_(all.within.step_tokens) {
+    const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
+    plan_.rows.reserve(decoding);
+    record_.rows.reserve(decoding);
+    if (all.within.reuse) served_.reserve(decoding);
+  }
 
   bool run() {
     const int share = prefill_share();

@@ -3,7 +3,7 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
 
-#include <vector>
+#include <utility>
 
 namespace cogen::async {
 
@@ -18,15 +18,62 @@ void pending_operations::remove(entry at) noexcept {
   if (!closed_) removed.splice(removed.end(), waiting_, at);
 }
 
+void pending_operations::post(std::shared_ptr<pending_operation> completed) {
+  std::lock_guard lock(mutex_);
+  const auto* const executor = closed_ ? nullptr : completed->executor();
+  if (!executor) return;
+  if (first_ && *first_->executor() != *executor)
+    return executor->execute([alone = std::move(completed)] { alone->call(); });
+  if (!sent_) send(*executor);
+  sent_ = true;
+  auto& place = first_ ? last_->next : first_;
+  last_ = completed.get();
+  place = std::move(completed);
+}
+
+/// Sends a job; `sent_` is set by the caller.
+void pending_operations::send(const net::any_io_executor& to) {
+  to.execute([self = shared_from_this()] { self->call_first(); });
+}
+
+bool pending_operations::send_another(const net::any_io_executor& to) noexcept try {
+  send(to);
+  return true;
+} catch (...) {
+  std::lock_guard lock(mutex_);
+  sent_ = false;
+  return false;
+}
+
+std::pair<std::shared_ptr<pending_operation>, bool> pending_operations::take_first() noexcept {
+  std::lock_guard lock(mutex_);
+  auto taken = std::exchange(first_, nullptr);
+  if (taken) first_ = std::move(taken->next);
+  sent_ = first_ != nullptr;
+  return {std::move(taken), sent_};
+}
+
+void pending_operations::call_first() {
+  for (bool more = true; more;) {
+    const auto [taken, others] = take_first();
+    if (!taken) return;
+    more = others && !send_another(*taken->executor());  // without memory for a job this one goes on
+    taken->call();
+  }
+}
+
 void pending_operations::close() noexcept {
   std::list<std::weak_ptr<pending_operation>> waiting;
+  std::shared_ptr<pending_operation> completed;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     waiting.swap(waiting_);
+    completed = std::move(first_);
   }
   for (const auto& each : waiting)
     if (auto operation = each.lock()) operation->drop();
+  while (completed) completed = std::move(completed->next);
 }
 
 namespace {

@@ -18,6 +18,7 @@ clock::duration chronicle::end(clock::time_point now, ending how) noexcept {
     before_ = where_;
     how_ = how;
     times_.ended = now;
+    has_news_ = true;
     enter(place::over, now);
   }
   return *times_.ended - times_.opened;
@@ -31,10 +32,11 @@ void chronicle::take_in(clock::time_point now, int tokens) noexcept {
 }
 
 std::optional<chronicle::place> chronicle::sit(int slot, clock::time_point now) noexcept {
+  if (where_ == place::running && slot == slot_) return std::nullopt;
   std::lock_guard lock(mutex_);
-  if (where_ == place::over || (where_ == place::running && slot == slot_)) return std::nullopt;
+  const place before = where_;
+  if (before == place::over) return std::nullopt;
   slot_ = slot;
-  const auto before = where_;
   if (before == place::running) return before;
   if (!times_.seated) times_.seated = now;
   enter(place::running, now);
@@ -64,12 +66,17 @@ bool chronicle::serve(const served& by) noexcept {
 clock::duration chronicle::bring() noexcept {
   std::lock_guard lock(mutex_);
   times_.last_token = served_until_;
-  if (!times_.first_token) times_.first_token = served_until_;
+  if (!times_.first_token) {
+    times_.first_token = served_until_;
+    has_news_ = true;
+  }
   return *times_.first_token - times_.opened;
 }
 
 chronicle::news chronicle::untold() noexcept {
+  if (!has_news_) return {};
   std::lock_guard lock(mutex_);
+  has_news_ = false;
   news told{.refused = std::exchange(refused_, std::nullopt), .how = how_, .before = before_};
   if (!std::exchange(told_first_, times_.first_token.has_value())) told.brought = times_.first_token;
   if (!std::exchange(told_end_, times_.ended.has_value())) told.ended = times_.ended;

@@ -2,6 +2,7 @@
 
 #include <cogen/timeline.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -57,7 +58,10 @@ class chronicle {
   clock::duration bring() noexcept;
 
   /// An operation of it was turned down before it was taken in.
-  void refuse(clock::time_point now) noexcept { refused_ = now; }
+  void refuse(clock::time_point now) noexcept {
+    refused_ = now;
+    has_news_ = true;
+  }
 
   int slot() const noexcept { return slot_; }
   int tokens() const noexcept { return tokens_; }  ///< when it was taken in
@@ -67,8 +71,8 @@ class chronicle {
     std::optional<clock::time_point> refused;
     std::optional<clock::time_point> brought;  ///< the first time
     std::optional<clock::time_point> ended;
-    ending how;
-    place before;  ///< its end
+    ending how = ending::finished;
+    place before = place::outside;  ///< its end
   };
 
   /// What has come since this was last asked.
@@ -88,9 +92,11 @@ class chronicle {
   bool told_first_ = false;
   bool told_end_ = false;
 
-  mutable std::mutex mutex_;  // guards the four below
+  std::atomic<bool> has_news_ = false;         // something that nobody was told yet
+  std::atomic<place> where_ = place::outside;  // changed under the lock, and to `over` alone by any thread
+
+  mutable std::mutex mutex_;  // guards the four below, and changes of those above
   timeline times_;
-  place where_ = place::outside;
   place before_ = place::outside;
   ending how_ = ending::finished;
   clock::time_point since_;

@@ -236,14 +236,14 @@ bool driver::deliver_done() {
 void driver::absorb(step_in_flight& step) {
   const auto end = now();
   observer_.ended(step, end);
+  row_outcome nothing;
   for (const auto& event : scheduler_.absorb(step.plan(), step.results(), time_of(step, end))) {
     const auto found = members_.find(event.sequence);
     if (found == members_.end()) continue;
-    const auto member = found->second;
-    row_outcome nothing;
+    auto member = found->second;
     auto& outcome = event.row < 0 ? nothing : step.outcomes()[static_cast<std::size_t>(event.row)];
     attempt(*member, [&] { member->take(event, outcome); });
-    served_.push_back(member);
+    served_.push_back(std::move(member));
   }
 }
 

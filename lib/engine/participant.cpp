@@ -54,7 +54,7 @@ void participant::post_later(std::shared_ptr<async::pending_operation> operation
 
 void participant::keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept {
   std::lock_guard lock(unposted_mutex_);
-  operation->next_unposted = std::move(unposted_);
+  operation->next = std::move(unposted_);
   unposted_ = std::move(operation);
 }
 
@@ -66,7 +66,7 @@ bool participant::post_unposted() noexcept {
   }
   bool all = true;
   while (each) {
-    auto next = std::move(each->next_unposted);
+    auto next = std::move(each->next);
     if (!each->post_again()) {
       keep_unposted(std::move(each));
       all = false;

@@ -237,29 +237,24 @@ void stream_state::take_token(token_choice chosen, bool is_end) {
   if (is_end) return;
   auto cut = cutter_->push(chosen.id);
   uncut_.push_back(std::move(chosen));
-  const bool makes_piece = !cut.text.empty() || !engine_->parts().tokenizer;
-  {
-    const locked lock(*this);
-    ++usage_.generated_tokens;
-    usage_.time_to_first_token = past().bring();
-    if (makes_piece && !cut.stopped) push_piece(std::move(cut.text));
-  }
+  const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
+  locked lock(*this);
+  ++usage_.generated_tokens;
+  usage_.time_to_first_token = past().bring();
+  if (makes_piece) push_piece(std::move(cut.text));
   if (cut.stopped) {
+    lock.unlock();
     cutter_->flush();
-    {
-      const locked lock(*this);
-      push_piece(std::move(cut.text));
-    }
     return finish(finish_reason::stop_string);
   }
-  if (!makes_piece) return engine_->plans().grant(*id_, 1);
-  locked lock(*this);
-  const bool read_already = whole_ != nullptr;
+  const bool read_already = makes_piece && whole_;
   if (read_already) ++credited_;
-  serve_waiters();
-  thinking_ = lookahead() == 0 && !whole_;
+  if (makes_piece) {
+    serve_waiters();
+    thinking_ = lookahead() == 0 && !whole_;
+  }
   lock.unlock();
-  if (read_already) engine_->plans().grant(*id_, 1);
+  if (read_already || !makes_piece) engine_->plans().grant(*id_, 1);
 }
 
 void stream_state::finish(finish_reason reason, failure why) {

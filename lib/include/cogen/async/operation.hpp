@@ -8,9 +8,10 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/require.hpp>
 
 #include <atomic>
 #include <optional>
@@ -49,7 +50,10 @@ class operation final : public pending_operation, public std::enable_shared_from
 
   operation(const net::any_io_executor& executor, net::any_completion_handler<signature> handler)
       : registry_(pending_operations_of(executor)),
-        wait_(std::in_place, net::prefer(executor, net::execution::outstanding_work.tracked), std::move(handler)) {}
+        wait_(std::in_place,
+              net::require(net::prefer(executor, net::execution::outstanding_work.tracked),
+                           net::execution::blocking.never),
+              std::move(handler)) {}
 
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
@@ -65,12 +69,20 @@ class operation final : public pending_operation, public std::enable_shared_from
   }
 
   bool post_again() noexcept override try {
-    registry_->while_alive([this] {
-      if (wait_) net::post(wait_->executor, [self = this->shared_from_this()] { self->call(); });
-    });
+    registry_->post(this->shared_from_this());
     return true;
   } catch (...) {
     return false;
+  }
+
+  const net::any_io_executor* executor() const noexcept override { return wait_ ? &wait_->executor : nullptr; }
+
+  void call() override {
+    if (slot_) slot_->clear();
+    auto wait = std::move(*wait_);
+    wait_.reset();
+    auto result = std::move(*result_);
+    std::apply(std::move(wait.handler), std::move(result));
   }
 
   /// True when the handler's context has gone: nobody waits any more.
@@ -91,14 +103,6 @@ class operation final : public pending_operation, public std::enable_shared_from
     net::any_io_executor executor;
     net::any_completion_handler<signature> handler;
   };
-
-  void call() {
-    if (slot_) slot_->clear();
-    auto wait = std::move(*wait_);
-    wait_.reset();
-    auto result = std::move(*result_);
-    std::apply(std::move(wait.handler), std::move(result));
-  }
 
   std::shared_ptr<pending_operations> registry_;
   std::optional<pending_operations::entry> entry_;

@@ -1,0 +1,151 @@
+// What the engine adds to the time of a decode step: time, instructions and allocations outside kernels.
+#include "measurement.hpp"
+#include "models.hpp"
+
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <optional>
+
+namespace po = boost::program_options;
+
+namespace overhead {
+namespace {
+
+constexpr int vocabulary = 49152;  // of the default model
+
+struct settings {
+  std::string model;
+  std::string only;
+  int requests;
+  effort how;
+  int threads;
+  bool json;
+};
+
+workload without_model(std::string name, int tokens, cogen::sampling how) {
+  return {std::move(name), {1, 4, 16, 64, 256}, std::move(how), [scores = some_scores(tokens)](int requests) {
+            return no_model(scores, requests);
+          }};
+}
+
+workload with_model(const settings& wanted) {
+  cogen::load_options loading;
+  loading.threads = wanted.threads;
+  const auto model = cogen::load_model(wanted.model, loading);
+  return {"model", {1, 8, 32}, {}, [model, threads = wanted.threads](int requests) {
+            return real_model(model, requests, threads);
+          }};
+}
+
+double microseconds(double nanoseconds) { return nanoseconds / 1000; }
+
+void print(const workload& what, const measurement& one, bool json) {
+  const auto& [engine, launch, readers] = one.each;
+  const char* shown =
+      "{:<8} {:>8}  {:>9.2f} {:>9.0f} {:>6.1f}  {:>9.2f} {:>10.0f}  {:>9.2f} {:>9.0f} {:>6.1f}  {:>9.2f}  {:>9.2f}\n";
+  const char* object =
+      "{{\"workload\": \"{}\", \"requests\": {}, \"engine_us\": {:.3f}, \"engine_instructions\": {:.0f}, "
+      "\"engine_allocations\": {:.2f}, \"launch_us\": {:.3f}, \"launch_instructions\": {:.0f}, \"readers_us\": {:.3f}, "
+      "\"readers_instructions\": {:.0f}, \"readers_allocations\": {:.2f}, \"own_thread_us\": {:.3f}, "
+      "\"reading_thread_us\": {:.3f}}}\n";
+  fmt::print(fmt::runtime(json ? object : shown), what.name, one.requests, microseconds(engine.nanoseconds),
+             engine.instructions, engine.allocations, microseconds(launch.nanoseconds), launch.instructions,
+             microseconds(readers.nanoseconds), readers.instructions, readers.allocations, microseconds(one.own_thread),
+             microseconds(one.processor));
+  std::fflush(stdout);
+}
+
+void print_fit(const workload& what, const std::vector<measurement>& all, bool json) {
+  const auto fit = [&](auto value) {
+    std::vector<std::pair<double, double>> points;
+    for (const auto& each : all) points.emplace_back(each.requests, value(each));
+    return fitted(points);
+  };
+  const auto of = [&](part which, double cost::*member) {
+    return fit([=](const measurement& each) { return each.each[static_cast<std::size_t>(which)].*member; });
+  };
+  const char* shown = "{:<8} {:>8}: {} {:.2f} + {:.3f} us a request, {:.0f} + {:.0f} instructions\n";
+  const char* object =
+      "{{\"workload\": \"{}\", \"fit\": \"{}\", \"part\": \"{}\", \"us\": {:.3f}, \"us_a_request\": {:.4f}, "
+      "\"instructions\": {:.0f}, \"instructions_a_request\": {:.1f}}}\n";
+  for (const auto& [which, name] : {std::pair(part::engine, "engine"), std::pair(part::readers, "readers")}) {
+    const auto time = of(which, &cost::nanoseconds);
+    const auto count = of(which, &cost::instructions);
+    fmt::print(fmt::runtime(json ? object : shown), what.name, "a step", name, microseconds(time.first),
+               microseconds(time.each), count.first, count.each);
+  }
+  const auto own = fit([](const measurement& each) { return each.own_thread; });
+  fmt::print(fmt::runtime(json ? object : shown), what.name, "a step", "own thread", microseconds(own.first),
+             microseconds(own.each), 0.0, 0.0);
+}
+
+void run(const workload& what, const settings& wanted, meter& with) {
+  std::vector<measurement> all;
+  for (const int requests : what.requests) {
+    if (wanted.requests != 0 && wanted.requests != requests) continue;
+    all.push_back(measure(what, requests, wanted.how, with));
+    print(what, all.back(), wanted.json);
+  }
+  if (all.size() > 1) print_fit(what, all, wanted.json);
+}
+
+void run(const settings& wanted) {
+  meter with;
+  if (!wanted.json)
+    fmt::print(
+        "Instructions counted by {}. Of one step, by hand; last, with the engine on a thread of its own:\n"
+        "                   engine                      launch and draws      readers                     between   "
+        "reading\n"
+        "workload requests         us    instr. alloc.         us     instr.         us    instr. alloc.  launches us "
+        "thread us\n",
+        with.counted_by());
+  const auto sampled = cogen::sampling().temperature(0.8).top_p(0.95).seed(1);
+  const auto runs = [&](std::string_view name) { return wanted.only.empty() || wanted.only == name; };
+  if (runs("small")) run(without_model("small", 64, {}), wanted, with);
+  if (runs("greedy")) run(without_model("greedy", vocabulary, {}), wanted, with);
+  if (runs("sampled")) run(without_model("sampled", vocabulary, sampled), wanted, with);
+  if (runs("model")) run(with_model(wanted), wanted, with);
+}
+
+std::optional<settings> parse(int argc, char** argv) {
+  settings wanted{};
+  po::options_description options(
+      "Measures what the engine adds to each decode step: all that is not within runner::launch(). A model that takes\n"
+      "no time is drawn from a small vocabulary (small), greedily and with top-p from 49,152 tokens (greedy, "
+      "sampled);\n"
+      "then a real one runs (model). Where the kernel refuses its counter, instructions are counted by\n\n"
+      "  valgrind --tool=callgrind --collect-atstart=no bench/overhead --only small --rounds 1\n\n"
+      "whose files, one for each count, callgrind_annotate shows function by function.\n\nOptions");
+  auto add = options.add_options();
+  add("help", "show this and end");
+  add("only", po::value(&wanted.only), "small, greedy, sampled or model");
+  add("requests", po::value(&wanted.requests)->default_value(0), "only this number of them; 0: each");
+  add("steps", po::value(&wanted.how.steps)->default_value(128), "of one round, and of one before the first");
+  add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is told");
+  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("threads", po::value(&wanted.threads)->default_value(0), "that the model computes with; 0: all");
+  add("json", po::bool_switch(&wanted.json), "one JSON object a line");
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.contains("help")) return std::cout << options, std::nullopt;
+  if (wanted.how.steps < 1 || wanted.how.rounds < 1)
+    throw std::invalid_argument("--steps and --rounds must be at least 1");
+  return wanted;
+}
+
+}  // namespace
+}  // namespace overhead
+
+int main(int argc, char** argv) try {
+  if (const auto wanted = overhead::parse(argc, argv)) overhead::run(*wanted);
+  return 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "overhead: {}\n", e.what());
+  return 1;
+}

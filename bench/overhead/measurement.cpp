@@ -1,0 +1,214 @@
+#include "measurement.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <stdexcept>
+#include <thread>
+
+namespace net = boost::asio;
+
+namespace overhead {
+namespace {
+
+/// Another runner, whose launches are a part of their own, and take until `ready()`.
+class timed_runner final : public cogen::runner {
+ public:
+  timed_runner(std::unique_ptr<cogen::runner> inner, meter& with, std::function<void(const cogen::step_run&)> ready)
+      : inner_(std::move(inner)), with_(with), ready_(std::move(ready)) {}
+
+  int vocabulary() const override { return inner_->vocabulary(); }
+  void launch(cogen::step_run& step) override {
+    with_.enter(part::launch);
+    ready_(step);
+    inner_->launch(step);
+    with_.enter(part::engine);
+  }
+  std::string image_format() const override { return inner_->image_format(); }
+
+ private:
+  const std::unique_ptr<cogen::runner> inner_;
+  meter& with_;
+  const std::function<void(const cogen::step_run&)> ready_;
+};
+
+struct reading {
+  std::atomic<std::int64_t> tokens = 0;
+  std::atomic<bool> over = false;
+};
+
+net::awaitable<void> read(cogen::token_stream stream, reading& state) {
+  while (!state.over.load(std::memory_order_relaxed)) {
+    const auto piece = co_await stream.next();
+    if (!piece) co_return;
+    state.tokens += static_cast<std::int64_t>(piece->tokens.size());
+  }
+}
+
+void rethrow(const std::exception_ptr& error) {
+  if (error) std::rethrow_exception(error);
+}
+
+/// Two tokens that no other request begins with.
+std::vector<cogen::token> prompt(int request) { return {1 + request / 32, 1 + request % 32}; }
+
+void spawn(cogen::engine& engine, net::io_context& context, const workload& what, int requests, reading& state) {
+  for (int i = 0; i < requests; ++i) {
+    auto request = cogen::token_ids(prompt(i));
+    request.sampling(what.how).ignore_end();
+    net::co_spawn(context, read(engine.generate(std::move(request)), state), rethrow);
+  }
+}
+
+cogen::engine_options options(int requests, bool by_hand) {
+  cogen::engine_options result;
+  result.max_sequences = result.max_waiting = requests;
+  result.by_hand = by_hand;
+  return result;
+}
+
+costs middle_of(const std::vector<costs>& rounds) {
+  costs middle;
+  for (std::size_t i = 0; i < middle.size(); ++i)
+    for (auto member : {&cost::nanoseconds, &cost::allocations, &cost::instructions}) {
+      std::vector<double> all;
+      for (const auto& each : rounds) all.push_back(each[i].*member);
+      middle[i].*member = median(all);
+    }
+  return middle;
+}
+
+/// Everything on this thread, and so the same work each time.
+class by_hand {
+ public:
+  by_hand(const workload& what, int requests, int steps_before, meter& with)
+      : name_(what.name), requests_(requests), with_(with), engine_(make(what), options(requests, true)) {
+    spawn(engine_, context_, what, requests, state_);
+    run(steps_before);
+    with_.take("before " + name_);
+  }
+
+  costs round(int steps) {
+    costs all;
+    const auto rows = engine_.stats().rows;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      with_.count(measured_parts[i]);
+      run(steps);
+      all[i] = with_.take(name_ + ", " + std::to_string(requests_) + " requests, part " + std::to_string(i))[i];
+      with_.count(std::nullopt);
+    }
+    if (engine_.stats().rows - rows != all.size() * static_cast<std::uint64_t>(steps) * requests_)
+      throw std::runtime_error(name_ + ": not every request was in every step");
+    return all;
+  }
+
+ private:
+  cogen::engine_parts make(const workload& what) {
+    auto parts = what.make(requests_);
+    parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, [](const auto&) {});
+    return parts;
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      with_.enter(part::engine);
+      engine_.run_step();
+      with_.enter(part::readers);
+      context_.restart();
+      context_.poll();
+      with_.end_step();
+    }
+  }
+
+  std::string name_;
+  std::uint64_t requests_;
+  meter& with_;
+  reading state_;
+  net::io_context context_;
+  cogen::engine engine_;
+};
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// The engine has its own thread.
+class beside {
+ public:
+  beside(const workload& what, int requests, const effort& how) : how_(how), engine_(make(what, requests)) {
+    spawn(engine_, context_, what, requests, state_);
+  }
+
+  void run(measurement& into) {
+    const double begin = processor_seconds();
+    context_.run();
+    into.processor = 1e9 * (processor_seconds() - begin) / steps_;
+    into.own_thread = between_;
+  }
+
+ private:
+  cogen::engine make(const workload& what, int requests) {
+    auto parts = what.make(requests);
+    auto ready = [this](const cogen::step_run& step) { this->ready(step); };
+    parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, std::move(ready));
+    return cogen::engine(std::move(parts), options(requests, false));
+  }
+
+  /// On the engine's thread, as a launch begins.
+  void ready(const cogen::step_run& step) {
+    while (state_.tokens < told_ && !state_.over) std::this_thread::yield();
+    for (const auto& row : step.plan().rows) told_ += row.wanted == cogen::scheduler::output::sample;
+    with_.end_step();
+    with_.enter(part::launch);
+    if (++steps_ == how_.steps) with_.take({});
+    if (steps_ == how_.steps * (how_.rounds + 1)) {
+      between_ = with_.take({})[0].nanoseconds;
+      state_.over = true;
+    }
+  }
+
+  const effort how_;
+  reading state_;
+  meter with_;
+  std::int64_t told_ = 0;
+  int steps_ = 0;
+  std::atomic<double> between_ = 0;  ///< two launches, the engine's time
+  net::io_context context_;
+  cogen::engine engine_;
+};
+
+}  // namespace
+
+measurement measure(const workload& what, int requests, const effort& how, meter& with) {
+  measurement result{.requests = requests, .each = {}, .own_thread = 0, .processor = 0};
+  {
+    by_hand running(what, requests, how.steps, with);
+    std::vector<costs> rounds;
+    for (int i = 0; i < how.rounds; ++i) rounds.push_back(running.round(how.steps));
+    result.each = middle_of(rounds);
+  }
+  if (with.slows_down()) return result;
+  beside running(what, requests, how);
+  running.run(result);
+  return result;
+}
+
+line fitted(const std::vector<std::pair<double, double>>& points) {
+  double weight = 0, x = 0, y = 0, xx = 0, xy = 0;
+  for (const auto& [at, value] : points) {
+    if (value <= 0) return {};
+    const double w = 1 / (value * value);
+    weight += w, x += w * at, y += w * value, xx += w * at * at, xy += w * at * value;
+  }
+  const double divisor = weight * xx - x * x;
+  if (divisor == 0) return {};
+  const double each = (weight * xy - x * y) / divisor;
+  return {(y - each * x) / weight, each};
+}
+
+}  // namespace overhead
