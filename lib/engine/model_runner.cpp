@@ -31,7 +31,7 @@ std::string_view format_of(numerics mode) { return mode == numerics::fast ? ", f
 
 /// All that the bytes of a slot depend on beside the model and its numerics.
 std::string format_of(const cache::options& options, const cache::cache& cache, bool own_layers) {
-  auto text = fmt::format("{}, keys by dimension", name_of(options.type));
+  auto text = std::string(name_of(options.type));
   if (options.quantised) text += format_of(*options.quantised);
   if (options.sinks) text += fmt::format(", {} sinks and a window of {}", options.sinks->sinks, options.sinks->window);
   if (options.offload) text += ", offloaded";

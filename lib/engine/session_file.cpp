@@ -23,7 +23,7 @@ namespace cogen::detail {
 namespace {
 
 constexpr std::array<char, 8> magic{'\x89', 'c', 'o', 'g', 'e', 'n', '\r', '\n'};
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 constexpr std::uint32_t inexact_sequence = 1;
 constexpr std::uint32_t inexact_image = 2;

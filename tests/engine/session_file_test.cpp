@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
     return s.refusal(changed);
   };
   BOOST_TEST(has(with(0, 'x'), "it is no session file of cogen"));
-  BOOST_TEST(has(with(8, 7), "it is of version 7; this program reads version 1"));
+  BOOST_TEST(has(with(8, 7), "it is of version 7; this program reads version 2"));
   BOOST_TEST(has(with(50, '?'), "its beginning is damaged"));
   BOOST_TEST(has(with(70, '?'), "its head is damaged"));
   BOOST_TEST(has(with(s.whole.size() - 9, '?'), "its body is damaged"));
