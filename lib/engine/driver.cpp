@@ -211,7 +211,6 @@ void driver::launch_next() {
   for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
   auto& step = *in_flight_.emplace_back(
       std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
-  step.begin = begin;
   observer_.launched(step, waited, begin);
   publish();
   try {
@@ -248,7 +247,7 @@ void driver::absorb(step_in_flight& step) {
 }
 
 std::chrono::nanoseconds driver::time_of(const step_in_flight& step, clock::time_point end) {
-  const auto begin = std::max(step.begin, last_end_);
+  const auto begin = std::max(step.event.begin, last_end_);
   last_end_ = end;
   return end - begin;
 }

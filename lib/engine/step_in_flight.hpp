@@ -46,7 +46,6 @@ class step_in_flight final : public step_run {
     return results;
   }
 
-  clock::time_point begin{};
   step_event event{};  ///< as far as it is known
 
  private:
