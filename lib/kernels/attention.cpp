@@ -80,12 +80,13 @@ class planner {
     to_.partials = 0;
   }
 
+  // The last queries, which see most, first: threads end closer together.
   void add(const token_rows& row) {
     check(row, operands_);
     const int group = operands_.heads / row.cache.kv_heads;
     const int together = std::min(group, max_attention_rows);
     const std::int64_t queries = max_attention_rows / together;
-    for (std::int64_t first = 0; first < row.count; first += queries)
+    for (std::int64_t first = (row.count - 1) / queries * queries; first >= 0; first -= queries)
       for (int kv_head = 0; kv_head < row.cache.kv_heads; ++kv_head)
         for (int head = 0; head < group; head += together) {
           attention_job job = job_of(row, first, kv_head * group + head);

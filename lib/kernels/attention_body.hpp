@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/attention_packed_body.hpp"
+#include "kernels/attention_products.hpp"
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
@@ -13,93 +14,6 @@ namespace cogen::kernels {
 namespace {
 
 constexpr float minus_infinity = -__builtin_inff();
-
-struct from_f32 {
-  static constexpr int size = 4;
-  static simd::f load(const std::byte* from) { return simd::load(reinterpret_cast<const float*>(from)); }
-};
-struct from_f16 {
-  static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_f16(from); }
-};
-struct from_bf16 {
-  static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_bf16(from); }
-};
-
-// c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
-struct product {
-  const float* a;
-  std::int64_t a_stride;
-  const std::byte* b;     // numbers of a format
-  std::int64_t b_stride;  // numbers
-  float* c;
-  std::int64_t c_stride;
-  std::int64_t depth;
-  std::int64_t ahead;  // bytes from b to what is read after it
-};
-
-template <int Bytes>
-COGEN_INLINE void fetch(const std::byte* address) {
-  COGEN_UNROLL
-  for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + line);
-}
-
-template <class Format, int M, int C>
-void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
-  constexpr int vector = simd::width * Format::size;
-  simd::f sum[M][C];
-  COGEN_UNROLL
-  for (int m = 0; m < M; ++m) {
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
-  }
-  const float* a = p.a + row * p.a_stride;
-  const std::byte* b = p.b + column * Format::size;
-  for (std::int64_t k = 0; k < p.depth; ++k, b += p.b_stride * Format::size) {
-    simd::f right[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) right[c] = Format::load(b + c * vector);
-    if constexpr (C == 4) fetch<C * vector>(b + p.ahead);
-    COGEN_UNROLL
-    for (int m = 0; m < M; ++m) {
-      const simd::f left = simd::set(a[m * p.a_stride + k]);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) sum[m][c] = simd::fma(left, right[c], sum[m][c]);
-    }
-  }
-  COGEN_UNROLL
-  for (int m = 0; m < M; ++m) {
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) simd::store(p.c + (row + m) * p.c_stride + column + c * simd::width, sum[m][c]);
-  }
-}
-
-template <class Format, int M, int C>
-COGEN_INLINE void multiply_block_rows(const product& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
-  if (rows == M) return multiply_block<Format, M, C>(p, row, column);
-  if constexpr (M > 1) multiply_block_rows<Format, M - 1, C>(p, row, rows, column);
-}
-
-template <class Format, int C, int Rows>
-void multiply_columns(const product& p, std::int64_t rows, std::int64_t column) {
-  const std::int64_t blocks = (rows + Rows - 1) / Rows;
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    const std::int64_t row = rows * block / blocks;
-    multiply_block_rows<Format, Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
-  }
-}
-
-// `columns` is rounded up to whole vectors. Few rows are held against four of them at once, and fetch what comes next.
-template <class Format, int Rows>
-void multiply(const product& p, std::int64_t rows, std::int64_t columns) {
-  std::int64_t column = 0;
-  if (rows <= simd::wide_rows)
-    for (; column + 4 * simd::width <= columns; column += 4 * simd::width)
-      multiply_columns<Format, 4, simd::wide_rows>(p, rows, column);
-  for (; column + simd::width < columns; column += 2 * simd::width) multiply_columns<Format, 2, Rows>(p, rows, column);
-  for (; column < columns; column += simd::width) multiply_columns<Format, 1, Rows>(p, rows, column);
-}
 
 // Weighted values of some tokens for each row, relative to the largest score among them, and the sum of the weights.
 struct partial_rows {
@@ -179,49 +93,6 @@ const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64
   return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
 }
 
-// to [rows, to_stride] as float32, each row padded by zeros to whole vectors.
-template <class Format>
-void widen(const product& p, int width, float* to, std::int64_t to_stride) {
-  const std::byte* from = p.b;
-  for (std::int64_t row = 0; row < p.depth; ++row, from += p.b_stride * Format::size, to += to_stride)
-    over_row(
-        width, [&](row_span span) __attribute__((always_inline)) {
-          const std::byte* at = from + span.at * Format::size;
-          __builtin_prefetch(at + p.ahead);
-          if (span.live == simd::width) return simd::store(to + span.at, Format::load(at));
-          alignas(64) std::byte rest[simd::width * Format::size] = {};
-          __builtin_memcpy(rest, at, static_cast<std::size_t>(span.live) * Format::size);
-          simd::store(to + span.at, Format::load(rest));
-        });
-}
-
-// The product with `width` numbers of the cache in each row, read where they lie. Those of 16 bits are widened once for
-// many rows, and so are all whose rows are no whole vectors.
-template <class Format>
-void multiply_stored(product p, std::int64_t rows, int width, float* widened, std::int64_t widened_stride) {
-  const bool whole = width % simd::width == 0;
-  if (whole && rows <= simd::wide_rows) return multiply<Format, simd::wide_rows>(p, rows, width);
-  if (!whole || Format::size < 4) {
-    widen<Format>(p, width, widened, widened_stride);
-    p.b = reinterpret_cast<const std::byte*>(widened);
-    p.b_stride = widened_stride;
-    p.ahead = 0;
-  }
-  multiply<from_f32, simd::narrow_panel_rows>(p, rows, rounded_up(width, simd::width));
-}
-
-void multiply_stored(cache::scalar type, const product& p, std::int64_t rows, int width, float* widened,
-                     std::int64_t widened_stride) {
-  switch (type) {
-    case cache::scalar::f32:
-      return multiply_stored<from_f32>(p, rows, width, widened, widened_stride);
-    case cache::scalar::f16:
-      return multiply_stored<from_f16>(p, rows, width, widened, widened_stride);
-    case cache::scalar::bf16:
-      return multiply_stored<from_bf16>(p, rows, width, widened, widened_stride);
-  }
-}
-
 void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* to, std::int64_t dims) {
   const int head_dim = job.cache->head_dim;
   const simd::f scale = simd::set(job.scale);
@@ -239,8 +110,30 @@ void scale_queries(const attention_job& job, const attention_scratch_layout& at)
   if (job.cache->sees.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 
+// One row's scores of a whole block that it sees, in N vectors, become weights e^(score - maximum).
+template <int N>
+void weigh_all(float* scores, float& maximum, float& sum) {
+  simd::f score[N];
+  COGEN_UNROLL
+  for (int n = 0; n < N; ++n) score[n] = simd::load(scores + n * simd::width);
+  simd::f largest = score[0];
+  COGEN_UNROLL
+  for (int n = 1; n < N; ++n) largest = simd::max(largest, score[n]);
+  maximum = simd::largest(largest);
+  const simd::f reference = simd::set(maximum);
+  simd::f total = simd::zero();
+  COGEN_UNROLL
+  for (int n = 0; n < N; ++n) {
+    const simd::f weight = exponential(simd::sub(score[n], reference));
+    simd::store(scores + n * simd::width, weight);
+    total = simd::add(total, weight);
+  }
+  sum = simd::sum(total);
+}
+
 // One row's scores of a block, of which it sees lanes [first, last), become weights e^(score - maximum).
 void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t columns, float& maximum, float& sum) {
+  if (first == 0 && last == attention_block) return weigh_all<attention_block / simd::width>(scores, maximum, sum);
   const simd::f hidden = simd::set(minus_infinity);
   simd::f largest = hidden;
   if (first > 0 || last < columns)
@@ -313,13 +206,15 @@ stored_plane unpacked(const float* numbers, std::int64_t stride) {
   return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0};
 }
 
-// at.scores of some rows with all tokens of a block; those that are not there come to anything.
+// at.scores of some rows with `count` tokens of a block and those around them; few rows read a whole block's at once.
 void score_rows(const attention_scratch_layout& at, const float* query, const stored_plane& keys, int head_dim,
-                row_range rows) {
+                std::int64_t count, row_range rows) {
+  const bool few = rows.last - rows.first <= simd::wide_rows;
+  const auto columns = static_cast<int>(few ? attention_block : rounded_up(count, 2 * simd::width));
   multiply_stored(keys.type,
                   {query + rows.first * at.dims, at.dims, keys.data, keys.stride,
                    at.scores + rows.first * attention_block, attention_block, head_dim, keys.ahead},
-                  rows.last - rows.first, attention_block, at.keys, attention_block);
+                  rows.last - rows.first, columns, at.keys, attention_block);
 }
 
 // at.scores of some rows with `count` tokens, of which each row sees those that `visible` says, become weights.
@@ -357,7 +252,7 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   const std::int64_t count = seen.last - start;
   const std::byte* data =
       block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
-  score_rows(at, at.query, keys_at(view, data), view.head_dim, rows);
+  score_rows(at, at.query, keys_at(view, data), view.head_dim, count, rows);
   weigh_rows(
       job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
@@ -373,7 +268,7 @@ void score_packed_rows(const attention_scratch_layout& at, const cache::packed_p
     for (int token = 0; token < attention_block; ++token)
       for (int dim = 0; dim < head_dim; ++dim)
         at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-    return score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, rows);
+    return score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, attention_block, rows);
   }
   const packed_rows keys = packed_rows_at(form, head, head_dim, at.scales, at.minimums);
   if (rows.last - rows.first <= most_direct_rows)
@@ -381,7 +276,7 @@ void score_packed_rows(const attention_scratch_layout& at, const cache::packed_p
         {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
         rows.last - rows.first, attention_block);
   unpack_rows(keys, attention_block, at.keys, attention_block);
-  score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, rows);
+  score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, attention_block, rows);
 }
 
 // at.block of some rows: the weighted sums of the values of a whole packed block, of which nobody sees the first
@@ -437,7 +332,7 @@ void attend_sinks(const attention_job& job, const attention_scratch_layout& at) 
   const std::int64_t last = view.sees.causal ? job.end : view.range[0].end;
   const std::int64_t count = last < view.sees.sinks ? last : view.sees.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
-  score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, {0, at.rows});
+  score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, count, {0, at.rows});
   weigh_rows(
       job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{0, view.sees.causal ? position + 1 : count};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/fast_table.hpp"
+#include "kernels/input_rows.hpp"
 #include "kernels/simd.hpp"
 
 #include <cstddef>
@@ -28,11 +29,9 @@ void multiply_pairs(const fast_job& job, int lane, std::int64_t row) {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
   }
-  const std::byte* x[(M + 2) / 3];  // one serves three rows, see input_rows
-  COGEN_UNROLL
-  for (int m = 0; m < M; m += 3) x[m / 3] = job.x + (row + m) * job.x_stride;
+  input_rows<std::byte, M> x(job.x + row * job.x_stride, job.x_stride);
   const std::byte* data = job.tile + 4 * lane;
-  for (std::int64_t input = 0; input < job.inputs; input += 2, data += 4 * tile_lanes) {
+  for (std::int64_t input = 0; input < job.inputs; input += 2, x.advance(4), data += 4 * tile_lanes) {
     simd::i w[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
@@ -43,15 +42,10 @@ void multiply_pairs(const fast_job& job, int lane, std::int64_t row) {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       std::int32_t pair;
-      __builtin_memcpy(&pair, x[m / 3] + m % 3 * job.x_stride, sizeof pair);
+      __builtin_memcpy(&pair, x[m], sizeof pair);
       const simd::i value = _mm512_set1_epi32(pair);
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) sum[m][c] = add_pairs(sum[m][c], w[c], value);
-    }
-    COGEN_UNROLL
-    for (int i = 0; i < (M + 2) / 3; ++i) {
-      x[i] += 4;
-      asm("" : "+r"(x[i]));
     }
   }
   COGEN_UNROLL

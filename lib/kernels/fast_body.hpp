@@ -2,6 +2,7 @@
 
 #include "kernels/dots.hpp"
 #include "kernels/fast_table.hpp"
+#include "kernels/input_rows.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -153,35 +154,9 @@ struct unpacked_group : Packed {
   std::byte* panel;
 };
 
-// The current group of M rows; one pointer serves three of them, see input_rows.
+// The current group of M rows.
 template <int M>
-class activation_rows {
- public:
-  COGEN_INLINE activation_rows(const std::byte* first, std::int64_t stride) : stride_(stride) {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] = first + 3 * i * stride;
-    keep_apart();
-  }
-  COGEN_INLINE const activation_group& operator[](int row) const {
-    return *reinterpret_cast<const activation_group*>(at_[row / 3] + row % 3 * stride_);
-  }
-  COGEN_INLINE void advance() {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] += sizeof(activation_group);
-    keep_apart();
-  }
-
- private:
-  static constexpr int pointers = (M + 2) / 3;
-
-  COGEN_INLINE void keep_apart() {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) asm("" : "+r"(at_[i]));
-  }
-
-  const std::byte* at_[pointers];
-  std::int64_t stride_;
-};
+using activation_rows = input_rows<activation_group, M>;
 
 // Fetches the tile to come into the second-level cache, some of it with each group that a register tile multiplies.
 struct fast_fetch {
@@ -249,13 +224,13 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(Weights::start(x[m], part));
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(Weights::start(*x[m], part));
   }
   weights.template quads<C>(
       part, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
         COGEN_UNROLL
         for (int m = 0; m < M; ++m) {
-          const dots::i codes = dots::four(x[m].codes + 4 * quad);
+          const dots::i codes = dots::four(x[m]->codes + 4 * quad);
           COGEN_UNROLL
           for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], w[c], codes);
         }
@@ -265,8 +240,8 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
     const dots::f scale = weights.scale(c, part);
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      const dots::f raw = simd::from_bits(integers::finish(sum[m][c], Weights::start(x[m], part)));
-      const dots::f value = dots::fma(raw, simd::set(x[m].scale), simd::set(x[m].offset));
+      const dots::f raw = simd::from_bits(integers::finish(sum[m][c], Weights::start(*x[m], part)));
+      const dots::f value = dots::fma(raw, simd::set(x[m]->scale), simd::set(x[m]->offset));
       total.sum[m][c] = dots::fma(value, scale, total.sum[m][c]);
     }
   }
@@ -278,7 +253,7 @@ COGEN_INLINE void add_minimum(const Weights& weights, const activation_rows<M>& 
   for (int c = 0; c < C; ++c) {
     const dots::f least = weights.least(c);
     COGEN_UNROLL
-    for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m].scaled_sum), total.sum[m][c]);
+    for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m]->scaled_sum), total.sum[m][c]);
   }
 }
 
@@ -288,9 +263,9 @@ void multiply_groups(const fast_span& span, Weights weights, std::int64_t row) {
   fast_sums<M, C> total;
   total.begin(span, row);
   fast_fetch ahead = span.ahead;
-  const std::int64_t before = span.first * static_cast<std::int64_t>(sizeof(activation_group));
-  activation_rows<M> x(span.job.x + row * span.job.x_stride + before, span.job.x_stride);
-  for (std::int64_t group = span.first; group < span.last; ++group, weights.advance(), x.advance()) {
+  const auto* first_row = reinterpret_cast<const activation_group*>(span.job.x + row * span.job.x_stride);
+  activation_rows<M> x(first_row + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
+  for (std::int64_t group = span.first; group < span.last; ++group, weights.advance(), x.advance(1)) {
     ahead.fetch(M);
     add_part(weights, 0, x, total);
     if constexpr (Weights::parts == 2) add_part(weights, 1, x, total);

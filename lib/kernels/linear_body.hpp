@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/input_rows.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
 
@@ -187,35 +188,6 @@ struct q8_weights {
   }
 };
 
-// The current input of M rows. One pointer serves three rows (itself, one and two strides on are addresses that x86
-// reads at no cost); left to itself, the compiler walks from row to row with an addition for each.
-template <int M>
-class input_rows {
- public:
-  COGEN_INLINE input_rows(const float* first, std::int64_t stride) : stride_(stride) {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] = first + 3 * i * stride;
-    keep_apart();
-  }
-  COGEN_INLINE float at(int row, int input) const { return at_[row / 3][row % 3 * stride_ + input]; }
-  COGEN_INLINE void advance(std::int64_t inputs) {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] += inputs;
-    keep_apart();
-  }
-
- private:
-  static constexpr int pointers = (M + 2) / 3;
-
-  COGEN_INLINE void keep_apart() {
-    COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) asm("" : "+r"(at_[i]));
-  }
-
-  const float* at_[pointers];
-  std::int64_t stride_;
-};
-
 template <int M, int C>
 struct accumulators {
   vector sum[M][C];
@@ -241,10 +213,10 @@ struct accumulators {
       for (int c = 0; c < C; ++c) simd::store(to + m * stride + c * simd::width, sum[m][c]);
     }
   }
-  COGEN_INLINE void add(const input_rows<M>& x, int at, const vector (&w)[C]) {
+  COGEN_INLINE void add(const input_rows<float, M>& x, int at, const vector (&w)[C]) {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      const vector value = simd::set(x.at(m, at));
+      const vector value = simd::set(x[m][at]);
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) sum[m][c] = simd::fma(w[c], value, sum[m][c]);
     }
@@ -276,7 +248,7 @@ void multiply(const linear_job& job, int lane) {
   accumulators<M, C> total;
   total.clear();
   const std::byte* data = job.tile;
-  input_rows<M> x(job.x, job.x_stride);
+  input_rows<float, M> x(job.x, job.x_stride);
   for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, data += Weights::bytes) {
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
     Weights::template group<C, true>(
@@ -336,7 +308,7 @@ void multiply_panel(const panel_step& step, int lane, std::int64_t row, std::int
     total.clear();
   else
     total.load(sums, step.stride);
-  input_rows<M> x(step.job.x + row * step.job.x_stride + step.first, step.job.x_stride);
+  input_rows<float, M> x(step.job.x + row * step.job.x_stride + step.first, step.job.x_stride);
   const float* panel = step.panel + lane;
   const std::int64_t inputs = step.last - step.first;
   const auto add = [&](int at) __attribute__((always_inline)) {
