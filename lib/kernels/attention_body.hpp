@@ -110,46 +110,58 @@ void scale_queries(const attention_job& job, const attention_scratch_layout& at)
   if (job.cache->sees.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 
-// One row's scores of a whole block that it sees, in N vectors, become weights e^(score - maximum).
-template <int N>
-void weigh_all(float* scores, float& maximum, float& sum) {
-  simd::f score[N];
-  COGEN_UNROLL
-  for (int n = 0; n < N; ++n) score[n] = simd::load(scores + n * simd::width);
-  simd::f largest = score[0];
-  COGEN_UNROLL
-  for (int n = 1; n < N; ++n) largest = simd::max(largest, score[n]);
+// Rows [first, last) of the job.
+struct row_range {
+  std::int64_t first;
+  std::int64_t last;
+};
+
+// Scores of rows that see a whole block become weights e^(score - maximum): first all maxima, then all weights, so that
+// no row waits for the one before it.
+void weigh_whole_block(const attention_scratch_layout& at, row_range rows) {
+  constexpr int vectors = attention_block / simd::width;
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
+    const float* scores = at.scores + row * attention_block;
+    simd::f largest = simd::load(scores);
+    COGEN_UNROLL
+    for (int v = 1; v < vectors; ++v) largest = simd::max(largest, simd::load(scores + v * simd::width));
+    at.block.maximum[row] = simd::largest(largest);
+  }
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
+    float* scores = at.scores + row * attention_block;
+    const simd::f reference = simd::set(at.block.maximum[row]);
+    simd::f total = simd::zero();
+    COGEN_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      const simd::f weight = exponential(simd::sub(simd::load(scores + v * simd::width), reference));
+      simd::store(scores + v * simd::width, weight);
+      total = simd::add(total, weight);
+    }
+    at.block.sum[row] = simd::sum(total);
+  }
+}
+
+// One row's scores of a block, of which it sees lanes [first, last), become weights e^(score - maximum), and those that
+// it does not see up to `columns` zeros.
+void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t columns, float& maximum, float& sum) {
+  const std::int64_t seen = first < last ? rounded_up(last, simd::width) : 0;
+  const simd::f hidden = simd::set(minus_infinity);
+  simd::f largest = hidden;
+  for (std::int64_t column = 0; column < seen; column += simd::width) {
+    const simd::f score = simd::within(simd::load(scores + column), static_cast<int>(first - column),
+                                       static_cast<int>(last - column), hidden);
+    simd::store(scores + column, score);
+    largest = simd::max(largest, score);
+  }
   maximum = simd::largest(largest);
   const simd::f reference = simd::set(maximum);
   simd::f total = simd::zero();
-  COGEN_UNROLL
-  for (int n = 0; n < N; ++n) {
-    const simd::f weight = exponential(simd::sub(score[n], reference));
-    simd::store(scores + n * simd::width, weight);
-    total = simd::add(total, weight);
-  }
-  sum = simd::sum(total);
-}
-
-// One row's scores of a block, of which it sees lanes [first, last), become weights e^(score - maximum).
-void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t columns, float& maximum, float& sum) {
-  if (first == 0 && last == attention_block) return weigh_all<attention_block / simd::width>(scores, maximum, sum);
-  const simd::f hidden = simd::set(minus_infinity);
-  simd::f largest = hidden;
-  if (first > 0 || last < columns)
-    for (std::int64_t column = 0; column < columns; column += simd::width)
-      simd::store(scores + column, simd::within(simd::load(scores + column), static_cast<int>(first - column),
-                                                static_cast<int>(last - column), hidden));
-  for (std::int64_t column = 0; column < columns; column += simd::width)
-    largest = simd::max(largest, simd::load(scores + column));
-  maximum = first < last ? simd::largest(largest) : minus_infinity;
-  const simd::f reference = simd::set(first < last ? maximum : 0.0F);
-  simd::f total = simd::zero();
-  for (std::int64_t column = 0; column < columns; column += simd::width) {
+  for (std::int64_t column = 0; column < seen; column += simd::width) {
     const simd::f weight = exponential(simd::sub(simd::load(scores + column), reference));
     simd::store(scores + column, weight);
     total = simd::add(total, weight);
   }
+  for (std::int64_t column = seen; column < columns; column += simd::width) simd::store(scores + column, simd::zero());
   sum = simd::sum(total);
 }
 
@@ -188,12 +200,6 @@ void merge(const attention_scratch_layout& at, const partial_rows& into, const p
                    at.dims);
 }
 
-// Rows [first, last) of the job.
-struct row_range {
-  std::int64_t first;
-  std::int64_t last;
-};
-
 // One head's keys [head_dim, 64] or values [64, head_dim] of a block, and how far it is from there to what comes next.
 struct stored_plane {
   cache::scalar type;
@@ -217,10 +223,15 @@ void score_rows(const attention_scratch_layout& at, const float* query, const st
                   rows.last - rows.first, columns, at.keys, attention_block);
 }
 
-// at.scores of some rows with `count` tokens, of which each row sees those that `visible` says, become weights.
+// at.scores of some queries' rows with `count` tokens, of which each query sees those that `visible` says, become
+// weights.
 template <class Visible>
 void weigh_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t count, row_range rows,
                 Visible visible) {
+  const std::int64_t position = job.first_position + rows.first / job.heads;
+  const std::int64_t last_position = job.first_position + (rows.last - 1) / job.heads;
+  if (count == attention_block && visible(last_position).first <= 0 && visible(position).last >= count)
+    return weigh_whole_block(at, rows);
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
     const visible_tokens seen = visible(job.first_position + row / job.heads);
     weigh(at.scores + row * attention_block, seen.first > 0 ? seen.first : 0, seen.last < count ? seen.last : count,
