@@ -233,16 +233,20 @@ int value_at(weight_storage storage, const std::byte* group_data, int at, int la
   return storage == weight_storage::q4 ? nibble - 8 : nibble;
 }
 
-float unpacked(weight_storage storage, const std::byte* group_data, int at, int lane) {
-  const int part = storage == weight_storage::q8_halves && at >= group / 2 ? 1 : 0;
-  const float product =
-      static_cast<float>(value_at(storage, group_data, at, lane)) * header_at(storage, group_data, part, lane);
-  return has_minimum(storage) ? product + header_at(storage, group_data, 1, lane) : product;
+void unpack_group(weight_storage storage, const std::byte* group_data, int lane, float* out) {
+  const float scale = header_at(storage, group_data, 0, lane);
+  const float second = storage == weight_storage::q8_halves ? header_at(storage, group_data, 1, lane) : scale;
+  const float minimum = has_minimum(storage) ? header_at(storage, group_data, 1, lane) : 0.0F;
+  for (int at = 0; at < group; ++at) {
+    const float product =
+        static_cast<float>(value_at(storage, group_data, at, lane)) * (at < group / 2 ? scale : second);
+    out[at] = has_minimum(storage) ? product + minimum : product;
+  }
 }
 
 void unpack_blocks(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
   for (std::int64_t first = 0; first < inputs; first += group, tile += group_bytes(storage))
-    for (int at = 0; at < group; ++at) out[first + at] = unpacked(storage, tile, at, lane);
+    unpack_group(storage, tile, lane, out + first);
 }
 
 // Where a plain number lies.
