@@ -5,15 +5,20 @@
 
 namespace cogen::kernels {
 
+activated_rows::activated_rows(const execution& run, const activation_operands& operands)
+    : activate_(kernels_of(run.set).activate), operands_(operands) {}
+
+void activated_rows::make(std::int64_t row) const {
+  activate_({.kind = operands_.kind,
+             .x = operands_.x + row * operands_.x_stride,
+             .factor = operands_.factor ? operands_.factor + row * operands_.factor_stride : nullptr,
+             .out = operands_.out + row * operands_.out_stride,
+             .width = operands_.width});
+}
+
 void activate(const execution& run, const activation_operands& operands) {
-  const kernel_table& kernels = kernels_of(run.set);
-  for_each_row(*run.workers, operands.rows, operands.width, [&](std::int64_t row) {
-    kernels.activate({.kind = operands.kind,
-                      .x = operands.x + row * operands.x_stride,
-                      .factor = operands.factor ? operands.factor + row * operands.factor_stride : nullptr,
-                      .out = operands.out + row * operands.out_stride,
-                      .width = operands.width});
-  });
+  const activated_rows rows(run, operands);
+  for_each_row(*run.workers, operands.rows, operands.width, [&](std::int64_t row) { rows.make(row); });
 }
 
 }  // namespace cogen::kernels

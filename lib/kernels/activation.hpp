@@ -2,10 +2,13 @@
 
 #include "kernels/activation_kind.hpp"
 #include "kernels/execution.hpp"
+#include "kernels/row_maker.hpp"
 
 #include <cstdint>
 
 namespace cogen::kernels {
+
+struct activation_job;
 
 /// out = f(x), or f(x) * factor where there is one. Strides count floats between rows. out may be x.
 struct activation_operands {
@@ -23,5 +26,16 @@ struct activation_operands {
 /// Each element's result depends on that element alone; relative error about 5e-7 where the result is not tiny beside
 /// its input. Any thread.
 void activate(const execution& run, const activation_operands& operands);
+
+/// The same as a product's rows (linear_operands::maker).
+class activated_rows final : public row_maker {
+ public:
+  activated_rows(const execution& run, const activation_operands& operands);
+  void make(std::int64_t row) const override;
+
+ private:
+  void (*activate_)(const activation_job& job);
+  activation_operands operands_;
+};
 
 }  // namespace cogen::kernels

@@ -2,6 +2,7 @@
 
 #include "kernels/execution.hpp"
 #include "kernels/packed_matrix.hpp"
+#include "kernels/row_maker.hpp"
 
 #include <cstdint>
 
@@ -11,7 +12,8 @@ namespace cogen::kernels {
 struct linear_operands {
   const float* x = nullptr;  // [rows, inputs]
   std::int64_t x_stride = 0;
-  float* y = nullptr;  // [rows, outputs]
+  const row_maker* maker = nullptr;  // of x's rows, where they are not there yet
+  float* y = nullptr;                // [rows, outputs]
   std::int64_t y_stride = 0;
   std::int64_t rows = 0;
   const float* bias = nullptr;  // [outputs], or none

@@ -1,10 +1,13 @@
 #pragma once
 
 #include "kernels/execution.hpp"
+#include "kernels/row_maker.hpp"
 
 #include <cstdint>
 
 namespace cogen::kernels {
+
+struct rms_norm_job;
 
 /// out = x / sqrt(mean(x^2) + epsilon) * (weight + weight_offset), row by row (Zhang and Sennrich, arXiv:1910.07467).
 /// A row may hold several vectors one after the other, heads say, that are normed each by itself with the same weights.
@@ -27,5 +30,16 @@ struct rms_norm_operands {
 
 /// Each vector's result depends on that vector alone. Any thread.
 void rms_norm(const execution& run, const rms_norm_operands& operands);
+
+/// The same as a product's rows (linear_operands::maker).
+class rms_norm_rows final : public row_maker {
+ public:
+  rms_norm_rows(const execution& run, const rms_norm_operands& operands);
+  void make(std::int64_t row) const override;
+
+ private:
+  void (*norm_)(const rms_norm_job& job);
+  rms_norm_operands operands_;
+};
 
 }  // namespace cogen::kernels

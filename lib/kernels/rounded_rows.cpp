@@ -32,11 +32,12 @@ std::int64_t rounded_rows::floats(const execution& run, const packed_matrix& wei
 
 rounded_rows::rounded_rows(const execution& run, const packed_matrix& weights, const linear_operands& operands) {
   const auto [groups, bf16] = forms_for(run, weights);
-  if (groups + bf16 == 0) return;
+  if (groups + bf16 == 0 && !operands.maker) return;
   const fast_table& kernels = fast_kernels_of(run.set);
   auto* const all_groups = reinterpret_cast<std::byte*>(operands.scratch);
   std::byte* const all_bf16 = all_groups + operands.rows * groups;
   for_each_row(*run.workers, operands.rows, weights.inputs(), [&](std::int64_t row) {
+    if (operands.maker) operands.maker->make(row);
     const float* x = operands.x + row * operands.x_stride;
     if (groups > 0)
       kernels.quantise(x, weights.inputs(), reinterpret_cast<activation_group*>(all_groups + row * groups));

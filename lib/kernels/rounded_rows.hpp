@@ -14,7 +14,8 @@ class rounded_rows {
   /// None.
   rounded_rows() = default;
 
-  /// Rounds the operands' rows into their scratch, in whichever forms the weights need.
+  /// Rounds the operands' rows into their scratch, in whichever forms the weights need, and before that makes those
+  /// that have a maker.
   rounded_rows(const execution& run, const packed_matrix& weights, const linear_operands& operands);
 
   /// Whether tiles kept like this are multiplied by these rows; others are by the operands' own.

@@ -14,8 +14,9 @@ template <class Body>
 void for_each_row(worker_pool& workers, std::int64_t rows, std::int64_t floats_per_row, Body body) {
   constexpr std::int64_t floats_per_task = 4096;
   const std::int64_t per_task = std::max<std::int64_t>(1, floats_per_task / std::max<std::int64_t>(1, floats_per_row));
-  workers.parallel((rows + per_task - 1) / per_task, [&](std::int64_t task, int) {
-    for (std::int64_t row = task * per_task; row < std::min(rows, (task + 1) * per_task); ++row) body(row);
+  const std::int64_t tasks = (rows + per_task - 1) / per_task;
+  workers.parallel(tasks, [&](std::int64_t task, int) {
+    for (std::int64_t row = rows * task / tasks; row < rows * (task + 1) / tasks; ++row) body(row);
   });
 }
 

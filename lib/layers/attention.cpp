@@ -39,19 +39,19 @@ attention::attention(weight_reader& weights, const std::string& prefix, attentio
   norms_.emplace(norms{norm("q_norm.weight"), norm("k_norm.weight")});
 }
 
-void attention::operator()(const pass& pass, int layer, const activations& x, const activations& out) const {
+void attention::operator()(const pass& pass, int layer, const input& x, const activations& out) const {
   const arena::scope scratch(pass.space);
   output_(pass, attended(pass, layer, x), out);
 }
 
-void attention::add(const pass& pass, int layer, const activations& x, const activations& out) const {
+void attention::add(const pass& pass, int layer, const input& x, const activations& out) const {
   const arena::scope scratch(pass.space);
   output_.add(pass, attended(pass, layer, x), out);
 }
 
 /// What the heads found, side by side: [step.tokens(), q_width]
-activations attention::attended(const pass& pass, int layer, const activations& x) const {
-  const auto qkv = pass.space.take(x.rows, shape_.q_width() + 2 * shape_.kv_width());
+activations attention::attended(const pass& pass, int layer, const input& x) const {
+  const auto qkv = pass.space.take(x.rows.rows, shape_.q_width() + 2 * shape_.kv_width());
   qkv_(pass, x, qkv);
   if (norms_) norm_heads(pass, qkv);
   const auto table = shape_.rope ? shape_.rope->covering(pass.reach()) : nullptr;

@@ -43,10 +43,10 @@ class attention {
   attention(weight_reader& weights, const std::string& prefix, attention_shape shape);
 
   /// out = attention(x) of cache layer `layer`. x and out [step.tokens(), hidden]; they may be the same.
-  void operator()(const pass& pass, int layer, const activations& x, const activations& out) const;
+  void operator()(const pass& pass, int layer, const input& x, const activations& out) const;
 
   /// out += attention(x).
-  void add(const pass& pass, int layer, const activations& x, const activations& out) const;
+  void add(const pass& pass, int layer, const input& x, const activations& out) const;
 
   std::int64_t bytes() const { return qkv_.bytes() + output_.bytes(); }
 
@@ -56,7 +56,7 @@ class attention {
     rms_norm k;
   };
 
-  activations attended(const pass& pass, int layer, const activations& x) const;
+  activations attended(const pass& pass, int layer, const input& x) const;
   void norm_heads(const pass& pass, const activations& qkv) const;
   void attend_in_place(const pass& pass, cache::layer& memory, const kernels::rope_table* rope,
                        const activations& qkv) const;

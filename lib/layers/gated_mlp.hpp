@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/activation_kind.hpp"
+#include "kernels/activation.hpp"
 #include "layers/pass.hpp"
 #include "layers/projection.hpp"
 
@@ -17,15 +17,15 @@ class gated_mlp {
             bool bias, kernels::activation bend = kernels::activation::silu);
 
   /// out = mlp(x). x and out [rows, hidden]; they may be the same.
-  void operator()(const pass& pass, const activations& x, const activations& out) const;
+  void operator()(const pass& pass, const input& x, const activations& out) const;
 
   /// out += mlp(x).
-  void add(const pass& pass, const activations& x, const activations& out) const;
+  void add(const pass& pass, const input& x, const activations& out) const;
 
   std::int64_t bytes() const { return gate_up_.bytes() + down_.bytes(); }
 
  private:
-  activations gated(const pass& pass, const activations& x) const;
+  kernels::activation_operands gated(const pass& pass, const input& x) const;
 
   std::int64_t intermediate_;
   kernels::activation bend_;

@@ -15,14 +15,14 @@ void mlp::add(const pass& pass, const activations& x, const activations& out) co
   const arena::scope scratch(pass.space);
   const auto inner = pass.space.take(x.rows, intermediate_);
   inner_(pass, x, inner);
-  kernels::activate(pass.run, {.kind = bend_,
-                               .x = inner.data,
-                               .x_stride = inner.stride,
-                               .out = inner.data,
-                               .out_stride = inner.stride,
-                               .rows = inner.rows,
-                               .width = intermediate_});
-  outer_.add(pass, inner, out);
+  const kernels::activated_rows rows(pass.run, {.kind = bend_,
+                                                .x = inner.data,
+                                                .x_stride = inner.stride,
+                                                .out = inner.data,
+                                                .out_stride = inner.stride,
+                                                .rows = inner.rows,
+                                                .width = intermediate_});
+  outer_.add(pass, {inner, &rows}, out);
 }
 
 }  // namespace cogen::layers

@@ -1,7 +1,6 @@
 #include "layers/norm.hpp"
 
 #include "kernels/layer_norm.hpp"
-#include "kernels/rms_norm.hpp"
 
 #include <array>
 
@@ -14,24 +13,31 @@ rms_norm::rms_norm(weight_reader& weights, const std::string& name, std::int64_t
       weight_offset_(weight_offset) {}
 
 void rms_norm::operator()(const pass& pass, const activations& x, const activations& out) const {
-  run(pass, x, out, false);
+  kernels::rms_norm(pass.run, operands(x, out));
 }
 
-void rms_norm::add(const pass& pass, const activations& x, const activations& out) const { run(pass, x, out, true); }
+void rms_norm::add(const pass& pass, const activations& x, const activations& out) const {
+  auto added = operands(x, out);
+  added.add_to_out = true;
+  kernels::rms_norm(pass.run, added);
+}
 
-void rms_norm::run(const pass& pass, const activations& x, const activations& out, bool add_to_out) const {
+kernels::rms_norm_rows rms_norm::rows(const pass& pass, const activations& x, const activations& out) const {
+  return {pass.run, operands(x, out)};
+}
+
+kernels::rms_norm_operands rms_norm::operands(const activations& x, const activations& out) const {
   const auto width = static_cast<std::int64_t>(weight_.size());
-  kernels::rms_norm(pass.run, {.x = x.data,
-                               .x_stride = x.stride,
-                               .weight = weight_.data(),
-                               .weight_offset = weight_offset_,
-                               .epsilon = epsilon_,
-                               .out = out.data,
-                               .out_stride = out.stride,
-                               .add_to_out = add_to_out,
-                               .rows = x.rows,
-                               .vectors = x.columns / width,
-                               .width = width});
+  return {.x = x.data,
+          .x_stride = x.stride,
+          .weight = weight_.data(),
+          .weight_offset = weight_offset_,
+          .epsilon = epsilon_,
+          .out = out.data,
+          .out_stride = out.stride,
+          .rows = x.rows,
+          .vectors = x.columns / width,
+          .width = width};
 }
 
 layer_norm::layer_norm(weight_reader& weights, const std::string& prefix, std::int64_t width, double epsilon)

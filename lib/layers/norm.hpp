@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/rms_norm.hpp"
 #include "layers/pass.hpp"
 #include "layers/weight_reader.hpp"
 
@@ -23,10 +24,13 @@ class rms_norm {
   /// out += norm(x).
   void add(const pass& pass, const activations& x, const activations& out) const;
 
+  /// norm(x), row by row as a projection reads it from `out`.
+  kernels::rms_norm_rows rows(const pass& pass, const activations& x, const activations& out) const;
+
   std::int64_t bytes() const { return static_cast<std::int64_t>(weight_.size() * sizeof(float)); }
 
  private:
-  void run(const pass& pass, const activations& x, const activations& out, bool add_to_out) const;
+  kernels::rms_norm_operands operands(const activations& x, const activations& out) const;
 
   std::vector<float> weight_;
   float epsilon_;

@@ -26,23 +26,24 @@ projection::projection(weight_reader& weights, const std::string& prefix, const 
   if (bias) bias_ = weights.vector(full_names(prefix, parts, ".bias"));
 }
 
-void projection::operator()(const pass& pass, const activations& x, const activations& y) const {
+void projection::operator()(const pass& pass, const input& x, const activations& y) const {
   multiply(pass, x, y, false);
 }
 
-void projection::add(const pass& pass, const activations& x, const activations& y) const { multiply(pass, x, y, true); }
+void projection::add(const pass& pass, const input& x, const activations& y) const { multiply(pass, x, y, true); }
 
-void projection::multiply(const pass& pass, const activations& x, const activations& y, bool add_to_y) const {
+void projection::multiply(const pass& pass, const input& x, const activations& y, bool add_to_y) const {
   const arena::scope scratch(pass.space);
   kernels::linear(pass.run, *weights_,
-                  {.x = x.data,
-                   .x_stride = x.stride,
+                  {.x = x.rows.data,
+                   .x_stride = x.rows.stride,
+                   .maker = x.maker,
                    .y = y.data,
                    .y_stride = y.stride,
-                   .rows = x.rows,
+                   .rows = x.rows.rows,
                    .bias = bias_.empty() ? nullptr : bias_.data(),
                    .add_to_y = add_to_y,
-                   .scratch = linear_scratch(pass, *weights_, x.rows)});
+                   .scratch = linear_scratch(pass, *weights_, x.rows.rows)});
 }
 
 }  // namespace cogen::layers

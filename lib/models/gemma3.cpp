@@ -54,14 +54,14 @@ struct gemma3_layer {
   }
 
   void mix(const layers::pass& pass, int index, const activations& x, const activations& branch) const {
-    before_attention(pass, x, branch);
-    attention(pass, index, branch, branch);
+    const auto rows = before_attention.rows(pass, x, branch);
+    attention(pass, index, {branch, &rows}, branch);
     after_attention.add(pass, branch, x);
   }
 
   void feed(const layers::pass& pass, const activations& x, const activations& branch) const {
-    before_mlp(pass, x, branch);
-    mlp(pass, branch, branch);
+    const auto rows = before_mlp.rows(pass, x, branch);
+    mlp(pass, {branch, &rows}, branch);
     after_mlp.add(pass, branch, x);
   }
 

@@ -36,13 +36,13 @@ struct llama_layer {
             layers::activation_named(config.activation)) {}
 
   void mix(const layers::pass& pass, int index, const activations& x, const activations& normed) const {
-    before_attention(pass, x, normed);
-    attention.add(pass, index, normed, x);
+    const auto rows = before_attention.rows(pass, x, normed);
+    attention.add(pass, index, {normed, &rows}, x);
   }
 
   void feed(const layers::pass& pass, const activations& x, const activations& normed) const {
-    before_mlp(pass, x, normed);
-    mlp.add(pass, normed, x);
+    const auto rows = before_mlp.rows(pass, x, normed);
+    mlp.add(pass, {normed, &rows}, x);
   }
 
   std::int64_t bytes() const { return before_attention.bytes() + attention.bytes() + before_mlp.bytes() + mlp.bytes(); }
