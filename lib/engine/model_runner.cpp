@@ -107,7 +107,8 @@ cache::step model_runner::collect(const scheduler::plan& plan) {
   for (const auto& row : plan.rows) {
     rows.push_back({row.slot, row.count});
     const int first = static_cast<int>(tokens_.size());
-    tokens_.insert(tokens_.end(), row.tokens.begin(), row.tokens.end());
+    const auto tokens = plan.tokens_of(row);
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     const int last = first + row.count - 1;
     if (row.wanted == scheduler::output::all_logits)
       for (int i = first; i < last; ++i) outputs_.push_back(i);

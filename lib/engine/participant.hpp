@@ -47,6 +47,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
 
+  /// Whether the scheduler, and the engine, know it under this name.
+  bool goes_by(scheduler::sequence_id id) const noexcept { return id_ == id; }
+
   /// It has a slot: a row of it is in a plan.
   void seat();
 
