@@ -70,8 +70,8 @@ class participant : public drawer, public std::enable_shared_from_this<participa
  protected:
   /// Completes `operation`; where memory is short its handler is posted in a later round.
   template <class Operation, class... Results>
-  void complete(std::shared_ptr<Operation> operation, error_code code, Results... results) noexcept {
-    if (!operation->complete(code, std::move(results)...)) post_later(std::move(operation));
+  void complete(std::shared_ptr<Operation> operation, error_code code, Results&&... results) noexcept {
+    if (!operation->complete(code, std::forward<Results>(results)...)) post_later(std::move(operation));
   }
 
   // Its place with the engine, from any thread.

@@ -58,10 +58,16 @@ void stream_state::watch() noexcept {
   if (limits_.any()) engine_->mail(shared_from_this());
 }
 
+std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept {
+  std::lock_guard lock(mutex_);
+  return std::exchange(last_next_, nullptr);
+}
+
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
   locked lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), std::optional<piece>());
-  next_ = wait;
+  if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress), std::optional<piece>());
+  last_next_ = wait;
+  next_ = std::move(wait);
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (ready_.empty()) ask();
   serve_waiters();
@@ -366,7 +372,9 @@ void stream_state::ask() {
 }
 
 void stream_state::push_piece(std::string text) {
-  ready_.push_back({std::move(text), std::exchange(uncut_, {})});
+  if (ready_.full()) ready_.set_capacity(std::max<std::size_t>(2, 2 * ready_.capacity()));
+  ready_.push_back({std::move(text), std::move(uncut_)});
+  uncut_.clear();
   asked_ = false;
 }
 
