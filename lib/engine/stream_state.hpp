@@ -71,6 +71,7 @@ class stream_state final : public participant, public stream_face {
   void finish(finish_reason reason, failure why = {});
   void push_piece(std::string text);
   piece read_piece();
+  void count_read();
   completion gather_completion();
   void complete_whole();
   void serve_waiters();
@@ -90,7 +91,7 @@ class stream_state final : public participant, public stream_face {
   std::optional<text_cutter> cutter_;
   token_history history_;
   random_stream random_;
-  piece_tokens uncut_;  // that have made no piece yet
+  piece next_piece_;  // its tokens are those that have made none yet
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
   /// the very handle of this stream.

@@ -136,9 +136,9 @@ class token_stream {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_next(*wait);
           };
-          shared->start_next(operation::make(std::move(handler), shared->default_executor(), std::move(cancel),
-                                             shared->last_next()),
-                             at_most);
+          shared->start_next(
+              operation::make(std::move(handler), shared->default_executor(), std::move(cancel), shared->last_next()),
+              at_most);
         },
         token, shared_, limit);
   }

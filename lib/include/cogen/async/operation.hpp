@@ -62,10 +62,11 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (entry_) registry_->remove(*entry_);
   }
 
-  /// Takes the result and posts the handler. Returns false where that could not be done for want of memory: then
-  /// `post_again()` later.
-  bool complete(error_code code, Results&&... results) noexcept {
-    result_.emplace(code, std::move(results)...);
+  /// Takes the result, made of `results`, and posts the handler. Returns false where that could not be done for want of
+  /// memory: then `post_again()` later.
+  template <class... Values>
+  bool complete(error_code code, Values&&... results) noexcept {
+    result_.emplace(code, std::forward<Values>(results)...);
     return post_again();
   }
 
