@@ -1,6 +1,8 @@
-// A step like the one before it allocates nothing: neither the engine nor those who read its tokens.
+// A step like the one before it allocates nothing: neither the engine nor those who read its tokens. What is handed to
+// the reader and does not fit into the piece itself does take memory: text of more than fifteen bytes, logprobs.
 #include "failing_memory.hpp"
 #include "model_engines.hpp"
+#include "text/small_tokenizer.hpp"
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -11,9 +13,11 @@
 namespace cogen::test {
 namespace {
 
-/// The model has nothing to say: it draws from the same scores each time.
+/// The model says the same each time.
 class mute_runner final : public runner {
  public:
+  explicit mute_runner(int vocabulary) : scores_(static_cast<std::size_t>(vocabulary), 1) {}
+
   int vocabulary() const override { return static_cast<int>(scores_.size()); }
   void launch(step_run& step) override {
     for (std::size_t i = 0; i < step.plan().rows.size(); ++i)
@@ -23,16 +27,17 @@ class mute_runner final : public runner {
   }
 
  private:
-  std::vector<float> scores_ = std::vector<float>(97, 1);
+  std::vector<float> scores_;
 };
 
 constexpr int readers = 5;
 constexpr int warm = 70,
               steady = 40;  // steps: no list of a sequence's tokens grows in the steady ones, and no block ends
 
-engine mute_engine(bool reuse) {
+engine mute_engine(bool reuse, std::shared_ptr<const text::tokenizer> tokenizer = nullptr) {
   engine_parts parts;
-  parts.runner = std::make_unique<mute_runner>();
+  parts.runner = std::make_unique<mute_runner>(tokenizer ? static_cast<int>(tokenizer->size()) : 97);
+  parts.tokenizer = std::move(tokenizer);
   parts.limits.slots = parts.limits.spare_slots = readers;
   parts.limits.reuse = reuse;
   engine_options options;
@@ -111,6 +116,25 @@ BOOST_AUTO_TEST_CASE(nor_do_those_that_draw_at_random) {
   scene steps(running);
   steps.run(steps.context.get_executor(), [&](int index) { return asked(index).sampling(how); });
   BOOST_TEST(steps.taken == 0);
+}
+
+/// "aa", and so on.
+merge_list doubled(int times) {
+  merge_list merges;
+  for (std::string half = "a"; times > 0; --times, half += half) merges.emplace_back(half, half);
+  return merges;
+}
+
+BOOST_AUTO_TEST_CASE(nor_does_text_that_fits_into_its_string) {
+  const auto tokenizer = std::make_shared<const text::tokenizer>(small_tokenizer(doubled(4)));
+  for (const int bytes : {1, 8, 16}) {
+    auto running = mute_engine(true, tokenizer);
+    const auto said = tokenizer->find(std::string(static_cast<std::size_t>(bytes), 'a')).value();
+    scene steps(running);
+    steps.run(steps.context.get_executor(),
+              [&](int index) { return asked(index).sampling(sampling().logit_bias(said, 50)); });
+    BOOST_TEST((steps.taken == 0) == (bytes < 16));
+  }
 }
 
 /// But for three blocks a step, however many the readers are: Asio keeps its handlers' memory for one call of poll(),
