@@ -19,10 +19,7 @@ void check_row(std::size_t number, const step_row& row) {
                                 std::to_string(row.slot) + ", it has to bring at least 1");
 }
 
-void check_slots_differ(std::span<const step_row> rows) {
-  std::vector<int> slots;
-  for (const step_row& row : rows) slots.push_back(row.slot);
-  std::sort(slots.begin(), slots.end());
+void check_differ(std::span<const int> slots) {
   const auto twice = std::adjacent_find(slots.begin(), slots.end());
   if (twice != slots.end())
     throw std::invalid_argument("step: slot " + std::to_string(*twice) + " has two rows, it may have one");
@@ -30,7 +27,15 @@ void check_slots_differ(std::span<const step_row> rows) {
 
 }  // namespace
 
-step::step(std::vector<step_row> rows) : rows_(std::move(rows)) {
+step::step(std::vector<step_row> rows) : rows_(std::move(rows)) { number(); }
+
+void step::assign(std::span<const step_row> rows) {
+  rows_.assign(rows.begin(), rows.end());
+  number();
+}
+
+void step::number() {
+  first_.assign(1, 0);
   first_.reserve(rows_.size() + 1);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     check_row(i, rows_[i]);
@@ -38,7 +43,11 @@ step::step(std::vector<step_row> rows) : rows_(std::move(rows)) {
       throw std::length_error(name_of(i) + " takes the step beyond 2147483647 tokens");
     first_.push_back(first_.back() + rows_[i].count);
   }
-  check_slots_differ(rows_);
+  slots_.clear();
+  slots_.reserve(rows_.size());
+  for (const step_row& row : rows_) slots_.push_back(row.slot);
+  std::ranges::sort(slots_);
+  check_differ(slots_);
 }
 
 }  // namespace cogen::cache

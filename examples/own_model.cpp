@@ -33,7 +33,7 @@ class echo final : public cogen::runner {
       held_[copied.to] += held_[copied.from].substr(copied.begin, copied.end - copied.begin);
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
       auto& text = held_[plan.rows[i].slot];
-      text.append(plan.rows[i].tokens.begin(), plan.rows[i].tokens.end());
+      for (const auto token : plan.tokens_of(plan.rows[i])) text += static_cast<char>(token);
       if (plan.rows[i].wanted != cogen::scheduler::output::sample) continue;
       auto scores = scores_after(text);
       step.outcomes()[i] = step.drawer_of(static_cast<int>(i)).draw(scores);

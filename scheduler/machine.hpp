@@ -10,8 +10,9 @@
 #include <cogen/scheduler/reservation.hpp>
 #include <cogen/scheduler/victims.hpp>
 
-#include <deque>
+#include <list>
 #include <unordered_map>
+#include <vector>
 
 namespace cogen::scheduler {
 
@@ -25,7 +26,7 @@ struct row_in_flight {
 };
 
 struct plan_in_flight {
-  std::uint64_t number;
+  std::uint64_t number = 0;
   std::vector<row_in_flight> rows;
   std::int64_t tokens = 0;  ///< run in it, those of sources included
 };
@@ -44,7 +45,9 @@ struct machine {
   prefix_tree known;  ///< what slots hold, for others to begin with
   queues queued;
   std::unordered_map<sequence_id, sequence> sequences;
-  std::deque<plan_in_flight> in_flight;
+  std::list<plan_in_flight> in_flight;
+  std::list<plan_in_flight> absorbed;   ///< whose memory the next ones use
+  std::vector<const sequence*> served;  ///< by the plan that is made
   time now = time::min();
   pace measured;
   step_costs costs;

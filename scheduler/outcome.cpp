@@ -68,8 +68,8 @@ class outcome {
 
 }  // namespace
 
-std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<const row_result> results) {
-  std::vector<event> events;
+void take_in(machine& all, const plan_in_flight& done, std::span<const row_result> results,
+             std::vector<event>& events) {
   events.reserve(done.rows.size());
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     const auto& row = done.rows[i];
@@ -78,7 +78,6 @@ std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<c
     if (found->second.current.arrival != row.arrival) continue;
     outcome(all, found->second, row, static_cast<int>(i), events).take_in(results[i]);
   }
-  return events;
 }
 
 void forget(machine& all, sequence& whose) {

@@ -7,8 +7,8 @@
 
 namespace cogen::scheduler {
 
-/// Takes in what the rows of a plan came to, and says what their owners are told.
-std::vector<event> take_in(machine& all, const plan_in_flight& done, std::span<const row_result> results);
+/// Takes in what the rows of a plan came to, and adds what their owners are told to `events`.
+void take_in(machine& all, const plan_in_flight& done, std::span<const row_result> results, std::vector<event>& events);
 
 /// The sequence is gone; its slot is left.
 void forget(machine& all, sequence& whose);

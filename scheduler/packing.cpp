@@ -16,8 +16,9 @@ class packing {
       : all_(all), plan_(into), record_(record), left_(all.within.step_tokens) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
     plan_.rows.reserve(decoding);
+    plan_.tokens.reserve(decoding);
     record_.rows.reserve(decoding);
-    if (all.within.reuse) served_.reserve(decoding);
+    all.served.clear();
   }
 
   bool run() {
@@ -30,7 +31,7 @@ class packing {
     prefill();
     left_ += too_slow;
     decode();
-    for (const auto* each : served_) learn(all_, *each);
+    for (const auto* each : all_.served) learn(all_, *each);
     return lost_;
   }
 
@@ -86,14 +87,14 @@ class packing {
     const bool last = count == whose.remaining();
     const bool chained = whose.cached >= whose.length();
     const bool wants = last || whose.current.wanted == output::all_logits;
-    row added{whose.id, whose.slot,       count, wants ? whose.current.wanted : output::nothing, chained,
-              {},       std::move(source)};
+    const auto wanted = wants ? whose.current.wanted : output::nothing;
+    const int first = static_cast<int>(plan_.tokens.size());
     if (!chained) {
       const auto begin = whose.tokens.begin() + whose.cached;
-      added.tokens.assign(begin, begin + count);
+      plan_.tokens.insert(plan_.tokens.end(), begin, begin + count);
     }
-    record_.rows.push_back({whose.id, whose.current.arrival, whose.cached, added.wanted, last});
-    plan_.rows.push_back(std::move(added));
+    record_.rows.push_back({whose.id, whose.current.arrival, whose.cached, wanted, last});
+    plan_.rows.push_back({whose.id, whose.slot, count, wanted, chained, first, std::move(source)});
     count_in(whose, count, last);
   }
 
@@ -104,7 +105,7 @@ class packing {
     whose.cached += count;
     whose.served = plan_.number;
     whose.fresh = false;
-    if (all_.within.reuse) served_.push_back(&whose);
+    if (all_.within.reuse) all_.served.push_back(&whose);
     if (!last || whose.current.wanted != output::sample) return;
     --whose.current.credits;
     --whose.current.samples;
@@ -114,7 +115,6 @@ class packing {
   machine& all_;
   plan& plan_;
   plan_in_flight& record_;
-  std::vector<const sequence*> served_;
   int left_;
   bool lost_ = false;
 };

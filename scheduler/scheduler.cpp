@@ -92,6 +92,16 @@ sequence& taken_in(machine& all, sequence&& added) {
 /// When something is asked for now. Before any time was told, at 0.
 time asked_now(const machine& all) { return all.now == time::min() ? time() : all.now; }
 
+/// The first of those absorbed: its memory is used again.
+plan_in_flight& fresh_record(machine& all, std::uint64_t number) {
+  if (all.absorbed.empty()) all.absorbed.emplace_back();
+  auto& record = all.absorbed.front();
+  record.number = number;
+  record.rows.clear();
+  record.tokens = 0;
+  return record;
+}
+
 /// Throws too_late, and has changed nothing then.
 void begin(machine& all, sequence& whose, run&& next) {
   const int cached = whose.cached;
@@ -229,47 +239,60 @@ void scheduler::abandon(sequence_id id) {
 void scheduler::pass(time now) { machine_->now = std::max(machine_->now, now); }
 
 plan scheduler::next(time now) {
+  plan made;
+  next(now, made);
+  return made;
+}
+
+void scheduler::next(time now, plan& into) {
   machine& all = *machine_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
     throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
   pass(now);
   all.queued.see(all.now);
-  plan result;
-  result.number = all.plans + 1;
-  plan_in_flight record{result.number, {}};
+  into.clear();
+  into.number = all.plans + 1;
+  auto& record = fresh_record(all, into.number);
   bool lost = true;
-  while (lost && result.rows.empty()) {
+  while (lost && into.rows.empty()) {
     all.slots.trim();
     grow(all);
     admit(all);
     join_leaders(all);
-    lost = pack(all, result, record);
+    lost = pack(all, into, record);
   }
-  all.measured.planned(all.now, record.tokens, all.queued.left_behind(result.number));
-  all.slots.settle(result);
-  all.spilled.settle(result);
-  if (result.empty()) return {};
+  all.measured.planned(all.now, record.tokens, all.queued.left_behind(into.number));
+  all.slots.settle(into);
+  all.spilled.settle(into);
+  if (into.empty()) return into.clear();
   ++all.plans;
-  all.in_flight.push_back(std::move(record));
-  return result;
+  all.in_flight.splice(all.in_flight.end(), all.absorbed, all.absorbed.begin());
 }
 
 std::optional<time> scheduler::wake() const { return next_to_be_parked(*machine_); }
 
 std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results,
                                      std::chrono::nanoseconds took) {
+  std::vector<event> events;
+  absorb(done, results, took, events);
+  return events;
+}
+
+void scheduler::absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
+                       std::vector<event>& events) {
   machine& all = *machine_;
-  if (done.empty()) return {};
+  events.clear();
+  if (done.empty()) return;
   if (all.in_flight.empty() || done.number != all.in_flight.front().number)
     throw std::logic_error("plan " + std::to_string(done.number) + " is not the oldest unabsorbed one");
   if (results.size() != all.in_flight.front().rows.size())
     throw std::invalid_argument("a plan of " + std::to_string(all.in_flight.front().rows.size()) + " rows came with " +
                                 std::to_string(results.size()) + " results");
-  const auto record = std::move(all.in_flight.front());
-  all.in_flight.pop_front();
+  all.absorbed.splice(all.absorbed.begin(), all.in_flight, all.in_flight.begin());
+  const auto& record = all.absorbed.front();
   all.slots.absorbed(record.number);
   if (took.count() > 0 && record.tokens > 0) all.costs.took(record.tokens, took);
-  return take_in(all, record, results);
+  take_in(all, record, results, events);
 }
 
 std::optional<sequence_id> scheduler::transferred(ticket name, bool ok) {

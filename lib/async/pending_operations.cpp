@@ -3,9 +3,19 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
 
+#include <exception>
 #include <utility>
 
 namespace cogen::async {
+
+namespace {
+
+void call_alone(std::shared_ptr<pending_operation> completed) {
+  auto& operation = *completed;
+  operation.call(std::move(completed));
+}
+
+}  // namespace
 
 pending_operations::entry pending_operations::add(std::weak_ptr<pending_operation> operation) {
   std::lock_guard lock(mutex_);
@@ -23,7 +33,7 @@ void pending_operations::post(std::shared_ptr<pending_operation> completed) {
   const auto* const executor = closed_ ? nullptr : completed->executor();
   if (!executor) return;
   if (first_ && *first_->executor() != *executor)
-    return executor->execute([alone = std::move(completed)] { alone->call(); });
+    return executor->execute([alone = std::move(completed)]() mutable { call_alone(std::move(alone)); });
   if (!sent_) send(*executor);
   sent_ = true;
   auto& place = first_ ? last_->next : first_;
@@ -40,8 +50,6 @@ bool pending_operations::send_another(const net::any_io_executor& to) noexcept t
   send(to);
   return true;
 } catch (...) {
-  std::lock_guard lock(mutex_);
-  sent_ = false;
   return false;
 }
 
@@ -53,13 +61,20 @@ std::pair<std::shared_ptr<pending_operation>, bool> pending_operations::take_fir
   return {std::move(taken), sent_};
 }
 
+/// Without memory for another job this one goes on, and is the only one meanwhile: the line does not run empty.
 void pending_operations::call_first() {
+  std::exception_ptr thrown;
   for (bool more = true; more;) {
-    const auto [taken, others] = take_first();
-    if (!taken) return;
-    more = others && !send_another(*taken->executor());  // without memory for a job this one goes on
-    taken->call();
+    auto [taken, others] = take_first();
+    if (!taken) break;
+    more = others && !send_another(*taken->executor());
+    try {
+      call_alone(std::move(taken));
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();
+    }
   }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void pending_operations::close() noexcept {

@@ -143,7 +143,7 @@ void device_runner::begin_rows(step_run& step) {
   const bool recorded =
       !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   put_in_order(rows, recorded);
-  const auto hidden = recorded ? run_recorded(rows) : run_ragged(rows);
+  const auto hidden = recorded ? run_recorded(step.plan()) : run_ragged(step.plan());
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
@@ -189,17 +189,17 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 }
 
 /// Every row's logits are in logits_ afterwards.
-at::Tensor device_runner::run_recorded(std::span<const scheduler::row> rows) {
-  const auto recording = recordings_.lower_bound(static_cast<std::int64_t>(rows.size()));
-  single_.write(rows, order_, cache_, {});
+at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
+  const auto recording = recordings_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
+  single_.write(plan, order_, cache_, {});
   single_.fill_up(recording->first);
   single_.send();
   recording->second->play();
   return {};
 }
 
-at::Tensor device_runner::run_ragged(std::span<const scheduler::row> rows) {
-  ragged_.write(rows, order_, cache_, outputs_);
+at::Tensor device_runner::run_ragged(const scheduler::plan& plan) {
+  ragged_.write(plan, order_, cache_, outputs_);
   ragged_.send();
   const auto tokens = ragged_.rows().ids.size(0);
   return network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), cache_, scratch_.first(tokens));

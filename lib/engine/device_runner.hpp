@@ -58,8 +58,8 @@ class device_runner final : public runner {
   void begin_transfers(step_run& step);
   void begin_rows(step_run& step);
   void put_in_order(std::span<const scheduler::row> rows, bool recorded);
-  at::Tensor run_recorded(std::span<const scheduler::row> rows);
-  at::Tensor run_ragged(std::span<const scheduler::row> rows);
+  at::Tensor run_recorded(const scheduler::plan& plan);
+  at::Tensor run_ragged(const scheduler::plan& plan);
   bool describe_draws(step_run& step, std::int64_t logits);
   drawn_by describe(step_run& step, int row, device_draw& how);
   void finish_on_device(step_run& step);

@@ -204,13 +204,12 @@ void driver::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
   const auto begin = now();
   const int waited = scheduler_.waiting();
-  auto plan = scheduler_.next(begin.time_since_epoch());
+  auto& step = landed_step();
+  auto& plan = step.to_plan();
+  scheduler_.next(begin.time_since_epoch(), plan);
   if (plan.empty()) return;
-  std::vector<std::shared_ptr<participant>> owners;
-  owners.reserve(plan.rows.size());
-  for (const auto& row : plan.rows) owners.emplace_back(members_.at(row.sequence))->seat();
-  auto& step = *in_flight_.emplace_back(
-      std::make_unique<step_in_flight>(std::move(plan), std::move(owners), arrivals_, [this] { wake(); }));
+  for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).seat();
+  in_flight_.splice(in_flight_.end(), landed_, landed_.begin());
   observer_.launched(step, waited, begin);
   publish();
   try {
@@ -220,29 +219,36 @@ void driver::launch_next() {
   }
 }
 
+step_in_flight& driver::landed_step() {
+  if (landed_.empty()) landed_.emplace_back(arrivals_, [this] { wake(); });
+  return landed_.front();
+}
+
 bool driver::deliver_done() {
-  if (in_flight_.empty() || !in_flight_.front()->is_done()) return false;
-  const auto step = std::move(in_flight_.front());
-  in_flight_.pop_front();
-  if (step->error())
-    die(step->error());
+  if (in_flight_.empty() || !in_flight_.front().is_done()) return false;
+  std::list<step_in_flight> landing;
+  landing.splice(landing.end(), in_flight_, in_flight_.begin());
+  auto& step = landing.front();
+  if (step.error())
+    die(step.error());
   else
-    absorb(*step);
-  if (!ended_) publish();
+    absorb(step);
+  if (ended_) return true;
+  step.land(served_);
+  landed_.splice(landed_.begin(), landing);
+  publish();
   return true;
 }
 
 void driver::absorb(step_in_flight& step) {
   const auto end = now();
   observer_.ended(step, end);
-  row_outcome nothing;
-  for (const auto& event : scheduler_.absorb(step.plan(), step.results(), time_of(step, end))) {
-    const auto found = members_.find(event.sequence);
-    if (found == members_.end()) continue;
-    auto member = found->second;
-    auto& outcome = event.row < 0 ? nothing : step.outcomes()[static_cast<std::size_t>(event.row)];
-    attempt(*member, [&] { member->take(event, outcome); });
-    served_.push_back(std::move(member));
+  scheduler_.absorb(step.plan(), step.results(), time_of(step, end), events_);
+  for (const auto& event : events_) {
+    const auto row = static_cast<std::size_t>(event.row);
+    auto& member = step.owner_of(row);
+    if (!member.goes_by(event.sequence) || ended_) continue;
+    attempt(member, [&] { member.take(event, step.outcomes()[row]); });
   }
 }
 
@@ -283,6 +289,7 @@ void driver::end() noexcept {
   }
   parts_.runner.reset();
   in_flight_.clear();
+  landed_.clear();
   served_.clear();
   alarms_.clear();
   for (auto members = std::exchange(members_, {}); auto& [id, member] : members) {
@@ -317,7 +324,7 @@ void driver::sleep(std::optional<clock::duration> limit) {
   asleep_.store(true);
   queue_->restart();
   const bool work = !mailbox_.empty() || !arrivals_.empty() || stop_requested_.load() ||
-                    (!in_flight_.empty() && in_flight_.front()->is_done());
+                    (!in_flight_.empty() && in_flight_.front().is_done());
   if (!work && limit)
     queue_->run_one_for(std::min<clock::duration>(*limit, longest_sleep));
   else if (!work)

@@ -10,7 +10,7 @@
 #include <cogen/engine.hpp>
 
 #include <atomic>
-#include <deque>
+#include <list>
 #include <unordered_map>
 
 namespace cogen::detail {
@@ -86,6 +86,7 @@ class driver {
   void gather();
   bool advance() noexcept;
   void launch_next();
+  step_in_flight& landed_step();
   bool deliver_done();
   void absorb(step_in_flight& step);
 
@@ -107,10 +108,12 @@ class driver {
   scheduler::scheduler scheduler_;
   member_map members_;
   observer observer_;
-  std::deque<std::unique_ptr<step_in_flight>> in_flight_;
+  std::list<step_in_flight> in_flight_;
+  std::list<step_in_flight> landed_;  // whose memory the next ones use
+  std::vector<scheduler::event> events_;
   clock::time_point last_end_{};  // of a step
   alarms alarms_;
-  std::vector<std::shared_ptr<participant>> served_;  // by the last step
+  std::vector<std::shared_ptr<participant>> served_;  // by the last step, until the next round
   mailbox mailbox_;
   arrivals arrivals_;
   admission room_;

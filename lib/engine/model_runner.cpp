@@ -62,8 +62,7 @@ void model_runner::launch(step_run& step) {
   begin_transfers(step);
   if (!plan.rows.empty()) {
     read_sources(plan);
-    const auto rows = collect(plan);
-    auto scores = model_->forward({rows, tokens_, outputs_}, cache_, workspace_);
+    auto scores = model_->forward(collect(plan), cache_, workspace_);
     hand_out(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
   }
   step.done();
@@ -90,30 +89,30 @@ void model_runner::prepare_slots(const scheduler::plan& plan) {
 
 void model_runner::read_sources(const scheduler::plan& plan) {
   std::vector<cache::step_row> rows;
-  tokens_.clear();
+  std::vector<token> tokens;
   for (const auto& row : plan.rows) {
     if (!row.source) continue;
     rows.push_back({row.slot, static_cast<int>(row.source->size())});
-    tokens_.insert(tokens_.end(), row.source->begin(), row.source->end());
+    tokens.insert(tokens.end(), row.source->begin(), row.source->end());
   }
-  if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens_}, cache_, workspace_);
+  if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens}, cache_, workspace_);
 }
 
-cache::step model_runner::collect(const scheduler::plan& plan) {
-  tokens_.clear();
+/// No row is chained: a step has ended before the next one is planned.
+const batch& model_runner::collect(const scheduler::plan& plan) {
+  rows_.clear();
   outputs_.clear();
-  std::vector<cache::step_row> rows;
-  rows.reserve(plan.rows.size());
   for (const auto& row : plan.rows) {
-    rows.push_back({row.slot, row.count});
-    const int first = static_cast<int>(tokens_.size());
-    tokens_.insert(tokens_.end(), row.tokens.begin(), row.tokens.end());
-    const int last = first + row.count - 1;
+    rows_.push_back({row.slot, row.count});
+    const int last = row.first + row.count - 1;
     if (row.wanted == scheduler::output::all_logits)
-      for (int i = first; i < last; ++i) outputs_.push_back(i);
+      for (int i = row.first; i < last; ++i) outputs_.push_back(i);
     if (row.wanted != scheduler::output::nothing) outputs_.push_back(last);
   }
-  return cache::step(std::move(rows));
+  batch_.step.assign(rows_);
+  batch_.tokens = plan.tokens;
+  batch_.outputs = outputs_;
+  return batch_;
 }
 
 void model_runner::hand_out(step_run& step, float* scores) {

@@ -35,7 +35,7 @@ class model_runner final : public runner {
   void prepare_slots(const scheduler::plan& plan);
   void begin_transfers(step_run& step);
   void read_sources(const scheduler::plan& plan);
-  cache::step collect(const scheduler::plan& plan);
+  const batch& collect(const scheduler::plan& plan);
   void hand_out(step_run& step, float* scores);
 
   const std::shared_ptr<const model> model_;
@@ -43,7 +43,8 @@ class model_runner final : public runner {
   const std::string image_format_;
   spill_store spilled_;
   workspace workspace_;
-  std::vector<token> tokens_;
+  batch batch_;  // of the last plan, as the two below
+  std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
 };
 

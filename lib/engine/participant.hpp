@@ -47,6 +47,9 @@ class participant : public drawer, public std::enable_shared_from_this<participa
   /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
   virtual bool owner_is_thinking() const = 0;
 
+  /// Whether the scheduler, and the engine, know it under this name.
+  bool goes_by(scheduler::sequence_id id) const noexcept { return id_ == id; }
+
   /// It has a slot: a row of it is in a plan.
   void seat();
 
@@ -67,8 +70,8 @@ class participant : public drawer, public std::enable_shared_from_this<participa
  protected:
   /// Completes `operation`; where memory is short its handler is posted in a later round.
   template <class Operation, class... Results>
-  void complete(std::shared_ptr<Operation> operation, error_code code, Results... results) noexcept {
-    if (!operation->complete(code, std::move(results)...)) post_later(std::move(operation));
+  void complete(std::shared_ptr<Operation> operation, error_code code, Results&&... results) noexcept {
+    if (!operation->complete(code, std::forward<Results>(results)...)) post_later(std::move(operation));
   }
 
   // Its place with the engine, from any thread.

@@ -12,14 +12,15 @@ step_block::step_block(const device::place& where, std::int64_t tokens)
     each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);
 }
 
-void step_block::write(std::span<const scheduler::row> rows, std::span<const int> order,
-                       const cache::device_cache& memory, std::span<const std::int32_t> outputs) {
+void step_block::write(const scheduler::plan& plan, std::span<const int> order, const cache::device_cache& memory,
+                       std::span<const std::int32_t> outputs) {
   turn_ = 1 - turn_;
   tokens_ = 0;
   std::int64_t single = 0, longest = 0, reach = 0;
   std::vector<device::prompt_row> prompts;
   for (const int index : order) {
-    const auto& row = rows[static_cast<std::size_t>(index)];
+    const auto& row = plan.rows[static_cast<std::size_t>(index)];
+    const auto known = plan.tokens_of(row);
     const int held = memory.length(row.slot);
     if (row.count == 1) {
       ++single;
@@ -32,7 +33,7 @@ void step_block::write(std::span<const scheduler::row> rows, std::span<const int
       prompts.push_back({row.slot, held, row.count});
     }
     for (int i = 0; i < row.count; ++i, ++tokens_) {
-      host(ids_at)[tokens_] = row.chained ? -1 : row.tokens[static_cast<std::size_t>(i)];
+      host(ids_at)[tokens_] = row.chained ? -1 : known[static_cast<std::size_t>(i)];
       host(slots_at)[tokens_] = row.slot;
       host(positions_at)[tokens_] = held + i;
     }

@@ -22,9 +22,9 @@ class step_block {
   /// For steps of at most so many tokens.
   step_block(const device::place& where, std::int64_t tokens);
 
-  /// Writes a step whose rows, of one token first, are `rows` in the order `order`; where one is chained, the device
-  /// knows its token. The cache's lengths are those before the step. `outputs` are indices into its tokens.
-  void write(std::span<const scheduler::row> rows, std::span<const int> order, const cache::device_cache& memory,
+  /// Writes a step whose rows, of one token first, are those of `plan` in the order `order`; where one is chained, the
+  /// device knows its token. The cache's lengths are those before the step. `outputs` are indices into its tokens.
+  void write(const scheduler::plan& plan, std::span<const int> order, const cache::device_cache& memory,
              std::span<const std::int32_t> outputs);
 
   /// Writes a prompt of so many tokens that are nobody's, and nothing comes of.

@@ -11,22 +11,46 @@
 
 namespace cogen::detail {
 
-/// A plan between its launch and its absorption, with those it is carried out for.
+/// A plan between its launch and its absorption, with those it is carried out for; then another one in the same memory.
 class step_in_flight final : public step_run {
  public:
-  step_in_flight(scheduler::plan plan, std::vector<std::shared_ptr<participant>> owners, transfer_listener& transfers,
-                 std::function<void()> wake)
-      : plan_(std::move(plan)),
-        owners_(std::move(owners)),
-        outcomes_(plan_.rows.size()),
-        transfers_(transfers),
-        wake_(std::move(wake)) {}
+  step_in_flight(transfer_listener& transfers, std::function<void()> wake)
+      : transfers_(transfers), wake_(std::move(wake)) {}
+
+  // While no runner has it.
+
+  /// To be filled; then belongs_to() for each of its rows, in order.
+  scheduler::plan& to_plan() noexcept { return plan_; }
+  participant& belongs_to(std::shared_ptr<participant> owner) {
+    outcomes_.emplace_back();
+    return *owners_.emplace_back(std::move(owner));
+  }
+
+  participant& owner_of(std::size_t row) { return *owners_[row]; }
+  const std::exception_ptr& error() const noexcept { return error_; }
+
+  /// What the rows came to, for the scheduler. Valid until the next call.
+  std::span<const scheduler::row_result> results() {
+    results_.clear();
+    for (const auto& each : outcomes_) results_.push_back({static_cast<bool>(each.error), each.chosen.id});
+    return results_;
+  }
+
+  step_event event{};  ///< as far as it is known
+
+  /// It is over. `owners`, which is empty, becomes whom it belonged to.
+  void land(std::vector<std::shared_ptr<participant>>& owners) noexcept {
+    owners.swap(owners_);
+    outcomes_.clear();
+    event = {};
+    done_.store(false);
+  }
+
+  // For the runner.
 
   const scheduler::plan& plan() const override { return plan_; }
   std::span<row_outcome> outcomes() override { return outcomes_; }
   drawer& drawer_of(int row) override { return *owners_[static_cast<std::size_t>(row)]; }
-  participant& owner_of(std::size_t row) { return *owners_[row]; }
-
   transfer_listener& transfers() override { return transfers_; }
 
   void done(std::exception_ptr error = nullptr) noexcept override {
@@ -37,21 +61,12 @@ class step_in_flight final : public step_run {
   }
 
   bool is_done() const noexcept { return done_.load(); }
-  const std::exception_ptr& error() const noexcept { return error_; }
-
-  std::vector<scheduler::row_result> results() const {
-    std::vector<scheduler::row_result> results;
-    results.reserve(outcomes_.size());
-    for (const auto& each : outcomes_) results.push_back({static_cast<bool>(each.error), each.chosen.id});
-    return results;
-  }
-
-  step_event event{};  ///< as far as it is known
 
  private:
   scheduler::plan plan_;
   std::vector<std::shared_ptr<participant>> owners_;
   std::vector<row_outcome> outcomes_;
+  std::vector<scheduler::row_result> results_;
   transfer_listener& transfers_;
   std::function<void()> wake_;
   std::exception_ptr error_;

@@ -58,10 +58,16 @@ void stream_state::watch() noexcept {
   if (limits_.any()) engine_->mail(shared_from_this());
 }
 
+std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept {
+  std::lock_guard lock(mutex_);
+  return std::exchange(last_next_, nullptr);
+}
+
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
   locked lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), std::optional<piece>());
-  next_ = wait;
+  if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress), std::optional<piece>());
+  last_next_ = wait;
+  next_ = std::move(wait);
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (ready_.empty()) ask();
   serve_waiters();
@@ -236,7 +242,7 @@ void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
 void stream_state::take_token(token_choice chosen, bool is_end) {
   if (is_end) return;
   auto cut = cutter_->push(chosen.id);
-  uncut_.push_back(std::move(chosen));
+  next_piece_.tokens.push_back(std::move(chosen));
   const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
   locked lock(*this);
   ++usage_.generated_tokens;
@@ -262,7 +268,7 @@ void stream_state::finish(finish_reason reason, failure why) {
   leave();
   const locked lock(*this);
   if (ended_) return;
-  if (!last.text.empty() || !uncut_.empty()) push_piece(std::move(last.text));
+  if (!last.text.empty() || !next_piece_.tokens.empty()) push_piece(std::move(last.text));
   ended_ = true;
   thinking_ = false;
   reason_ = reason;
@@ -366,18 +372,31 @@ void stream_state::ask() {
 }
 
 void stream_state::push_piece(std::string text) {
-  ready_.push_back({std::move(text), std::exchange(uncut_, {})});
+  next_piece_.text = std::move(text);
   asked_ = false;
+  if (busy() && next_ && ready_.empty()) {
+    count_read();
+    complete(std::exchange(next_, nullptr), error_code(), std::move(next_piece_));
+  } else {
+    if (ready_.full()) ready_.set_capacity(std::max<std::size_t>(2, 2 * ready_.capacity()));
+    ready_.push_back(std::move(next_piece_));
+  }
+  next_piece_.text.clear();
+  next_piece_.tokens.clear();
 }
 
 piece stream_state::read_piece() {
   auto front = std::move(ready_.front());
   ready_.pop_front();
+  count_read();
+  return front;
+}
+
+void stream_state::count_read() {
   if (credited_ > 0)
     --credited_;
   else if (lookahead() > 0)
     ++owed_;
-  return front;
 }
 
 completion stream_state::gather_completion() {
@@ -399,7 +418,7 @@ completion stream_state::gather_completion() {
 void stream_state::serve_waiters() {
   if (!busy()) return;
   if (next_ && !ready_.empty())
-    complete(std::exchange(next_, nullptr), error_code(), std::optional(read_piece()));
+    complete(std::exchange(next_, nullptr), error_code(), read_piece());
   else if (next_ && ended_)
     complete(std::exchange(next_, nullptr), failure_.code(), std::optional<piece>());
   else if (whole_ && ended_ && failure_)

@@ -9,7 +9,7 @@
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
 
-#include <deque>
+#include <boost/circular_buffer.hpp>
 
 namespace cogen::detail {
 
@@ -33,6 +33,7 @@ class stream_state final : public participant, public stream_face {
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
+  std::shared_ptr<next_operation> last_next() noexcept override;
   void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) override;
   void cancel_next(const next_operation& wait) noexcept override;
   void start_complete(std::shared_ptr<complete_operation> wait) override;
@@ -70,6 +71,7 @@ class stream_state final : public participant, public stream_face {
   void finish(finish_reason reason, failure why = {});
   void push_piece(std::string text);
   piece read_piece();
+  void count_read();
   completion gather_completion();
   void complete_whole();
   void serve_waiters();
@@ -89,7 +91,7 @@ class stream_state final : public participant, public stream_face {
   std::optional<text_cutter> cutter_;
   token_history history_;
   random_stream random_;
-  std::vector<token_choice> uncut_;  // tokens that have made no piece yet
+  piece next_piece_;  // its tokens are those that have made none yet
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
   /// the very handle of this stream.
@@ -108,10 +110,11 @@ class stream_state final : public participant, public stream_face {
   };
 
   mutable std::mutex mutex_;  // guards everything below
-  std::deque<piece> ready_;
+  boost::circular_buffer<piece> ready_;
   int credited_ = 0;  // pieces at the front of ready_ for which credit was given already
   int owed_ = 0;      // credits the reader has earned and the engine has not given yet
   std::shared_ptr<next_operation> next_;
+  std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
   std::shared_ptr<complete_operation> whole_;
   bool prepared_ = false;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct account {
   std::array<token, 64> tokens{};
   int count = 0;
 
-  void read(const std::vector<token_choice>& next) {
+  void read(std::span<const token_choice> next) {
     for (const auto& each : next) tokens[static_cast<std::size_t>(count++)] = each.id;
   }
   void read(const std::optional<piece>& next) {

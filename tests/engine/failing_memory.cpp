@@ -18,8 +18,10 @@ constexpr long never = -1;
 constinit thread_local long left = never;
 constinit thread_local bool refused = false;
 constinit std::atomic<long> held = 0;
+constinit std::atomic<long> made = 0;
 
 bool refuses() {
+  ++made;
   if (left == never || left-- > 0) return false;
   refused = true;
   errno = ENOMEM;
@@ -44,6 +46,8 @@ bool relent() {
 }
 
 long blocks() { return held.load(); }
+
+long allocations() { return made.load(); }
 
 }  // namespace cogen::test::failing_memory
 

@@ -15,5 +15,8 @@ bool relent();
 /// Blocks held by the whole process.
 long blocks();
 
+/// Allocations so far, of the whole process.
+long allocations();
+
 }  // namespace failing_memory
 }  // namespace cogen::test

@@ -102,14 +102,14 @@ class keeping_runner final : public runner {
 
   void run(step_run& step, int index) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
-    control_->cache.append(row.slot, row.tokens);
+    control_->cache.append(row.slot, step.plan().tokens_of(row));
     const auto held = control_->cache.content(row.slot);
     auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = toy_scores(held);
     if (row.wanted == scheduler::output::sample) outcome = step.drawer_of(index).draw(last);
     if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
     if (row.wanted != scheduler::output::all_logits) return;
-    for (auto length = held.size() - row.tokens.size() + 1; length <= held.size(); ++length)
+    for (auto length = held.size() - static_cast<std::size_t>(row.count) + 1; length <= held.size(); ++length)
       outcome.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
   }
 

@@ -123,7 +123,7 @@ class toy_runner final : public runner {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
-    for (const token each : row.chained ? std::vector{before.at(row.sequence)} : row.tokens) {
+    for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.plan().tokens_of(row)) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);

@@ -30,7 +30,8 @@ class naive_scheduler {
     const auto begin = work.tokens.begin() + cached;
     const bool wants = count == left || work.wanted == output::all_logits;
     result.number = ++plans_;
-    result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, {begin, begin + count}}};
+    result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, 0}};
+    result.tokens.assign(begin, begin + count);
     if (cached == 0) result.rows[0].source = options.source;
     cached += count;
     return result;

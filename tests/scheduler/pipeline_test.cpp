@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_chained_while_its_token_is_in_flight) {
   const auto second = s.launch();
   BOOST_CHECK(row_of(second, id)->chained);
   BOOST_CHECK_EQUAL(row_of(second, id)->count, 1);
-  BOOST_CHECK(row_of(second, id)->tokens.empty());
+  BOOST_CHECK(tokens_of(second, id).empty());
   s.absorb();
   s.absorb();
   BOOST_CHECK(!row_of(s.launch(), id)->chained);

@@ -112,6 +112,11 @@ const row* row_of(const plan& step, sequence_id id) {
   return found == step.rows.end() ? nullptr : &*found;
 }
 
+std::vector<token> tokens_of(const plan& step, sequence_id id) {
+  const auto tokens = step.tokens_of(*row_of(step, id));
+  return {tokens.begin(), tokens.end()};
+}
+
 int tokens_in(const plan& step) {
   return std::accumulate(step.rows.begin(), step.rows.end(), 0,
                          [](int sum, const row& each) { return sum + each.count; });

@@ -69,6 +69,7 @@ std::vector<token> alone(std::vector<token> prompt, int count, std::span<const t
 limits roomy();
 
 const row* row_of(const plan& step, sequence_id id);
+std::vector<token> tokens_of(const plan& step, sequence_id id);
 int tokens_in(const plan& step);
 
 }  // namespace cogen::scheduler

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_cut_within_the_slack_keeps_the_rest) {
     s.machine.truncate(id, length);
     const auto step = go_on(s, id, {50, 51});
     check_cut(step, row_of(step, id)->slot, length);
-    BOOST_CHECK(row_of(step, id)->tokens == std::vector<token>({50, 51}));
+    BOOST_CHECK(tokens_of(step, id) == std::vector<token>({50, 51}));
     check_continues(s, id, joined(counting(length), {50, 51}));
   }
 }
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_cut_beyond_it_runs_everything_again) {
     s.machine.truncate(id, length);
     const auto step = go_on(s, id, {50, 51});
     check_cut(step, row_of(step, id)->slot, 0);
-    BOOST_CHECK(row_of(step, id)->tokens == joined(counting(length), {50, 51}));
+    BOOST_CHECK(tokens_of(step, id) == joined(counting(length), {50, 51}));
     BOOST_CHECK_EQUAL(row_of(step, id)->count, length + 2);
     check_continues(s, id, joined(counting(length), {50, 51}));
   }
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_runs_again_comes_in_chunks_like_any_prompt) {
   s.machine.truncate(id, 20);
   const auto step = go_on(s, id, {50, 51});
   check_cut(step, row_of(step, id)->slot, 0);
-  BOOST_CHECK(row_of(step, id)->tokens == counting(6));
+  BOOST_CHECK(tokens_of(step, id) == counting(6));
   s.finish();
   BOOST_CHECK_EQUAL(s.runner.cache().length(row_of(step, id)->slot), 22);
   check_continues(s, id, joined(counting(20), {50, 51}));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_fork_of_a_slot_that_cannot_return_begins_from_nothing) {
   const auto step = go_on(s, child, {50});
   BOOST_CHECK(step.adoptions.empty());
   BOOST_CHECK(step.copies.empty());
-  BOOST_CHECK(row_of(step, child)->tokens == joined(counting(5), {50}));
+  BOOST_CHECK(tokens_of(step, child) == joined(counting(5), {50}));
   check_continues(s, child, joined(counting(5), {50}));
   check_continues(s, parent, counting(5));
 }
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_parent_that_cannot_move_its_tokens_runs_them_again_elsewh
   const auto step = go_on(s, parent, {40});
   BOOST_CHECK(row_of(step, parent)->slot != 0);
   BOOST_CHECK(step.adoptions.empty());
-  BOOST_CHECK(row_of(step, parent)->tokens == joined(counting(6), {40}));
+  BOOST_CHECK(tokens_of(step, parent) == joined(counting(6), {40}));
   check_continues(s, parent, joined(counting(6), {40}));
   check_continues(s, child, counting(14));
 }
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(nobody_begins_with_a_trimmed_slot) {
   s.machine.truncate(child, 6);  // tokens of its base, which is no longer whole
   const auto other = s.machine.fork(child);
   step = go_on(s, other, {60});
-  BOOST_CHECK(row_of(step, other)->tokens == joined(counting(6), {60}));
+  BOOST_CHECK(tokens_of(step, other) == joined(counting(6), {60}));
   check_continues(s, other, joined(counting(6), {60}));
   check_continues(s, child, counting(6));
 }

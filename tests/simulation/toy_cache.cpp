@@ -135,7 +135,7 @@ void cache::read(int slot, const std::vector<token>& source) {
   at(slot).source = source;
 }
 
-void cache::append(int slot, const std::vector<token>& tokens) {
+void cache::append(int slot, std::span<const token> tokens) {
   require_still(slot);
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
   at(slot).reach = std::max(at(slot).reach, length(slot));
@@ -206,7 +206,7 @@ void cache::copy_tokens(const copy& copied) {
   if (copied.begin == 0) at(copied.to).source = at(copied.from).source;
   at(copied.to).altered |= at(copied.from).altered;
   const auto read = content(copied.from);
-  append(copied.to, {read.begin() + copied.begin, read.begin() + copied.end});
+  append(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));
 }
 
 }  // namespace cogen::scheduler::toy

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace cogen::scheduler::toy {
@@ -44,7 +45,7 @@ class cache {
   /// The slot, which is empty, gets its source.
   void read(int slot, const std::vector<token>& source);
 
-  void append(int slot, const std::vector<token>& tokens);
+  void append(int slot, std::span<const token> tokens);
 
   int length(int slot) const;
   int shared(int slot) const { return at(slot).shared; }

@@ -24,7 +24,7 @@ std::vector<row_result> runner::run(const plan& step) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& row = step.rows[i];
     if (row.source) cache_.read(row.slot, *row.source);
-    cache_.append(row.slot, row.chained ? std::vector{before.at(row.sequence)} : row.tokens);
+    cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row));
     contents_.push_back(cache_.content(row.slot));
     sources_.push_back(cache_.source(row.slot));
     if (row.wanted == output::sample)

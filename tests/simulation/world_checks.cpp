@@ -12,7 +12,7 @@ namespace cogen::scheduler::simulate {
 void world::check_rows(flown& made) {
   std::set<sequence_id> sequences;
   std::set<int> slots;
-  int tokens = 0;
+  int tokens = 0, known = 0;
   for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
     const auto& row = made.step.rows[i];
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
@@ -22,7 +22,11 @@ void world::check_rows(flown& made) {
             text(row.sequence) + ": the slot has read another source than the sequence's");
     if (row.source) seen_.visit(feature::source_read);
     tokens += row.count;
+    if (row.chained) continue;
+    require(row.first == known, text(row.sequence) + ": a row's tokens do not follow those of the row before it");
+    known += row.count;
   }
+  require(made.step.tokens.size() == static_cast<std::size_t>(known), "a plan has tokens that are in none of its rows");
   require(tokens <= settings_.within.step_tokens, "a plan has more tokens than it may");
 }
 
@@ -42,7 +46,7 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   if (altered) seen_.visit(feature::inexact);
   const bool ahead = content.size() > whose.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
-  require(planned.count == (ahead ? 1 : static_cast<int>(planned.tokens.size())), who + ": a row miscounts its tokens");
+  require(planned.count >= 1 && (!ahead || planned.count == 1), who + ": a row miscounts its tokens");
   require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
   require(planned.wanted == whose.wanted_at(end), who + ": a row wants something else than the run");
 

@@ -2,6 +2,8 @@
 
 #include <cogen/token_choice.hpp>
 
+#include <boost/container/small_vector.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -10,10 +12,13 @@
 
 namespace cogen {
 
+/// Most often one, which then takes no memory of its own.
+using piece_tokens = boost::container::small_vector<token_choice, 1>;
+
 /// A stretch of generated text as it became certain: whole UTF-8 characters, no part of a stop string.
 struct piece {
   std::string text;
-  std::vector<token_choice> tokens;  ///< the tokens that have come since the last piece
+  piece_tokens tokens;  ///< the tokens that have come since the last piece
 };
 
 /// How a generation ended.

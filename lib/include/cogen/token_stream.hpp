@@ -26,6 +26,7 @@ class stream_face {
   virtual ~stream_face() = default;
   virtual async::engine_executor executor() const = 0;
   virtual net::any_io_executor default_executor() const = 0;
+  virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
   virtual void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) = 0;
   virtual void cancel_next(const next_operation& wait) noexcept = 0;
   virtual void start_complete(std::shared_ptr<complete_operation> wait) = 0;
@@ -135,8 +136,9 @@ class token_stream {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_next(*wait);
           };
-          shared->start_next(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)),
-                             at_most);
+          shared->start_next(
+              operation::make(std::move(handler), shared->default_executor(), std::move(cancel), shared->last_next()),
+              at_most);
         },
         token, shared_, limit);
   }

@@ -136,7 +136,7 @@ void device::run(step_run& step, int index) {
     seen_.visit(feature::source_read);
   }
   if (row.chained) seen_.visit(feature::chained);
-  cache_.append(row.slot, row.chained ? std::vector{sampled_before_.at(row.sequence)} : row.tokens);
+  cache_.append(row.slot, row.chained ? std::span(&sampled_before_.at(row.sequence), 1) : step.plan().tokens_of(row));
   const auto content = cache_.content(row.slot);
   const auto& source = cache_.source(row.slot);
   const auto scores = [&](std::size_t length) {

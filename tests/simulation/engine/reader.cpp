@@ -181,7 +181,7 @@ void reader::hear(error_code code, const completion& heard) {
   hear_end(heard.reason, heard.usage);
 }
 
-void reader::take(const std::vector<token_choice>& tokens) {
+void reader::take(std::span<const token_choice> tokens) {
   require(!heard_end_ || tokens.empty(), "there is more after the end");
   for (const auto& each : tokens) {
     const auto& expected = what_.expected.tokens;

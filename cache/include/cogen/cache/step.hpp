@@ -14,7 +14,7 @@ struct step_row {
 
 /// Which slots get how many new tokens in one forward: a ragged batch whose rows lie one after the other.
 ///
-/// Immutable. May be empty.
+/// Only assign() changes it. May be empty.
 class step {
  public:
   step() = default;
@@ -22,6 +22,10 @@ class step {
   /// Throws std::invalid_argument for a slot below 0, a slot that has two rows, or a count below 1; std::length_error
   /// where the tokens of all rows exceed 2^31 - 1. The message names the row.
   explicit step(std::vector<step_row> rows);
+
+  /// Becomes a step of these rows, in the memory that it has. Throws as the constructor does; then nothing makes sense
+  /// but another assign().
+  void assign(std::span<const step_row> rows);
 
   std::span<const step_row> rows() const noexcept { return rows_; }
 
@@ -32,8 +36,11 @@ class step {
   int first(int row) const { return first_[static_cast<std::size_t>(row)]; }
 
  private:
+  void number();
+
   std::vector<step_row> rows_;
   std::vector<int> first_{0};  // [rows + 1]
+  std::vector<int> slots_;     // [rows], in order
 };
 
 }  // namespace cogen::cache

@@ -20,25 +20,30 @@
 
 namespace cogen::async {
 
-/// One wait of one handler for `void(error_code, Results...)`, completed at most once, from any thread.
+/// One wait of one handler for `void(error_code, Results...)`, completed at most once, from any thread. After that it
+/// may become another wait.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. Work is held on
 /// that executor while the wait lasts. When the executor's context is destroyed first, the handler is destroyed
 /// uncalled.
 ///
-/// States: waiting -> posted (complete() took the result) -> called; waiting or posted -> dropped (the context went).
+/// States: waiting -> posted (complete() took the result) -> called (it is spent) -> waiting, where make() takes it up;
+/// from any of them -> dropped (the context went).
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
   using signature = void(error_code, Results...);
 
-  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal.
+  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Where nobody else
+  /// holds `spent` any more, and the context is the same, that is what waits.
   template <class Handler, class Cancel>
-  static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel) {
+  static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel,
+                                         std::shared_ptr<operation> spent = nullptr) {
     auto slot = net::get_associated_cancellation_slot(handler);
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
-    auto made = std::make_shared<operation>(executor, net::any_completion_handler<signature>(std::move(handler)));
-    made->entry_ = made->registry_->add(made);
+    const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
+    auto made = again ? std::move(spent) : fresh(executor);
+    made->wait_.emplace(executor, net::any_completion_handler<signature>(std::move(handler)));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
         if (auto self = weak.lock()) cancel(type, self);
@@ -48,12 +53,8 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
-  operation(const net::any_io_executor& executor, net::any_completion_handler<signature> handler)
-      : registry_(pending_operations_of(executor)),
-        wait_(std::in_place,
-              net::require(net::prefer(executor, net::execution::outstanding_work.tracked),
-                           net::execution::blocking.never),
-              std::move(handler)) {}
+  explicit operation(const net::any_io_executor& executor)
+      : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
 
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
@@ -61,10 +62,11 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (entry_) registry_->remove(*entry_);
   }
 
-  /// Takes the result and posts the handler. Returns false where that could not be done for want of memory: then
-  /// `post_again()` later.
-  bool complete(error_code code, Results... results) noexcept {
-    result_.emplace(code, std::move(results)...);
+  /// Takes the result, made of `results`, and posts the handler. Returns false where that could not be done for want of
+  /// memory: then `post_again()` later.
+  template <class... Values>
+  bool complete(error_code code, Values&&... results) noexcept {
+    result_.emplace(code, std::forward<Values>(results)...);
     return post_again();
   }
 
@@ -77,11 +79,14 @@ class operation final : public pending_operation, public std::enable_shared_from
 
   const net::any_io_executor* executor() const noexcept override { return wait_ ? &wait_->executor : nullptr; }
 
-  void call() override {
+  void call(std::shared_ptr<pending_operation> self) override {
     if (slot_) slot_->clear();
+    slot_.reset();
     auto wait = std::move(*wait_);
     wait_.reset();
     auto result = std::move(*result_);
+    result_.reset();
+    self.reset();
     std::apply(std::move(wait.handler), std::move(result));
   }
 
@@ -97,14 +102,34 @@ class operation final : public pending_operation, public std::enable_shared_from
 
  private:
   struct wait {
-    wait(net::any_io_executor e, net::any_completion_handler<signature> h)
-        : executor(std::move(e)), handler(std::move(h)) {}
+    wait(const net::any_io_executor& on, net::any_completion_handler<signature> h)
+        : executor(
+              net::require(net::prefer(on, net::execution::outstanding_work.tracked), net::execution::blocking.never)),
+          handler(std::move(h)) {}
 
     net::any_io_executor executor;
     net::any_completion_handler<signature> handler;
   };
 
-  std::shared_ptr<pending_operations> registry_;
+  static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
+    auto made = std::make_shared<operation>(executor);
+    made->entry_ = made->registry_->add(made);
+    return made;
+  }
+
+  /// Then all that others have done with it is done.
+  static bool is_alone(const std::shared_ptr<operation>& one) {
+    if (one.use_count() != 1) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+  }
+
+  bool can_wait_on(const net::any_io_executor& executor) const {
+    return !wait_ && !dropped() && context_ == &net::query(executor, net::execution::context);
+  }
+
+  const net::execution_context* const context_;
+  const std::shared_ptr<pending_operations> registry_;
   std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;

@@ -26,8 +26,8 @@ class pending_operation {
   /// Where the handler runs, never within execute(). Null where nobody waits any more.
   virtual const net::any_io_executor* executor() const noexcept = 0;
 
-  /// Calls the handler of a completed operation, on that executor.
-  virtual void call() = 0;
+  /// Calls the handler of a completed operation, on that executor, after letting go of `self`, which is this one.
+  virtual void call(std::shared_ptr<pending_operation> self) = 0;
 
   /// Links operations that are completed, or are still to be posted.
   std::shared_ptr<pending_operation> next;
@@ -38,8 +38,9 @@ class pending_operation {
 ///
 /// It posts them, too. Completed operations of one executor stand in a line, and while there is one a single job is on
 /// its way to that executor: it takes the first, sends another job for the others, and calls it. So whoever completes
-/// many at once posts once, and the context's threads share the rest of the work. Those of another executor than the
-/// line's go by themselves.
+/// many at once posts once, and the context's threads share the rest of the work. Where there is no memory for another
+/// job, it calls the next one itself, also where a handler throws, which it passes on in the end: the first that was
+/// thrown. Those of another executor than the line's go by themselves.
 class pending_operations : public std::enable_shared_from_this<pending_operations> {
  public:
   using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
@@ -63,7 +64,7 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
   std::list<std::weak_ptr<pending_operation>> waiting_;
   std::shared_ptr<pending_operation> first_;  // of those in line
   pending_operation* last_ = nullptr;
-  bool sent_ = false;  // a job is on its way
+  bool sent_ = false;  // a job is on its way to the line, or goes on with it
   bool closed_ = false;
 };
 

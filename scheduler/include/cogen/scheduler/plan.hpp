@@ -2,8 +2,9 @@
 
 #include <cogen/scheduler/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <vector>
 
 namespace cogen::scheduler {
@@ -68,7 +69,7 @@ struct row {
   int count;
   output wanted;
   bool chained;               ///< the token to run is the one that this sequence's row in the unabsorbed plan samples
-  std::vector<token> tokens;  ///< [count], empty when chained
+  int first;                  ///< where plan::tokens has the tokens to run, unless chained: see plan::tokens_of()
   source_tokens source = {};  ///< to be read into the slot before its first token; null where there is none, or later
 };
 
@@ -87,10 +88,24 @@ struct plan {
   std::vector<spilling> spills;
   std::vector<restoring> restores;
   std::vector<row> rows;
+  std::vector<token> tokens;  ///< of all rows that are not chained, one after another
 
   bool empty() const {
     return drops.empty() && clears.empty() && truncations.empty() && trims.empty() && adoptions.empty() &&
            copies.empty() && spills.empty() && restores.empty() && rows.empty();
+  }
+
+  /// The tokens of one of `rows`: [count], none where it is chained. Valid as long as `tokens`.
+  std::span<const token> tokens_of(const row& one) const {
+    if (one.chained) return {};
+    return std::span(tokens).subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count));
+  }
+
+  /// Is empty again, and keeps its memory.
+  void clear() {
+    number = 0;
+    drops.clear(), clears.clear(), truncations.clear(), trims.clear(), adoptions.clear(), copies.clear();
+    spills.clear(), restores.clear(), rows.clear(), tokens.clear();
   }
 };
 

@@ -165,6 +165,9 @@ class scheduler {
   /// need not be absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
   plan next(time now = {});
 
+  /// The same, into a plan whose memory is used again: where it sufficed, this takes none.
+  void next(time now, plan& into);
+
   /// When next() may bring a plan though nothing else has happened since it brought an empty one: a sequence has rested
   /// long enough for one that waits. Empty where time alone changes nothing.
   std::optional<time> wake() const;
@@ -173,6 +176,10 @@ class scheduler {
   /// others waited for it (0: that is not known). The events come in the order of the rows. Throws std::logic_error for
   /// another plan, std::invalid_argument for another number of results.
   std::vector<event> absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took = {});
+
+  /// The same; `events`, whose memory is used again, becomes those that come.
+  void absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
+              std::vector<event>& events);
 
   /// Nothing is kept any more of sequences that have gone, but for what others read or plans in flight name.
   void forget_kept();
