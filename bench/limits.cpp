@@ -1,5 +1,5 @@
-// What this machine can do at best with the threads and instructions that the engine uses: bytes read from memory, and
-// products of bytes, of float32 and of bf16, a second.
+// What this machine can do at best with the threads and instructions that the engine uses: bytes read, from memory and
+// from wherever those of a model's step are found again, and products of bytes, of float32 and of bf16, a second.
 #include "kernels/instruction_set.hpp"
 #include "kernels/weight_arena.hpp"
 #include "kernels/worker_pool.hpp"
@@ -132,12 +132,14 @@ struct settings {
   int threads;
   int repetitions;
   int mebibytes;
+  int again;
   bool json;
 };
 
 /// A second.
 struct limits {
-  double bytes;
+  double bytes;  // from more memory than caches hold
+  double again;  // of fewer bytes, over and over: some may lie in caches
   double int8;
   double float32;
   double bf16;  // 0 without such products
@@ -146,7 +148,9 @@ struct limits {
 class machine {
  public:
   explicit machine(const settings& wanted)
-      : workers_(wanted.threads), chunks_((std::int64_t{wanted.mebibytes} << 20) / chunk * workers_.threads()) {
+      : workers_(wanted.threads),
+        chunks_((std::int64_t{wanted.mebibytes} << 20) / chunk * workers_.threads()),
+        again_(std::clamp<std::int64_t>(std::int64_t{wanted.again} * 1000000 / chunk, 1, chunks_)) {
     memory_ = weight_arena().take(static_cast<std::size_t>(chunks_ * chunk));
     workers_.parallel(chunks_, [&](std::int64_t at, int) { std::memset(memory_.get() + at * chunk, 1, chunk); });
   }
@@ -155,8 +159,8 @@ class machine {
   int threads() const { return workers_.threads(); }
 
   limits measured() {
-    return {read(), multiplied(probes_.int8, probes_.int8_lanes), multiplied(probes_.float32, probes_.float32_lanes),
-            multiplied(probes_.bf16, probes_.bf16_lanes)};
+    return {read(chunks_), read_again(), multiplied(probes_.int8, probes_.int8_lanes),
+            multiplied(probes_.float32, probes_.float32_lanes), multiplied(probes_.bf16, probes_.bf16_lanes)};
   }
 
  private:
@@ -167,9 +171,14 @@ class machine {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  double read() {
-    const double passed = seconds(chunks_, [&](std::int64_t at) { probes_.read(memory_.get() + at * chunk); });
-    return static_cast<double>(chunks_ * chunk) / passed;
+  double read(std::int64_t chunks) {
+    const double passed = seconds(chunks, [&](std::int64_t at) { probes_.read(memory_.get() + at * chunk); });
+    return static_cast<double>(chunks * chunk) / passed;
+  }
+
+  double read_again() {
+    read(again_);
+    return read(again_);
   }
 
   double multiplied(void (*task)(), int lanes) {
@@ -183,6 +192,7 @@ class machine {
   probes probes_ = probes_of(set_);
   worker_pool workers_;
   std::int64_t chunks_;
+  std::int64_t again_;  // the first so many of them
   std::shared_ptr<std::byte[]> memory_;
 };
 
@@ -195,13 +205,15 @@ double median(const std::vector<limits>& all, double limits::*field) {
 
 void print(const settings& wanted, const machine& on, const limits& found) {
   const char* shown =
-      "{}, {} threads: {:.1f} GB/s read; products a second, in thousand millions: {:.0f} of bytes, {:.0f} of float32, "
+      "{}, {} threads: {:.1f} GB/s read, {:.1f} of {} MB again; products a second, in thousand millions: {:.0f} of "
+      "bytes, {:.0f} of float32, "
       "{:.0f} of bf16\n";
   const char* json =
-      "{{\"instruction_set\": \"{}\", \"threads\": {}, \"gigabytes\": {:.2f}, \"int8\": {:.1f}, \"float32\": {:.1f}, "
+      "{{\"instruction_set\": \"{}\", \"threads\": {}, \"gigabytes\": {:.2f}, \"gigabytes_again\": {:.2f}, "
+      "\"again_megabytes\": {}, \"int8\": {:.1f}, \"float32\": {:.1f}, "
       "\"bf16\": {:.1f}}}\n";
-  fmt::print(fmt::runtime(wanted.json ? json : shown), on.set(), on.threads(), found.bytes / 1e9, found.int8 / 1e9,
-             found.float32 / 1e9, found.bf16 / 1e9);
+  fmt::print(fmt::runtime(wanted.json ? json : shown), on.set(), on.threads(), found.bytes / 1e9, found.again / 1e9,
+             wanted.again, found.int8 / 1e9, found.float32 / 1e9, found.bf16 / 1e9);
 }
 
 std::optional<settings> parse(int argc, char** argv) {
@@ -212,15 +224,16 @@ std::optional<settings> parse(int argc, char** argv) {
   auto add = options.add_options();
   add("help", "show this and end");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that work; 0: all");
-  add("repetitions", po::value(&wanted.repetitions)->default_value(45), "of which the median is shown");
+  add("repetitions", po::value(&wanted.repetitions)->default_value(31), "of which the median is shown");
   add("mebibytes", po::value(&wanted.mebibytes)->default_value(128), "memory that is read, for each thread");
+  add("again", po::value(&wanted.again)->default_value(100), "megabytes that are read over and over, as by steps");
   add("json", po::bool_switch(&wanted.json), "one JSON object, in thousand millions a second");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
   if (given.contains("help")) return std::cout << options, std::nullopt;
-  if (wanted.repetitions < 1 || wanted.mebibytes < 1)
-    throw std::invalid_argument("--repetitions and --mebibytes must be at least 1");
+  if (wanted.repetitions < 1 || wanted.mebibytes < 1 || wanted.again < 1)
+    throw std::invalid_argument("--repetitions, --mebibytes and --again must be at least 1");
   return wanted;
 }
 
@@ -230,8 +243,8 @@ void run(const settings& wanted) {
   std::vector<limits> all;
   for (int i = 0; i < wanted.repetitions; ++i) all.push_back(on.measured());
   print(wanted, on,
-        {median(all, &limits::bytes), median(all, &limits::int8), median(all, &limits::float32),
-         median(all, &limits::bf16)});
+        {median(all, &limits::bytes), median(all, &limits::again), median(all, &limits::int8),
+         median(all, &limits::float32), median(all, &limits::bf16)});
 }
 
 }  // namespace
