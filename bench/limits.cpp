@@ -128,6 +128,14 @@ probes probes_of(instruction_set set) {
   return portable;
 }
 
+template <class Measure>
+double median(int repetitions, Measure measure) {
+  std::vector<double> values;
+  for (int i = 0; i < repetitions; ++i) values.push_back(measure());
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
 struct settings {
   int threads;
   int repetitions;
@@ -138,8 +146,8 @@ struct settings {
 
 /// A second.
 struct limits {
-  double bytes;  // from more memory than caches hold
-  double again;  // of fewer bytes, over and over: some may lie in caches
+  double bytes;  // of so many that few caches hold them
+  double again;  // of fewer, over and over: caches may keep some
   double int8;
   double float32;
   double bf16;  // 0 without such products
@@ -158,9 +166,15 @@ class machine {
   std::string_view set() const { return name_of(set_); }
   int threads() const { return workers_.threads(); }
 
-  limits measured() {
-    return {read(chunks_), read_again(), multiplied(probes_.int8, probes_.int8_lanes),
-            multiplied(probes_.float32, probes_.float32_lanes), multiplied(probes_.bf16, probes_.bf16_lanes)};
+  // Each is measured many times without anything between: what caches keep of bytes that are read again, as steps read
+  // them, takes some passes to settle.
+  limits measured(int repetitions) {
+    const auto multiplied = [&](void (*task)(), int lanes) {
+      return task ? median(repetitions, [&] { return multiply(task, lanes); }) : 0.0;
+    };
+    return {median(repetitions, [&] { return read(chunks_); }), median(3 * repetitions, [&] { return read(again_); }),
+            multiplied(probes_.int8, probes_.int8_lanes), multiplied(probes_.float32, probes_.float32_lanes),
+            multiplied(probes_.bf16, probes_.bf16_lanes)};
   }
 
  private:
@@ -176,13 +190,7 @@ class machine {
     return static_cast<double>(chunks * chunk) / passed;
   }
 
-  double read_again() {
-    read(again_);
-    return read(again_);
-  }
-
-  double multiplied(void (*task)(), int lanes) {
-    if (!task) return 0;
+  double multiply(void (*task)(), int lanes) {
     const std::int64_t tasks = std::int64_t{tasks_per_thread} * workers_.threads();
     const double passed = seconds(tasks, [task](std::int64_t) { task(); });
     return static_cast<double>(tasks * rounds * sums) * lanes / passed;
@@ -196,22 +204,13 @@ class machine {
   std::shared_ptr<std::byte[]> memory_;
 };
 
-double median(const std::vector<limits>& all, double limits::*field) {
-  std::vector<double> values;
-  for (const limits& each : all) values.push_back(each.*field);
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 void print(const settings& wanted, const machine& on, const limits& found) {
   const char* shown =
-      "{}, {} threads: {:.1f} GB/s read, {:.1f} of {} MB again; products a second, in thousand millions: {:.0f} of "
-      "bytes, {:.0f} of float32, "
-      "{:.0f} of bf16\n";
+      "{}, {} threads: {:.1f} GB/s read, {:.1f} of {} MB again; products a second, in thousand millions: "
+      "{:.0f} of bytes, {:.0f} of float32, {:.0f} of bf16\n";
   const char* json =
       "{{\"instruction_set\": \"{}\", \"threads\": {}, \"gigabytes\": {:.2f}, \"gigabytes_again\": {:.2f}, "
-      "\"again_megabytes\": {}, \"int8\": {:.1f}, \"float32\": {:.1f}, "
-      "\"bf16\": {:.1f}}}\n";
+      "\"again_megabytes\": {}, \"int8\": {:.1f}, \"float32\": {:.1f}, \"bf16\": {:.1f}}}\n";
   fmt::print(fmt::runtime(wanted.json ? json : shown), on.set(), on.threads(), found.bytes / 1e9, found.again / 1e9,
              wanted.again, found.int8 / 1e9, found.float32 / 1e9, found.bf16 / 1e9);
 }
@@ -239,12 +238,8 @@ std::optional<settings> parse(int argc, char** argv) {
 
 void run(const settings& wanted) {
   machine on(wanted);
-  on.measured();  // wakes the threads, and the processors from whatever clock they rest at
-  std::vector<limits> all;
-  for (int i = 0; i < wanted.repetitions; ++i) all.push_back(on.measured());
-  print(wanted, on,
-        {median(all, &limits::bytes), median(all, &limits::again), median(all, &limits::int8),
-         median(all, &limits::float32), median(all, &limits::bf16)});
+  on.measured(1);  // wakes the threads, and the processors from whatever clock they rest at
+  print(wanted, on, on.measured(wanted.repetitions));
 }
 
 }  // namespace

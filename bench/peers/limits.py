@@ -11,6 +11,9 @@ another (the first two in each layer, so that what one leaves idle the other can
     seconds of a step = layers + attention + head
     tokens a second   = tokens of the step / seconds of a step
 
+Bytes a second are those of memory, or where caches keep some of what a step reads until the next one, those at which as
+many bytes are read over and over (with_caches).
+
 A product is one multiply and the add after it. Nothing else is counted: softmax, norms, rotations, rounding, unpacking,
 what threads wait for each other, or moving activations.
 """

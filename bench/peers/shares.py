@@ -58,5 +58,5 @@ def rows(results, part, shape):
 def section(results, part, shape):
     lines = list(rows(results, part, shape))
     if lines:
-        yield EXPLAINED
+        yield EXPLAINED if part == results.parts()[0] else "What the machine could do at best, likewise.\n"
         yield table([part, *HEADS], lines)
