@@ -28,6 +28,7 @@ def paths(parser):
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--model", type=pathlib.Path, default=DEPS / "model/SmolLM2-135M-Instruct.Q4_1.gguf")
     parser.add_argument("--cogen", type=pathlib.Path, default=ROOT / "build/release/bench/throughput")
+    parser.add_argument("--limits", type=pathlib.Path, default=ROOT / "build/release/bench/limits")
     parser.add_argument("--rewritten", type=pathlib.Path, default=DEPS / "peers/models",
                         help="the folder for the model in other number formats")
 
@@ -66,7 +67,7 @@ def settle(parser, given):
         given.blocks, given.patience = min(given.blocks, 2), 0
     if given.blocks < 1:
         parser.error("--blocks must be at least 1")
-    for path in (given.model, given.cogen):
+    for path in (given.model, given.cogen, given.limits):
         if not path.exists():
             parser.error(f"{path} does not exist")
 
@@ -79,7 +80,7 @@ def kept_records(path, measured_anew):
     parts = {part for part, _ in anew}
     records = [json.loads(line) for line in path.read_text().splitlines()]
     return [each for each in records if each["what"] == "about" or
-            each["what"] in ("turn", "error") and (each["part"], each["cell"]) not in anew or
+            each["what"] in ("turn", "limits", "error") and (each["part"], each["cell"]) not in anew or
             each["what"] == "capacity" and "arrivals" not in parts]
 
 

@@ -1,6 +1,8 @@
 """The Markdown page of a sitting."""
 
 import host
+import model_shape
+import shares
 from markdown import table
 
 OURS = ["cogen fast", "cogen exact"]
@@ -129,7 +131,10 @@ def about(given, results):
 
 def page(given, results):
     parts = [about(given, results)]
+    shape = model_shape.read(given.model) if results.has_limits() else None
     for part, section in SECTIONS.items():
         if part in results.parts():
             parts += section(results)
+        if shape:
+            parts += shares.section(results, part, shape)
     return "\n".join(parts)

@@ -23,6 +23,17 @@ class Results:
             self.blocks[part, cell].setdefault(block, {})[system, which] = figures.mean_of(
                 [{field: value for field, value in each.items() if field not in NOT_FIGURES} for each in found])
             self.quiet[part, cell, block] = all(map(self.is_quiet, found))
+        self.add_limits()
+
+    def add_limits(self):
+        """Beside the systems of a block, as "limits", what the machine could do at best before it."""
+        for each in self.records:
+            if each["what"] == "limits" and each["block"] in self.blocks.get((each["part"], each["cell"]), {}):
+                self.blocks[each["part"], each["cell"]][each["block"]]["limits", ""] = {
+                    field: value for field, value in each.items() if isinstance(value, float)}
+
+    def has_limits(self):
+        return any(each["what"] == "limits" for each in self.records)
 
     def is_quiet(self, turn):
         return turn["busy_before"] <= host.QUIET and turn["copying"] >= LEAST_COPYING * self.usual_copying

@@ -11,6 +11,8 @@ import time
 
 import cells
 import host
+import limits
+import model_shape
 import systems
 
 
@@ -61,7 +63,8 @@ class Sitting:
     def __init__(self, taking_part, chosen, given, write):
         self.systems, self.cells, self.write = taking_part, chosen, write
         self.blocks, self.patience, self.quick = given.blocks, given.patience, given.quick
-        self.capacity_of = given.capacity_of
+        self.capacity_of, self.limits_program = given.capacity_of, given.limits
+        self.shape = model_shape.read(given.model)
         self.servers, self.kind, self.found_capacity = {}, None, None
         self.times = gzip.open(given.out / "times.jsonl.gz", "at")
         self.progress = Progress((cell.name + cell.part, self.weight(cell)) for cell in chosen
@@ -142,8 +145,9 @@ class Sitting:
     def run_block(self, cell, able, block):
         """Each system's mean of the first of its figures, in words."""
         busy, copied = host.wait_for_quiet(self.patience), host.copying_rate()
-        where = {"what": "turn", "part": cell.part, "cell": cell.name, "block": block,
-                 "busy_before": round(busy, 3), "copying": round(copied, 2)}
+        place = {"part": cell.part, "cell": cell.name, "block": block}
+        self.measure_limits(cell, place)
+        where = {"what": "turn", **place, "busy_before": round(busy, 3), "copying": round(copied, 2)}
         shown = {}
         for each_pass in cell.passes:
             with busy_processes() if each_pass == "busy" else contextlib.nullcontext():
@@ -157,6 +161,12 @@ class Sitting:
                             shown.setdefault(system.name, []).append(figure)
         return ("" if busy <= host.QUIET else " (not quiet)") + ": " + ", ".join(
             f"{name} {sum(found) / len(found):.4g}" for name, found in shown.items())
+
+    def measure_limits(self, cell, place):
+        step = limits.step_of(cell)
+        if step and self.shape:
+            found = limits.measured(self.limits_program, limits.step_bytes(self.shape, step))
+            self.write({"what": "limits", **place, **found})
 
     def turn(self, cell, system, where):
         """The first of the turn's figures."""
