@@ -30,13 +30,13 @@ class copied_rows final : public row_maker {
 };
 
 std::vector<float> product_of(const execution& run, const linear_problem& weights, const std::vector<float>& x,
-                              const row_maker& maker) {
+                              const row_maker* maker) {
   std::vector<float> y(static_cast<std::size_t>(weights.rows * weights.packed.outputs()));
   std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, weights.packed, weights.rows)));
   linear(run, weights.packed,
          {.x = x.data(),
           .x_stride = weights.packed.inputs(),
-          .maker = &maker,
+          .maker = maker,
           .y = y.data(),
           .y_stride = weights.packed.outputs(),
           .rows = weights.rows,
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_product_makes_each_row_once_and_before_it_is_read) {
   for_each_product(workers, [](const execution& run, const linear_problem& each) {
     std::vector<float> x(each.x.size(), std::numeric_limits<float>::quiet_NaN());
     const copied_rows rows(each, x);
-    const std::vector<float> y = product_of(run, each, x, rows);
+    const std::vector<float> y = product_of(run, each, x, &rows);
     BOOST_TEST(same_bits(y.data(), each.multiply(run).data(), std::ssize(y)));
     for (const auto& times : rows.made) BOOST_REQUIRE(times == 1);
   });
@@ -73,40 +73,43 @@ BOOST_AUTO_TEST_CASE(a_product_makes_each_row_once_and_before_it_is_read) {
 
 BOOST_AUTO_TEST_CASE(a_product_of_normed_rows_is_the_norm_and_then_the_product) {
   worker_pool workers(2);
-  for_each_product(workers, [](const execution& run, linear_problem each) {
-    std::vector<float> before = each.x;
+  for_each_product(workers, [](const execution& run, const linear_problem& each) {
+    std::vector<float> before = each.x, x(before.size());
     const std::vector<float> weight = random_floats(192, 5);
     const rms_norm_operands operands{.x = before.data(),
                                      .x_stride = 192,
                                      .weight = weight.data(),
-                                     .out = each.x.data(),
+                                     .out = x.data(),
                                      .out_stride = 192,
                                      .rows = each.rows,
                                      .width = 192};
     rms_norm(run, operands);
-    const std::vector<float> expected = each.multiply(run);
-    std::ranges::fill(each.x, 0.0F);
-    const std::vector<float> y = product_of(run, each, each.x, rms_norm_rows(run, operands));
+    const std::vector<float> expected = product_of(run, each, x, nullptr);
+    std::ranges::fill(x, 0.0F);
+    const rms_norm_rows rows(run, operands);
+    const std::vector<float> y = product_of(run, each, x, &rows);
     BOOST_TEST(same_bits(y.data(), expected.data(), std::ssize(y)));
   });
 }
 
 BOOST_AUTO_TEST_CASE(a_product_of_activated_rows_is_the_activation_and_then_the_product) {
   worker_pool workers(2);
-  for_each_product(workers, [](const execution& run, linear_problem each) {
-    const std::vector<float> before = each.x, factor = random_floats(each.x.size(), 6);
-    const activation_operands operands{.x = before.data(),
+  for_each_product(workers, [](const execution& run, const linear_problem& each) {
+    const std::vector<float> factor = random_floats(each.x.size(), 6);
+    std::vector<float> x(each.x.size());
+    const activation_operands operands{.x = each.x.data(),
                                        .x_stride = 192,
                                        .factor = factor.data(),
                                        .factor_stride = 192,
-                                       .out = each.x.data(),
+                                       .out = x.data(),
                                        .out_stride = 192,
                                        .rows = each.rows,
                                        .width = 192};
     activate(run, operands);
-    const std::vector<float> expected = each.multiply(run);
-    std::ranges::fill(each.x, 0.0F);
-    const std::vector<float> y = product_of(run, each, each.x, activated_rows(run, operands));
+    const std::vector<float> expected = product_of(run, each, x, nullptr);
+    std::ranges::fill(x, 0.0F);
+    const activated_rows rows(run, operands);
+    const std::vector<float> y = product_of(run, each, x, &rows);
     BOOST_TEST(same_bits(y.data(), expected.data(), std::ssize(y)));
   });
 }
