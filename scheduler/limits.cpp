@@ -47,6 +47,7 @@ const limits& checked(const limits& within) {
   at_most("spare_slots", within.spare_slots, std::numeric_limits<int>::max() - std::int64_t{within.slots});
   at_least("max_length", within.max_length, 1);
   at_least("step_tokens", within.step_tokens, 1);
+  at_least("prefill_tokens", within.prefill_tokens, 0);
   at_least("step_time", within.step_time.count(), 1);
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("slack", within.slack, 0);

@@ -13,7 +13,7 @@ namespace {
 class packing {
  public:
   packing(machine& all, plan& into, plan_in_flight& record)
-      : all_(all), plan_(into), record_(record), left_(all.within.step_tokens) {
+      : all_(all), plan_(into), record_(record), left_(most_tokens(all)) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
     plan_.rows.reserve(decoding);
     plan_.tokens.reserve(decoding);
@@ -36,6 +36,11 @@ class packing {
   }
 
  private:
+  static int most_tokens(const machine& all) {
+    const auto& within = all.within;
+    return all.queued.decoding.empty() ? std::max(within.step_tokens, within.prefill_tokens) : within.step_tokens;
+  }
+
   int prefill_share() const { return left_ == 1 ? static_cast<int>(plan_.number % 2) : std::max(1, left_ / 8); }
 
   /// Tokens that chunks may have beside the rows that are there, which are waited for.

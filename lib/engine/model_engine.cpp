@@ -64,7 +64,16 @@ int length_limit(const model& model, const cache::cache& cache, const engine_opt
   return most;
 }
 
-int step_tokens(const engine_options& options) { return options.step_tokens == 0 ? 128 : options.step_tokens; }
+/// Of steps that running streams wait for, and of others.
+struct step_sizes {
+  int awaited;
+  int prefill;
+};
+
+step_sizes step_tokens(const engine_options& options) {
+  if (options.step_tokens == 0) return {128, 256};
+  return {options.step_tokens, options.step_tokens};
+}
 
 std::chrono::nanoseconds step_time(const engine_options& options) {
   if (options.step_time.count() < 0)
@@ -87,7 +96,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.quantised = options.quantised;
   kept.sinks = options.sinks;
   kept.offload = options.offload;
-  kept.longest_step = step_tokens(options);
+  kept.longest_step = step_tokens(options).prefill;
   kept.slack = options.slack;
   return kept;
 }
@@ -150,7 +159,8 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   parts.limits.spare_slots = spare_slots(options);
   parts.limits.reuse = options.reuse;
   parts.limits.max_length = length_limit(*model, cache, options);
-  parts.limits.step_tokens = step_tokens(options);
+  parts.limits.step_tokens = step_tokens(options).awaited;
+  parts.limits.prefill_tokens = step_tokens(options).prefill;
   parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.slack = cache.slack();

@@ -43,6 +43,34 @@ BOOST_AUTO_TEST_CASE(decode_rows_come_first_and_chunks_fill_the_rest) {
   BOOST_CHECK_EQUAL(row_of(step, later)->count, 4);
 }
 
+BOOST_AUTO_TEST_CASE(chunks_that_no_running_stream_waits_for_may_be_longer) {
+  auto within = roomy();
+  within.step_tokens = 10;
+  within.prefill_tokens = 25;
+  served s(within);
+  const auto a = stream(s, counting(30));
+  const auto b = stream(s, counting(60));
+  auto step = s.step();
+  BOOST_CHECK_EQUAL(row_of(step, a)->count, 25);
+  step = s.step();
+  BOOST_CHECK_EQUAL(row_of(step, a)->count, 5);
+  BOOST_CHECK_EQUAL(row_of(step, b)->count, 20);
+  step = s.step();
+  BOOST_CHECK_EQUAL(row_of(step, a)->count, 1);
+  BOOST_CHECK_EQUAL(row_of(step, b)->count, 9);
+  s.machine.cancel(a);
+  BOOST_CHECK_EQUAL(row_of(s.step(), b)->count, 25);
+}
+
+BOOST_AUTO_TEST_CASE(plans_are_never_shorter_for_want_of_running_streams) {
+  auto within = roomy();
+  within.step_tokens = 10;
+  within.prefill_tokens = 4;
+  served s(within);
+  const auto a = stream(s, counting(30));
+  BOOST_CHECK_EQUAL(row_of(s.step(), a)->count, 10);
+}
+
 BOOST_AUTO_TEST_CASE(a_running_stream_has_a_row_in_every_plan_however_long_prompts_are) {
   auto within = roomy();
   within.step_tokens = 16;

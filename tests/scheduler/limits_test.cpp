@@ -32,6 +32,7 @@ const bad_limit bad_limits[] = {
     {"spare_slots", [](limits& l) { l.spare_slots = std::numeric_limits<int>::max() - l.slots + 1; }},
     {"max_length", [](limits& l) { l.max_length = 0; }},
     {"step_tokens", [](limits& l) { l.step_tokens = 0; }},
+    {"prefill_tokens", [](limits& l) { l.prefill_tokens = -1; }},
     {"step_time", [](limits& l) { l.step_time = {}; }},
     {"patience", [](limits& l) { l.patience = time(-1); }},
     {"spill_bytes", [](limits& l) { l.spill_bytes = -1; }},

@@ -100,6 +100,7 @@ settings draw(random& from) {
     within.exact_spills = false;
     within.spill_usage = {from.between(0, 3), from.between(0, 3), within.usage.block};
   }
+  if (from.chance(30)) within.prefill_tokens = from.between(1, 60);
   if (from.chance(30)) within.step_time = time(from.between(1, 20));
   return result;
 }
@@ -127,8 +128,8 @@ std::string describe(const settings& of) {
   const auto& within = of.within;
   const bool limited = within.memory_bytes != limits().memory_bytes;
   return "slots " + std::to_string(within.slots) + " and " + std::to_string(within.spare_slots) + ", max_length " +
-         std::to_string(within.max_length) + ", step_tokens " + std::to_string(within.step_tokens) + ", depth " +
-         std::to_string(within.depth) +
+         std::to_string(within.max_length) + ", step_tokens " + std::to_string(within.step_tokens) +
+         ", prefill_tokens " + std::to_string(within.prefill_tokens) + ", depth " + std::to_string(within.depth) +
          (within.step_time == limits().step_time ? "" : ", step_time " + std::to_string(within.step_time.count())) +
          ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
          std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", slack " +

@@ -13,6 +13,7 @@ void world::check_rows(flown& made) {
   std::set<sequence_id> sequences;
   std::set<int> slots;
   int tokens = 0, known = 0;
+  bool awaited = false;
   for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
     const auto& row = made.step.rows[i];
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
@@ -22,12 +23,15 @@ void world::check_rows(flown& made) {
             text(row.sequence) + ": the slot has read another source than the sequence's");
     if (row.source) seen_.visit(feature::source_read);
     tokens += row.count;
+    awaited |= row.chained;
     if (row.chained) continue;
     require(row.first == known, text(row.sequence) + ": a row's tokens do not follow those of the row before it");
     known += row.count;
   }
   require(made.step.tokens.size() == static_cast<std::size_t>(known), "a plan has tokens that are in none of its rows");
-  require(tokens <= settings_.within.step_tokens, "a plan has more tokens than it may");
+  const auto& within = settings_.within;
+  require(tokens <= std::max(within.step_tokens, awaited ? 0 : within.prefill_tokens),
+          "a plan has more tokens than it may");
 }
 
 world::row_flown world::check_row(const row& planned, const std::vector<token>& content, const row_result& result) {

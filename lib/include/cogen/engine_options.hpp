@@ -47,8 +47,8 @@ struct engine_options {
   int max_source = 0;
 
   /// Tokens of one step: one for each running sequence, then prompts in chunks up to this many in all. Smaller keeps
-  /// the gap between two tokens of a running stream short, larger reads prompts faster. 0: 128, or 2,048 where the
-  /// model is on a GPU.
+  /// the gap between two tokens of a running stream short, larger reads prompts faster. 0: 128, and 256 of prompts
+  /// alone, in steps that no running stream waits for; 2,048 where the model is on a GPU.
   int step_tokens = 0;
 
   /// How long a step should take that running streams wait for and prompts are read in: the gap that prompts may make

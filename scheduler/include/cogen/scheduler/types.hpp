@@ -106,6 +106,10 @@ struct limits {
   /// the step, it takes all of that, and no later row finds room.
   int step_tokens = 512;
 
+  /// Tokens of a plan that no sequence which feeds one token waits for: of chunks alone. Counts where it is more than
+  /// step_tokens.
+  int prefill_tokens = 0;
+
   /// How long a plan should take that has both rows of sequences that feed one token, and chunks: the chunks get as
   /// many tokens as fit in by what absorb() was told of former plans, but never fewer than a sixteenth of step_tokens.
   std::chrono::nanoseconds step_time = std::chrono::nanoseconds::max();
