@@ -20,8 +20,8 @@ def decode(times):
 
 
 def prefill(times, job):
-    """Tokens of all prompts a second, until the last request's first token."""
-    return {"tokens_per_second": len(times) * job.prompt_tokens / max(each[0] for each in times)}
+    """Tokens of prompts that were read one after another, by the time until the first token of each."""
+    return {"tokens_per_second": len(times) * job.prompt_tokens / sum(each[0] for each in times)}
 
 
 def finished(times):
