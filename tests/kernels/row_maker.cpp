@@ -58,6 +58,14 @@ void for_each_product(worker_pool& workers, Check check) {
       });
 }
 
+/// The product of rows that lie in `x` is that of rows which the maker puts there anew.
+void check_made_again(const execution& run, const linear_problem& each, std::vector<float>& x, const row_maker& maker) {
+  const std::vector<float> expected = product_of(run, each, x, nullptr);
+  std::ranges::fill(x, 0.0F);
+  const std::vector<float> y = product_of(run, each, x, &maker);
+  BOOST_TEST(same_bits(y.data(), expected.data(), std::ssize(y)));
+}
+
 BOOST_AUTO_TEST_SUITE(row_maker_test)
 
 BOOST_AUTO_TEST_CASE(a_product_makes_each_row_once_and_before_it_is_read) {
@@ -84,11 +92,7 @@ BOOST_AUTO_TEST_CASE(a_product_of_normed_rows_is_the_norm_and_then_the_product) 
                                      .rows = each.rows,
                                      .width = 192};
     rms_norm(run, operands);
-    const std::vector<float> expected = product_of(run, each, x, nullptr);
-    std::ranges::fill(x, 0.0F);
-    const rms_norm_rows rows(run, operands);
-    const std::vector<float> y = product_of(run, each, x, &rows);
-    BOOST_TEST(same_bits(y.data(), expected.data(), std::ssize(y)));
+    check_made_again(run, each, x, rms_norm_rows(run, operands));
   });
 }
 
@@ -106,11 +110,7 @@ BOOST_AUTO_TEST_CASE(a_product_of_activated_rows_is_the_activation_and_then_the_
                                        .rows = each.rows,
                                        .width = 192};
     activate(run, operands);
-    const std::vector<float> expected = product_of(run, each, x, nullptr);
-    std::ranges::fill(x, 0.0F);
-    const activated_rows rows(run, operands);
-    const std::vector<float> y = product_of(run, each, x, &rows);
-    BOOST_TEST(same_bits(y.data(), expected.data(), std::ssize(y)));
+    check_made_again(run, each, x, activated_rows(run, operands));
   });
 }
 
