@@ -14,6 +14,7 @@ namespace cogen::kernels {
 namespace {
 
 constexpr std::int64_t spans_worth_a_task = 2;
+constexpr std::int64_t tasks_of_a_thread = 4;  // so that all threads end at about the same time
 
 // Memory that one thread keeps from call to call.
 class scratch {
@@ -43,10 +44,11 @@ struct split_job {
 };
 
 struct plan {
-  std::vector<attention_job> whole;  // each writes its own outputs
-  std::vector<split_job> pieces;     // each writes the partial results of some spans
-  std::vector<split_job> mergers;    // each reads those of all its pieces and writes outputs
-  std::int64_t partials = 0;         // floats
+  std::vector<attention_job> single;  // of one query, not yet cut
+  std::vector<attention_job> whole;   // each writes its own outputs
+  std::vector<split_job> pieces;      // each writes the partial results of some spans
+  std::vector<split_job> mergers;     // each reads those of all its pieces and writes outputs
+  std::int64_t partials = 0;          // floats
 };
 
 thread_local scratch working_memory;
@@ -72,8 +74,8 @@ void check(const token_rows& row, const attention_operands& operands) {
 // keys, some spans.
 class planner {
  public:
-  planner(const attention_operands& operands, bool may_split, plan& to)
-      : operands_(operands), may_split_(may_split), to_(to) {
+  planner(const attention_operands& operands, plan& to) : operands_(operands), to_(to) {
+    to_.single.clear();
     to_.whole.clear();
     to_.pieces.clear();
     to_.mergers.clear();
@@ -95,6 +97,19 @@ class planner {
           job.queries = std::min(queries, row.count - first);
           place(job);
         }
+  }
+
+  // To be called when all are added. A task is as many spans as leave each thread some tasks, for each begins with
+  // memory that nothing has fetched.
+  void cut_for(int threads) {
+    std::int64_t spans = 0;
+    for (const attention_job& job : to_.single) spans += spans_of(job);
+    const auto at_once = std::max(spans_worth_a_task, spans / (threads * tasks_of_a_thread));
+    for (const attention_job& job : to_.single)
+      if (threads > 1 && spans_of(job) > at_once)
+        split(job, divided_up(spans_of(job), at_once));
+      else
+        to_.whole.push_back(job);
   }
 
  private:
@@ -120,10 +135,7 @@ class planner {
     job.end = end_seen(job);
     job.first_span = cache::first_seen(sees, position) / attention_span;
     job.last_span = divided_up(job.end, attention_span);
-    if (may_split_ && job.queries == 1 && job.last_span - job.first_span > spans_worth_a_task)
-      split(job);
-    else
-      to_.whole.push_back(job);
+    (job.queries == 1 ? to_.single : to_.whole).push_back(job);
   }
 
   static std::int64_t end_seen(const attention_job& job) {
@@ -134,19 +146,21 @@ class planner {
     return view.sees.chunk > 0 ? std::min(end, rounded_up(queries_end, view.sees.chunk)) : end;
   }
 
-  void split(const attention_job& job) {
+  static std::int64_t spans_of(const attention_job& job) { return job.last_span - job.first_span; }
+
+  void split(const attention_job& job, std::int64_t count) {
     to_.mergers.push_back({job, to_.partials});
     const std::int64_t record = partial_floats(job.heads, job.cache->head_dim);
-    for (std::int64_t span = job.first_span; span < job.last_span; span += spans_worth_a_task) {
+    const auto begin_of = [&](std::int64_t piece) { return job.first_span + spans_of(job) * piece / count; };
+    for (std::int64_t number = 0; number < count; ++number) {
       split_job& piece = to_.pieces.emplace_back(job, to_.partials);
-      piece.job.first_span = span;
-      piece.job.last_span = std::min(span + spans_worth_a_task, job.last_span);
-      to_.partials += (piece.job.last_span - span) * record;
+      piece.job.first_span = begin_of(number);
+      piece.job.last_span = begin_of(number + 1);
+      to_.partials += spans_of(piece.job) * record;
     }
   }
 
   const attention_operands& operands_;
-  bool may_split_;
   plan& to_;
 };
 
@@ -162,8 +176,9 @@ void with_scratch(attention_job job, Run run) {
 void attention(const execution& run, std::span<const token_rows> rows, const attention_operands& operands) {
   const kernel_table& kernels = kernels_of(run.set);
   plan& jobs = reused_plan;
-  planner planned(operands, run.workers->threads() > 1, jobs);
+  planner planned(operands, jobs);
   for (const token_rows& row : rows) planned.add(row);
+  planned.cut_for(run.workers->threads());
   float* partials = partial_memory.floats(jobs.partials);
   const auto whole = static_cast<std::int64_t>(jobs.whole.size());
   const auto pieces = static_cast<std::int64_t>(jobs.pieces.size());

@@ -200,16 +200,18 @@ void merge(const attention_scratch_layout& at, const partial_rows& into, const p
                    at.dims);
 }
 
-// One head's keys [head_dim, 64] or values [64, head_dim] of a block, and how far it is from there to what comes next.
+// One head's keys [head_dim, 64] or values [64, head_dim] of a block, and how far it is from there to what is read next
+// and after that.
 struct stored_plane {
   cache::scalar type;
   const std::byte* data;
   std::int64_t stride;  // numbers
-  std::int64_t ahead;   // bytes
+  std::int64_t next;    // bytes
+  std::int64_t after;   // bytes
 };
 
 stored_plane unpacked(const float* numbers, std::int64_t stride) {
-  return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0};
+  return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0, 0};
 }
 
 // at.scores of some rows with `count` tokens of a block and those around them; few rows read a whole block's at once.
@@ -219,7 +221,7 @@ void score_rows(const attention_scratch_layout& at, const float* query, const st
   const auto columns = static_cast<int>(few ? attention_block : rounded_up(count, 2 * simd::width));
   multiply_stored(keys.type,
                   {query + rows.first * at.dims, at.dims, keys.data, keys.stride,
-                   at.scores + rows.first * attention_block, attention_block, head_dim, keys.ahead},
+                   at.scores + rows.first * attention_block, attention_block, head_dim, keys.next, keys.after},
                   rows.last - rows.first, columns, at.keys, attention_block);
 }
 
@@ -245,16 +247,16 @@ void sum_values(const attention_scratch_layout& at, const stored_plane& values, 
   multiply_stored(values.type,
                   {at.scores + rows.first * attention_block + skipped, attention_block,
                    values.data + skipped * values.stride * cache::bytes_of(values.type), values.stride,
-                   at.block.values + rows.first * at.dims, at.dims, count - skipped, values.ahead},
+                   at.block.values + rows.first * at.dims, at.dims, count - skipped, values.next, values.after},
                   rows.last - rows.first, width, at.tokens, at.dims);
 }
 
 // Of one head, whose keys begin at `data`.
 stored_plane keys_at(const cache::kv_view& view, const std::byte* data) {
-  return {view.type, data, attention_block, view.value_offset};
+  return {view.type, data, attention_block, view.value_offset, view.block_stride};
 }
 stored_plane values_at(const cache::kv_view& view, const std::byte* data) {
-  return {view.type, data + view.value_offset, view.head_dim, view.block_stride - view.value_offset};
+  return {view.type, data + view.value_offset, view.head_dim, view.block_stride - view.value_offset, view.block_stride};
 }
 
 void attend_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, visible_tokens seen,

@@ -35,13 +35,20 @@ struct product {
   float* c;
   std::int64_t c_stride;
   std::int64_t depth;
-  std::int64_t ahead;  // bytes from b to what is read after it
+  std::int64_t next;   // bytes from b to what is read after it
+  std::int64_t after;  // and to what is read after that
 };
 
+// What is read next comes into the nearest cache, and what comes after it on its way there, so that memory is kept busy
+// while products are.
 template <int Bytes>
-COGEN_INLINE void fetch(const std::byte* address) {
+COGEN_INLINE void fetch(const std::byte* next, const std::byte* after) {
+  constexpr int second_level = 2;
   COGEN_UNROLL
-  for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + line);
+  for (int line = 0; line < Bytes; line += 64) {
+    __builtin_prefetch(next + line);
+    __builtin_prefetch(after + line, 0, second_level);
+  }
 }
 
 template <class Format, int M, int C>
@@ -59,7 +66,7 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
     simd::f right[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) right[c] = Format::load(b + c * vector);
-    if constexpr (C == 4) fetch<C * vector>(b + p.ahead);
+    if constexpr (C == 4) fetch<C * vector>(b + p.next, b + p.after);
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       const simd::f left = simd::set(*a[m]);
@@ -108,7 +115,7 @@ void widen(const product& p, int width, float* to, std::int64_t to_stride) {
     over_row(
         width, [&](row_span span) __attribute__((always_inline)) {
           const std::byte* at = from + span.at * Format::size;
-          __builtin_prefetch(at + p.ahead);
+          __builtin_prefetch(at + p.next);
           if (span.live == simd::width) return simd::store(to + span.at, Format::load(at));
           alignas(64) std::byte rest[simd::width * Format::size] = {};
           __builtin_memcpy(rest, at, static_cast<std::size_t>(span.live) * Format::size);
@@ -126,7 +133,7 @@ void multiply_stored(product p, std::int64_t rows, int width, float* widened, st
     widen<Format>(p, width, widened, widened_stride);
     p.b = reinterpret_cast<const std::byte*>(widened);
     p.b_stride = widened_stride;
-    p.ahead = 0;
+    p.next = p.after = 0;
   }
   multiply<from_f32, simd::narrow_panel_rows>(p, rows, rounded_up(width, simd::width));
 }
