@@ -1,6 +1,7 @@
 """cogen with each of its clever parts turned off, one at a time, in turns with all of them on."""
 
 import argparse
+import dataclasses
 
 import compare
 import cells
@@ -18,6 +19,8 @@ FIELD = "tokens_per_second"
 def instructions(name):
     return (), (("COGEN_INSTRUCTION_SET", name),)
 
+
+SLOW = {"parts": ("decode",), "largest": 1024}  # prompts of some thousand tokens would take minutes
 
 WITHOUT = {
     "exact": ("exact numerics", ("--numerics", "exact"), ()),
@@ -39,10 +42,11 @@ def variants(given):
     for key in given.without:
         name, words, environment = WITHOUT[key]
         numerics = () if "--numerics" in words else ("--numerics", "fast")
-        yield systems.cogen(given, f"cogen-{key}", name, *numerics, *words, environment=environment)
+        system = systems.cogen(given, f"cogen-{key}", name, *numerics, *words, environment=environment)
+        yield dataclasses.replace(system, **SLOW) if key == "portable" else system
 
 
-def wanted_cells(quick):
+def all_cells(quick):
     if quick:
         return [cells.Decode(4, 64, 64, 0), cells.Prefill(512)]
     return [cells.Decode(1, 64, 64, 0), cells.Decode(16, 64, 64, 0), cells.Decode(1, 4096, 32, 1),
@@ -60,6 +64,9 @@ def text(given, found):
     for system in found.systems:
         row = [system]
         for part, cell in keys:
+            if not found.has(part, cell, system):
+                row += ["–", "–"]
+                continue
             row.append(page.shown(found.median(part, cell, system, FIELD)))
             row.append("1" if system == WHOLE else page.ratio(shares(found, part, cell, system)))
         rows.append(row)
@@ -71,7 +78,8 @@ def text(given, found):
 
 def picture(found):
     part, cell = next(((part, cell) for part, cell in found.blocks if cell.startswith("16")), next(iter(found.blocks)))
-    left = {system: 100 * shares(found, part, cell, system)[0] for system in found.systems}
+    left = {system: 100 * shares(found, part, cell, system)[0] for system in found.systems
+            if found.has(part, cell, system)}
     return chart.bars(f"What is left with one thing changed: {part} {cell}", "% of the rate with all on", left,
                       {system: f"{share:.0f} %" for system, share in left.items()})
 
@@ -81,18 +89,22 @@ def arguments():
     compare.paths(parser)
     compare.turns(parser)
     parser.add_argument("--without", default=",".join(WITHOUT))
+    parser.add_argument("--cells", default="decode,prefill")
     given = parser.parse_args()
     given.without, given.capacity_of = given.without.split(","), ""
     unknown = [key for key in given.without if key not in WITHOUT]
     if unknown:
         parser.error(f"--without: {', '.join(unknown)}: there are {', '.join(WITHOUT)}")
+    given.cells = cells.matching(given.cells.split(","), all_cells(given.quick))
+    if not given.cells:
+        parser.error("--cells: decode or prefill, or one cell of them, as decode:16x1024")
     compare.settle(parser, given)
     return given
 
 
 def main():
     given = arguments()
-    records = compare.measured(given, list(variants(given)), wanted_cells(given.quick))
+    records = compare.measured(given, list(variants(given)), given.cells)
     found = results.Results(records)
     (given.out / "table.md").write_text(text(given, found))
     (given.out / "ablation.svg").write_text(picture(found))

@@ -211,8 +211,12 @@ def can_run(cell, system):
 
 
 def chosen(words, quick):
+    return matching(words, all_cells(quick))
+
+
+def matching(words, those):
     """Words are parts, or a part with a name: decode, or decode:16x1024."""
     def matches(cell, word):
         part, _, name = word.partition(":")
         return cell.part == part and (not name or name == cell.name.replace(" ", "").replace(",", ""))
-    return [cell for cell in all_cells(quick) if any(matches(cell, word) for word in words)]
+    return [cell for cell in those if any(matches(cell, word) for word in words)]
