@@ -20,7 +20,8 @@ def instructions(name):
     return (), (("COGEN_INSTRUCTION_SET", name),)
 
 
-SLOW = {"parts": ("decode",), "largest": 1024}  # prompts of some thousand tokens would take minutes
+# What takes part in some cells only: prompts of some thousand tokens would take minutes.
+LIMITS = {"portable": {"parts": ("decode",), "largest": 1024}}
 
 WITHOUT = {
     "exact": ("exact numerics", ("--numerics", "exact"), ()),
@@ -43,7 +44,7 @@ def variants(given):
         name, words, environment = WITHOUT[key]
         numerics = () if "--numerics" in words else ("--numerics", "fast")
         system = systems.cogen(given, f"cogen-{key}", name, *numerics, *words, environment=environment)
-        yield dataclasses.replace(system, **SLOW) if key == "portable" else system
+        yield dataclasses.replace(system, **LIMITS.get(key, {}))
 
 
 def all_cells(quick):
@@ -57,6 +58,13 @@ def shares(found, part, cell, system):
     return found.spread(part, cell, (system, FIELD, ""), (WHOLE, FIELD, ""))
 
 
+def rate_and_share(found, part, cell, system):
+    if not found.has(part, cell, system):
+        return "–", "–"
+    return (page.shown(found.median(part, cell, system, FIELD)),
+            "1" if system == WHOLE else page.ratio(shares(found, part, cell, system)))
+
+
 def text(given, found):
     keys = list(found.blocks)
     heads = [""] + [head for part, cell in keys for head in (f"{part} {cell}", "share")]
@@ -64,11 +72,7 @@ def text(given, found):
     for system in found.systems:
         row = [system]
         for part, cell in keys:
-            if not found.has(part, cell, system):
-                row += ["–", "–"]
-                continue
-            row.append(page.shown(found.median(part, cell, system, FIELD)))
-            row.append("1" if system == WHOLE else page.ratio(shares(found, part, cell, system)))
+            row += rate_and_share(found, part, cell, system)
         rows.append(row)
     return (f"{given.model.name}; {host.processor()}.\n\nTokens/s with everything on (fast numerics), and with one thing "
             "changed at a time; shares of the first line are medians of those within a block, with their range. Of the "
