@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace cogen::cache {
 namespace {
 
 using std::to_string;
+
+/// Of layers whose tokens stay far: one computes while the next one comes.
+constexpr std::int64_t layers_near = 2;
 
 std::string heads_of(const layer_shape& shape) {
   return to_string(shape.kv_heads) + " key/value heads of " + to_string(shape.head_dim);
@@ -37,25 +41,70 @@ void check_at_least_one(const char* name, int value) {
                                 ", it must be at least 1");
 }
 
-void check_packing(std::span<const layer_shape> shapes, const device_packing& packing) {
+sight sight_in(const layer_shape& shape, const device_options& options) {
+  sight sees = sight_of(shape);
+  if (shape.kind == layer_kind::full && options.sinks) {
+    sees.window = options.sinks->window;
+    sees.sinks = options.sinks->sinks;
+  }
+  return sees;
+}
+
+void check_packing(std::span<const layer_shape> shapes, const device_options& options) {
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (shapes[index].window > 0)
-      throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " +
-                                  to_string(shapes[index].window) + ", and is not packed");
-  if (packing.residual < 0)
-    throw std::invalid_argument("device cache: residual is " + to_string(packing.residual) + ", it must be at least 0");
-  const auto least = std::int64_t{packing.residual} + block_tokens + 1;
-  if (packing.places % block_tokens != 0 || packing.places < least)
-    throw std::invalid_argument("device cache: " + to_string(packing.places) +
-                                " places for the newest tokens; with a residual of " + to_string(packing.residual) +
+    if (const auto window = sight_in(shapes[index], options).window; window > 0)
+      throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(window) +
+                                  ", and is not packed");
+  const auto residual = options.packing->residual;
+  if (residual < 0)
+    throw std::invalid_argument("device cache: residual is " + to_string(residual) + ", it must be at least 0");
+  const auto least = std::int64_t{residual} + block_tokens + 1;
+  if (options.ring % block_tokens != 0 || options.ring < least)
+    throw std::invalid_argument("device cache: a ring of " + to_string(options.ring) +
+                                " places for the newest tokens; with a residual of " + to_string(residual) +
                                 " at least " + to_string(least) + ", and a multiple of " + to_string(block_tokens));
+}
+
+void check_sinks(const sink_window& sinks) {
+  constexpr int most_sinks = 64;
+  if (sinks.sinks < 0 || sinks.sinks > most_sinks || sinks.window < 1)
+    throw std::invalid_argument("device cache: " + to_string(sinks.sinks) + " sinks and a window of " +
+                                to_string(sinks.window) + "; possible are 0 to " + to_string(most_sinks) +
+                                ", and windows of at least 1");
+}
+
+void check_ring(std::span<const layer_shape> shapes, const device_options& options) {
+  constexpr int least = 16;
+  const auto window = sight_in(shapes.front(), options).window;
+  for (std::size_t index = 0; index < shapes.size(); ++index)
+    if (const auto other = sight_in(shapes[index], options).window; other != window || other == 0)
+      throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(other) +
+                                  "; with a ring all must have the same");
+  if (options.ring < std::max(least, window))
+    throw std::invalid_argument("device cache: a ring of " + to_string(options.ring) + " places; a window of " +
+                                to_string(window) + " needs at least " + to_string(std::max(least, window)));
+}
+
+std::int64_t bytes_of_slot(std::span<const layer_shape> shapes, const device_options& options);
+
+void check_far(std::span<const layer_shape> shapes, const device_options& options) {
+  if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
+  const auto needed = options.slots * bytes_of_slot(shapes, options);
+  if (options.far.scalar_type() != at::kByte || options.far.numel() != needed)
+    throw std::invalid_argument("device cache: far memory of " + to_string(options.far.nbytes()) + " bytes; " +
+                                to_string(needed) + " are needed");
 }
 
 const device_options& checked(std::span<const layer_shape> shapes, const device_options& options) {
   check_layers(shapes);
   check_at_least_one("slots", options.slots);
   check_at_least_one("max_length", options.max_length);
-  if (options.packing) check_packing(shapes, *options.packing);
+  if (options.sinks) check_sinks(*options.sinks);
+  if (options.packing)
+    check_packing(shapes, options);
+  else if (options.ring != 0)
+    check_ring(shapes, options);
+  if (options.far.defined()) check_far(shapes, options);
   return options;
 }
 
@@ -63,31 +112,58 @@ std::int64_t planes_of(std::span<const layer_shape> shapes) { return 2 * static_
 std::int64_t width_of(const layer_shape& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
 
 std::int64_t places_of(const device_options& options) {
-  return options.packing ? options.packing->places : options.max_length;
+  if (options.ring == 0) return options.max_length;
+  return std::int64_t{options.sinks ? options.sinks->sinks : 0} + options.ring;
 }
 
 std::int64_t blocks_of(const device_options& options) { return (options.max_length + block_tokens - 1) / block_tokens; }
+
+std::int64_t bytes_of_slot(std::span<const layer_shape> shapes, const device_options& options) {
+  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
+                    static_cast<std::int64_t>(c10::elementSize(options.type));
+  if (!options.packing) return full;
+  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
+                    options.packing->head_bytes;
+}
+
+at::Tensor rows_near(at::IntArrayRef sizes, const device_options& options) {
+  return at::empty(sizes, at::TensorOptions(options.device).dtype(options.type));
+}
+
+/// [slots, planes, places, width]
+at::Tensor storage_for(std::span<const layer_shape> shapes, const device_options& options) {
+  const std::array sizes{std::int64_t{options.slots}, planes_of(shapes), places_of(options), width_of(shapes.front())};
+  return options.far.defined() ? options.far.view(options.type).view(sizes) : rows_near(sizes, options);
+}
+
+/// [turns, slots, planes of a layer, places, width]
+at::Tensor turns_for(std::span<const layer_shape> shapes, const device_options& options) {
+  if (!options.far.defined()) return {};
+  return rows_near({layers_near, options.slots, 2, places_of(options), width_of(shapes.front())}, options);
+}
 
 }  // namespace
 
 device_cache::device_cache(std::span<const layer_shape> shapes, const device_options& options)
     : max_length_(checked(shapes, options).max_length),
-      slot_rows_(planes_of(shapes) * places_of(options)),
+      slot_rows_((options.far.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
-      storage_(at::empty({options.slots, planes_of(shapes), places_of(options), width_of(shapes.front())},
-                         at::TensorOptions(options.device).dtype(options.type))) {
+      storage_(storage_for(shapes, options)),
+      near_(turns_for(shapes, options)) {
   const auto& shape = shapes.front();
   if (options.packing)
     packed_ = at::empty({options.slots, static_cast<std::int64_t>(shapes.size()), blocks_of(options),
                          shape.kv_heads * options.packing->head_bytes},
                         at::TensorOptions(options.device).dtype(at::kByte));
-  const auto plane = [&](std::int64_t number) {
-    return storage_.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
-  };
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(shapes.size()); ++index) {
-    auto& made = layers_.emplace_back(device_layer{.keys = plane(2 * index),
-                                                   .values = plane(2 * index + 1),
-                                                   .window = shapes[static_cast<std::size_t>(index)].window,
+    const auto planes = is_far() ? near_.select(0, index % layers_near) : storage_.narrow(1, 2 * index, 2);
+    const auto plane = [&](int number) {
+      return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
+    };
+    auto& made = layers_.emplace_back(device_layer{.keys = plane(0),
+                                                   .values = plane(1),
+                                                   .sees = sight_in(shapes[static_cast<std::size_t>(index)], options),
+                                                   .ring = options.ring,
                                                    .packing = options.packing});
     if (options.packing)
       made.packed = packed_.select(1, index).unflatten(2, {shape.kv_heads, options.packing->head_bytes});
@@ -95,12 +171,13 @@ device_cache::device_cache(std::span<const layer_shape> shapes, const device_opt
 }
 
 std::int64_t device_cache::slot_bytes(std::span<const layer_shape> shapes, const device_options& options) {
-  checked(shapes, options);
-  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
-                    static_cast<std::int64_t>(c10::elementSize(options.type));
-  if (!options.packing) return full;
-  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
-                    options.packing->head_bytes;
+  return bytes_of_slot(shapes, checked(shapes, options));
+}
+
+moving_tokens device_cache::moving(int layer, int slot, int begin, int end) const {
+  const auto tokens = [&](const at::Tensor& planes) { return planes.narrow(1, begin, end - begin); };
+  return {.far = tokens(storage_.select(0, slot).narrow(0, 2 * layer, 2)),
+          .near = tokens(near_.select(0, layer % layers_near).select(0, slot))};
 }
 
 void device_cache::advance(const step& step) {

@@ -55,11 +55,13 @@ class library_operators final : public device::operators {
     x.add_(multiplied(y, by));
   }
 
-  void rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape, const at::Tensor& rope,
-                         const device::step_rows& rows, const cache::device_layer& layer) override {
-    const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+  /// Of caches that keep every token, and positions whose angles are looked up.
+  void rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                         const device::rotation& turn, const device::step_rows& rows,
+                         const cache::device_layer& layer) override {
+    const auto heads = numbers.qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
     const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
-    const auto angles = at::index_select(rope, 0, rows.positions).unsqueeze(1);
+    const auto angles = at::index_select(turn.near, 0, rows.positions).unsqueeze(1);
     const auto pairs = angles.size(2) / 2;
     const auto cosines = angles.narrow(2, 0, pairs);
     const auto sines = angles.narrow(2, pairs, pairs);
@@ -72,16 +74,17 @@ class library_operators final : public device::operators {
     layer.values.index_put_(where, heads.narrow(1, shape.heads + shape.kv_heads, shape.kv_heads));
   }
 
-  void attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
+  void attend(const device::qkv_rows& numbers, const device::attention_shape& shape, const device::step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
-    if (!rows.prompts.empty()) return own_->attend(qkv, shape, rows, layer, out);
+    if (!rows.prompts.empty()) return own_->attend(numbers, shape, rows, layer, out);
     const auto width = layer.keys.stride(1);
     const auto in_one_row = [&](const at::Tensor& of) {
-      const auto numbers =
+      const auto left =
           static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - layer.values.storage_offset();
-      return of.as_strided({numbers / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
+      return of.as_strided({left / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
     };
-    const auto queries = qkv.narrow(1, 0, shape.heads * shape.head_dim).unflatten(1, {shape.heads, shape.head_dim});
+    const auto queries =
+        numbers.qkv.narrow(1, 0, shape.heads * shape.head_dim).unflatten(1, {shape.heads, shape.head_dim});
     const auto like = rows.slots.options();
     const auto starts = at::arange(rows.single + 1, like);
     const auto origins =

@@ -5,6 +5,7 @@
 #include "models/network_on_device.hpp"
 #include "random_model.hpp"
 
+#include <cogen/cache/transfer.hpp>
 #include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
@@ -39,6 +40,8 @@ struct cell {
   int context;
 };
 
+constexpr int sinks_of_a_window = 4;
+
 struct settings {
   std::string device;
   std::string model;
@@ -49,6 +52,8 @@ struct settings {
   int repeat = 0;
   int visitors = 0;
   std::string quantised;
+  int window = 0;
+  bool offload = false;
   bool eager = false;
   bool in_turn = false;
   bool library = false;
@@ -154,6 +159,12 @@ std::int64_t token_bytes(const model& of) {
   return bytes;
 }
 
+/// By one query, in the middle of what is generated.
+double seen_tokens(const cell& what, const settings& wanted) {
+  const double held = what.context + wanted.new_tokens / 2.0;
+  return wanted.window > 0 ? std::min<double>(held, wanted.window) : held;
+}
+
 /// A decode step without an engine: what the device takes for it when the host asks for nothing else.
 double step_alone(const model& of, const cell& what) {
   const auto& [where, network] = *of.on_device();
@@ -165,7 +176,7 @@ double step_alone(const model& of, const cell& what) {
   double took = 0;
   queue->within([&] {
     const auto like = at::TensorOptions(network->device());
-    const auto scratch = network->make_scratch(what.requests);
+    const auto scratch = network->make_scratch(what.requests, /*sinks=*/false);
     const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
     const auto last = at::ones({what.requests}, like.dtype(at::kInt));
     const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
@@ -173,7 +184,7 @@ double step_alone(const model& of, const cell& what) {
                                  .positions = at::full({what.requests}, what.context, like.dtype(at::kInt)),
                                  .single = what.requests};
     const auto step = [&] {
-      network->score(*operators, network->forward(*operators, rows, last, {}, memory, scratch), logits);
+      network->score(*operators, network->forward(*operators, rows, last, {}, {memory}, scratch), logits);
     };
     step();
     const auto recorded = queue->record(step);
@@ -200,6 +211,9 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   if (wanted.quantised == "int8_int4") options.quantised = cache::int8_int4();
   if (wanted.quantised == "int4") options.quantised = cache::int4();
   if (wanted.quantised == "kivi2") options.quantised = cache::kivi2();
+  if (wanted.window > 0)
+    options.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
+  if (wanted.offload) options.offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
@@ -228,9 +242,8 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
       static_cast<double>(running->stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
   result.prefill = read / std::max(1e-9, seconds(all_begun - begin).count());
   result.first_token = first[first.size() / 2];
-  const double step_bytes = static_cast<double>(of->weight_bytes()) + static_cast<double>(token_bytes(*of)) *
-                                                                          what.requests *
-                                                                          (what.context + wanted.new_tokens / 2.0);
+  const double step_bytes = static_cast<double>(of->weight_bytes()) +
+                            static_cast<double>(token_bytes(*of)) * what.requests * seen_tokens(what, wanted);
   result.share = result.steps * step_bytes / bandwidth;
   running.reset();  // both caches would not fit
   result.alone = step_alone(*of, what);
@@ -295,6 +308,9 @@ std::optional<settings> parse(int argc, char** argv) {
   add("visitors", po::value(&wanted.visitors)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is spilled and restored");
   add("quantised", po::value(&wanted.quantised)->default_value(""), "caches that pack: int8, int8_int4, int4 or kivi2");
+  add("window", po::value(&wanted.window)->default_value(0),
+      "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
+  add("offload", po::bool_switch(&wanted.offload), "caches stay on the host, and come near layer by layer");
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
   add("library", po::bool_switch(&wanted.library), "LibTorch's operators instead of cogen's kernels");
@@ -309,6 +325,9 @@ std::optional<settings> parse(int argc, char** argv) {
   wanted.cells = cells(text);
   if (wanted.new_tokens < 2 || wanted.repeat < 1)
     throw std::invalid_argument("--new-tokens must be at least 2, --repeat at least 1");
+  if (wanted.window != 0 && wanted.window <= sinks_of_a_window)
+    throw std::invalid_argument(
+        fmt::format("--window is {}; it may be 0, or above {}", wanted.window, sinks_of_a_window));
   return wanted;
 }
 

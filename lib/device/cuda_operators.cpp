@@ -58,8 +58,15 @@ T* bytes_as(const at::Tensor& of) {
 
 cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
 
-cuda::step_tokens tokens_of(const step_rows& rows, std::int64_t count) {
-  return {numbers<std::int32_t>(rows.slots), numbers<std::int32_t>(rows.positions), static_cast<int>(count)};
+/// Of the tokens of a step, some that follow each other.
+struct token_range {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+cuda::step_tokens tokens_of(const step_rows& rows, const token_range& which) {
+  return {numbers<std::int32_t>(rows.slots) + which.first, numbers<std::int32_t>(rows.positions) + which.first,
+          static_cast<int>(which.count)};
 }
 
 cuda::packed_format format_of(const cache::group_format& format) {
@@ -82,13 +89,23 @@ cuda::kv_layer layer_of(const cache::device_layer& layer) {
           .type = number_of(layer.keys),
           .kv_heads = size_of(layer.keys, 2),
           .head_dim = size_of(layer.keys, 3),
-          .ring = layer.packing ? layer.packing->places : 0,
-          .window = layer.window,
+          .ring = layer.ring,
+          .sinks = layer.sees.sinks,
+          .window = layer.sees.window,
           .packed = packed_of(layer)};
 }
 
-std::int64_t length_of(const cache::device_layer& layer) {
+/// Tokens that a query sees, at most.
+std::int64_t reach_of(const cache::device_layer& layer) {
+  if (layer.sees.window > 0) return layer.sees.sinks + layer.sees.window;
   return layer.packing ? layer.packed.size(1) * 64 : layer.keys.size(1);
+}
+
+/// Queries of some tokens, [tokens, heads, head_dim].
+at::Tensor queries_of(const qkv_rows& numbers, const attention_shape& shape, const token_range& which) {
+  return numbers.qkv.narrow(0, which.first, which.count)
+      .narrow(1, 0, shape.heads * shape.head_dim)
+      .unflatten(1, {shape.heads, shape.head_dim});
 }
 
 /// From the layer's first token of slot 0 to the end of all storage, one token after the other: slots begin where
@@ -159,22 +176,33 @@ class cuda_operators final : public operators {
     cuda::linear(product, stream());
   }
 
-  void rotate_and_append(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& rope,
+  void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override {
-    cuda::rotate_and_append(
-        layer_of(layer), tokens_of(rows, qkv.size(0)),
-        {.table = rope.const_data_ptr<float>(), .positions = size_of(rope, 0), .pairs = size_of(rope, 1) / 2},
-        {.qkv = qkv.mutable_data_ptr(),
-         .stride = qkv.stride(0),
-         .type = number_of(qkv),
-         .heads = static_cast<int>(shape.heads)},
-        stream());
+    const auto& qkv = numbers.qkv;
+    cuda::rotate_and_append(layer_of(layer), tokens_of(rows, {0, qkv.size(0)}),
+                            {.table = turn.near.const_data_ptr<float>(),
+                             .positions = size_of(turn.near, 0),
+                             .pairs = size_of(turn.near, 1) / 2,
+                             .far = turn.far.const_data_ptr<float>(),
+                             .multiples = size_of(turn.far, 0)},
+                            {.qkv = qkv.mutable_data_ptr(),
+                             .stride = qkv.stride(0),
+                             .type = number_of(qkv),
+                             .heads = static_cast<int>(shape.heads),
+                             .sink_q = sinks_of(numbers, layer)},
+                            stream());
   }
 
-  void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+  void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
-    if (rows.single > 0) attend_single(qkv, shape, rows, layer, out);
-    if (!rows.prompts.empty()) attend_prompts(qkv, shape, rows, layer, out);
+    const token_range single{0, rows.single}, others{rows.single, numbers.qkv.size(0) - rows.single};
+    if (single.count > 0) attend_each(numbers, shape, rows, single, layer, out);
+    if (rows.prompts.empty()) return;
+    if (layer.sees.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
+    const auto queries = queries_of(numbers, shape, others);
+    const auto result = out.narrow(0, others.first, others.count);
+    if (layer.ring > 0) return attend_gathered(queries, shape, rows, layer, result);
+    attend_in_place(queries, shape, rows, layer, result);
   }
 
   void draw(const at::Tensor& logits, const step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
@@ -247,63 +275,78 @@ class cuda_operators final : public operators {
                            stream());
   }
 
-  void attend_single(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
-                     const cache::device_layer& layer, const at::Tensor& out) {
-    const int count = static_cast<int>(rows.single);
+  static void* sinks_of(const qkv_rows& numbers, const cache::device_layer& layer) {
+    return layer.sees.sinks > 0 ? numbers.sink_q.mutable_data_ptr() : nullptr;
+  }
+
+  /// Each query by itself, over whatever the layer is like.
+  void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                   const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
+    const int count = static_cast<int>(which.count);
     const int heads = static_cast<int>(shape.heads);
     const auto keys = layer_of(layer);
-    const int splits = cuda::suggested_splits(count, keys.kv_heads, length_of(layer), processors_);
-    cuda::decode_attention(keys, tokens_of(rows, count),
-                           {.q = qkv.const_data_ptr(),
-                            .q_stride = qkv.stride(0),
-                            .type = number_of(qkv),
+    const int splits = cuda::suggested_splits(count, keys.kv_heads, reach_of(layer), processors_);
+    const auto of = [&](const at::Tensor& all) { return all.narrow(0, which.first, which.count); };
+    cuda::decode_attention(keys, tokens_of(rows, which),
+                           {.q = of(numbers.qkv).const_data_ptr(),
+                            .q_stride = numbers.qkv.stride(0),
+                            .type = number_of(numbers.qkv),
                             .heads = heads,
                             .scale = shape.scale,
-                            .out = out.mutable_data_ptr(),
+                            .out = of(out).mutable_data_ptr(),
+                            .sink_q = layer.sees.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
                             .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
                             .splits = splits},
                            stream());
   }
 
-  void attend_prompts(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
-                      const cache::device_layer& layer, const at::Tensor& out) {
-    const auto tokens = qkv.size(0) - rows.single;
-    const auto queries = qkv.narrow(0, rows.single, tokens)
-                             .narrow(1, 0, shape.heads * shape.head_dim)
-                             .unflatten(1, {shape.heads, shape.head_dim});
-    const auto left = layer.window > 0 ? std::optional<std::int64_t>(layer.window - 1) : std::nullopt;
-    const auto right = layer.window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
-    if (layer.packing) return attend_unpacked(queries, shape, rows, layer, out.narrow(0, rows.single, tokens));
+  /// How far back a query sees, and that it sees nothing ahead, as flash attention wants to be told.
+  struct reach {
+    explicit reach(int window) {
+      if (window > 0) left = window - 1, right = 0;
+    }
+    std::optional<std::int64_t> left;
+    std::optional<std::int64_t> right;
+  };
+
+  static void attend_in_place(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+                              const cache::device_layer& layer, const at::Tensor& out) {
+    const reach sees(layer.sees.window);
     const auto values = in_one_row(layer.values);
     const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
     const auto attended = std::get<0>(
         at::_flash_attention_forward(queries, keys, values, rows.prompt_starts, rows.prompt_origins, rows.longest,
                                      rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
-                                     std::optional<double>(shape.scale), left, right, rows.prompt_lengths));
-    out.narrow(0, rows.single, tokens).copy_(attended.flatten(1));
+                                     std::optional<double>(shape.scale), sees.left, sees.right, rows.prompt_lengths));
+    out.copy_(attended.flatten(1));
   }
 
   /// The same for what flash attention cannot read where it lies: one prompt after the other.
-  static void attend_unpacked(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+  static void attend_gathered(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
-    std::int64_t first = 0;
+    const reach sees(layer.sees.window);
+    std::int64_t begin = 0;
     for (const auto& row : rows.prompts) {
-      const auto length = row.held + row.count;
-      const auto keys = at::empty({1, length, shape.kv_heads, shape.head_dim}, layer.keys.options());
+      const auto first = cache::first_seen(layer.sees, static_cast<int>(row.held));
+      const auto count = row.held + row.count - first;
+      const auto packed = layer.packing ? cuda::packed_tokens(row.held + 1, layer.packing->residual) : 0;
+      const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, layer.keys.options());
       const auto values = at::empty_like(keys);
       cuda::gather_keys_values(layer_of(layer),
                                {.slot = row.slot,
-                                .count = static_cast<int>(length),
-                                .packed = static_cast<int>(cuda::packed_tokens(row.held + 1, layer.packing->residual)),
+                                .first = first,
+                                .count = static_cast<int>(count),
+                                .packed = static_cast<int>(packed),
                                 .keys = keys.mutable_data_ptr(),
                                 .values = values.mutable_data_ptr(),
                                 .type = number_of(keys)},
                                stream());
       const auto attended = std::get<0>(at::_flash_attention_forward(
-          queries.narrow(0, first, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, length,
-          /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale)));
-      out.narrow(0, first, row.count).copy_(attended[0].flatten(1));
-      first += row.count;
+          queries.narrow(0, begin, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, count,
+          /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
+          sees.left, sees.right));
+      out.narrow(0, begin, row.count).copy_(attended[0].flatten(1));
+      begin += row.count;
     }
   }
 

@@ -54,6 +54,19 @@ struct projection {
   at::Tensor bias;     ///< [outputs], or none
 };
 
+/// By which angles each position turns: that of the position p is near[p % positions], turned on by far[p / positions].
+/// Rows are cosines, then sines.
+struct rotation {
+  at::Tensor near;  ///< [positions, 2 * pairs] float32
+  at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first turns by nothing
+};
+
+/// Queries, keys and values of a step's tokens.
+struct qkv_rows {
+  at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries as they are held against sinks; none where there are none
+};
+
 /// How the rows of one step draw, as the device has it.
 struct step_draws {
   at::Tensor rows;    ///< [rows * sizeof(device_draw)] bytes
@@ -86,15 +99,14 @@ class operators {
   /// x += by(y). y [rows, inputs], x [rows, outputs] float32
   virtual void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) = 0;
 
-  /// Rotates queries in place; keys, rotated, and values go to their slots and positions, and blocks that have become
-  /// old enough are packed. qkv
-  /// [tokens, (heads + 2 kv_heads) * head_dim], rope [positions, 2 * pairs] float32: cosines, then sines.
-  virtual void rotate_and_append(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& rope,
+  /// Rotates queries in place, and for sinks also into sink_q; keys, rotated, and values go to their slots and
+  /// positions, and blocks that have become old enough are packed.
+  virtual void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                  const step_rows& rows, const cache::device_layer& layer) = 0;
 
-  /// out [tokens, heads * head_dim]: each of `qkv`'s queries over the keys of its slot up to its own position. A
-  /// prompt's queries may all read packed what the first of them does.
-  virtual void attend(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+  /// out [tokens, heads * head_dim]: each query over the keys of its slot up to its own position that its layer lets it
+  /// see. A prompt's queries may all read packed what the first of them does.
+  virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// Chooses the token after each row of `logits` [rows, vocabulary] float32, which are changed: `tokens` [rows] int32

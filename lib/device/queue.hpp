@@ -38,11 +38,12 @@ class queue {
   /// Waits until all that was begun here has ended.
   virtual void wait() = 0;
 
-  /// What is begun here from now on comes after all that `other` was given so far.
+  /// What is begun here from now on comes after all that `other` was given so far, and where something is wrong with
+  /// that, it is wrong here, too.
   virtual void after(queue& other) = 0;
 
-  /// Begins to copy rows of the same length, each of them whole: [rows, …] with the rows' elements side by side. One
-  /// of the two is on the device, the other in memory of make_host().
+  /// Begins to copy rows of the same length, each of them whole: [rows, …] with the rows' elements side by side. What
+  /// is not on the device is in memory of make_host().
   virtual void copy_rows(const at::Tensor& to, const at::Tensor& from) = 0;
 };
 

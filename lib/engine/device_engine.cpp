@@ -1,6 +1,7 @@
 #include "engine/device_engine.hpp"
 
 #include "engine/device_runner.hpp"
+#include "engine/machine_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,8 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 /// What a device needs beside the caches, for what its libraries take when they first run.
 constexpr std::int64_t kept_free = 512 * mebibyte;
 
-using packing_form = std::optional<cache::device_packing>;
+/// Tokens of a cache that takes no more room however long a sequence goes on.
+constexpr std::int64_t length_of_endless = std::int64_t{1} << 30;
 
 void refuse(const char* option, std::string_view device) {
   throw std::invalid_argument(
@@ -25,8 +27,6 @@ void refuse(const char* option, std::string_view device) {
 }
 
 void check_options(const engine_options& options, std::string_view device) {
-  if (options.sinks) refuse("sinks", device);
-  if (options.offload) refuse("offload", device);
   if (options.own_layers) refuse("own_layers", device);
   if (options.cache_type) refuse("cache_type", device);
   if (options.spill_transfer) refuse("spill_transfer", device);
@@ -43,62 +43,131 @@ void check_options(const engine_options& options, std::string_view device) {
 
 int step_tokens_of(const engine_options& options) {
   if (options.step_tokens > 0) return options.step_tokens;
-  return options.quantised ? packing_step_tokens : device_step_tokens;
+  return options.quantised || options.sinks ? ring_step_tokens : device_step_tokens;
 }
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
-packing_form packing_of(const models::device_model& model, const engine_options& options) {
-  if (!options.quantised) return std::nullopt;
-  const auto* keys = options.quantised->keys->format();
-  const auto* values = options.quantised->values->format();
+/// How the cache keeps what it keeps, but for how many slots and tokens.
+struct cache_form {
+  std::optional<cache::sink_window> sinks = {};
+  std::optional<cache::device_packing> packing = {};
+  int ring = 0;      // 0: everything is kept
+  bool far = false;  // on the host
+};
+
+cache::device_packing packing_of(const models::device_model& model, const cache::quantisation& quantised) {
+  const auto* keys = quantised.keys->format();
+  const auto* values = quantised.values->format();
   if (keys == nullptr || values == nullptr)
     throw std::invalid_argument(
         fmt::format("engine_options.quantised has keys {} and values {}; engines on {} have no codecs of your own",
-                    options.quantised->keys->name(), options.quantised->values->name(), model.network->device().str()));
-  const int residual = options.quantised->residual;
-  return cache::device_packing{
-      .keys = *keys,
-      .values = *values,
-      .residual = residual,
-      .head_bytes = model.place->make_operators()->packed_head_bytes(*keys, *values,
-                                                                     model.network->layer_shapes().front().head_dim),
-      .places =
-          rounded_up(residual + cache::block_tokens + step_tokens_of(options) + options.slack, cache::block_tokens)};
+                    quantised.keys->name(), quantised.values->name(), model.network->device().str()));
+  return cache::device_packing{.keys = *keys,
+                               .values = *values,
+                               .residual = quantised.residual,
+                               .head_bytes = model.place->make_operators()->packed_head_bytes(
+                                   *keys, *values, model.network->layer_shapes().front().head_dim)};
 }
 
-std::int64_t slot_bytes(const models::device_network& network, int length, const packing_form& packing) {
-  return cache::device_cache::slot_bytes(
-      network.layer_shapes(),
-      {.device = network.device(), .type = network.type(), .max_length = length, .packing = packing});
+/// How many tokens a query sees in every layer; 0: all, or not everywhere the same.
+int window_of(const models::device_network& network, const std::optional<cache::sink_window>& sinks) {
+  const auto window_in = [&](const cache::layer_shape& shape) {
+    return shape.kind == cache::layer_kind::full && sinks ? sinks->window : shape.window;
+  };
+  const auto& shapes = network.layer_shapes();
+  const int window = window_in(shapes.front());
+  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window; }) ? window : 0;
 }
 
-/// What a slot takes by its length: the newest tokens in full precision once, where others are packed.
-scheduler::footprint usage_of(const models::device_network& network, const packing_form& packing) {
-  const auto one = slot_bytes(network, cache::block_tokens, packing);
-  const auto two = slot_bytes(network, 2 * cache::block_tokens, packing);
-  return {.fixed = 2 * one - two, .per_block = two - one, .block = cache::block_tokens};
+std::int64_t most_tokens(const engine_options& options, std::int64_t positions) {
+  return options.sinks ? length_of_endless : positions;
+}
+
+cache_form form_of(const models::device_model& model, std::int64_t positions, const engine_options& options) {
+  if (options.quantised && options.sinks)
+    throw std::invalid_argument("engine_options.quantised and sinks are both set; a cache has one or the other");
+  if (options.offload && (options.quantised || options.sinks))
+    throw std::invalid_argument(
+        fmt::format("engine_options.offload and {} are both set; engines on {} offload what keeps "
+                    "every token in full precision",
+                    options.sinks ? "sinks" : "quantised", model.network->device().str()));
+  if (options.offload) return {.far = true};
+  const int new_and_cut = step_tokens_of(options) + options.slack;
+  if (options.quantised) {
+    const auto packing = packing_of(model, *options.quantised);
+    return {.packing = packing,
+            .ring = rounded_up(packing.residual + cache::block_tokens + new_and_cut, cache::block_tokens)};
+  }
+  const int window = window_of(*model.network, options.sinks);
+  if (options.sinks && window == 0)
+    throw std::invalid_argument(
+        fmt::format("engine_options.sinks is set; engines on {} have them where all layers have the same window",
+                    model.network->device().str()));
+  const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
+  const auto longest = options.max_length > 0 ? options.max_length : most_tokens(options, positions);
+  return {.sinks = options.sinks, .ring = ring < longest ? ring : 0};
+}
+
+/// What a slot takes that may hold so many tokens.
+std::int64_t slot_bytes(const models::device_network& network, std::int64_t length, const cache_form& form) {
+  return cache::device_cache::slot_bytes(network.layer_shapes(), {.device = network.device(),
+                                                                  .type = network.type(),
+                                                                  .max_length = static_cast<int>(length),
+                                                                  .sinks = form.sinks,
+                                                                  .packing = form.packing,
+                                                                  .ring = form.ring});
+}
+
+bool forgets(const cache_form& form) { return form.ring > 0 && !form.packing; }
+
+/// What a slot takes by its length: the newest tokens in full precision once, where others are packed, and no more than
+/// a ring where they are forgotten.
+scheduler::footprint usage_of(const models::device_network& network, const cache_form& form) {
+  constexpr int block = cache::block_tokens;
+  if (forgets(form)) {
+    const auto blocks = rounded_up(form.ring + (form.sinks ? form.sinks->sinks : 0), block) / block;
+    return {.block = block, .capped = {{.per_block = slot_bytes(network, block, {}), .blocks = blocks}}};
+  }
+  const auto one = slot_bytes(network, block, form);
+  const auto two = slot_bytes(network, 2 * block, form);
+  return {.fixed = 2 * one - two, .per_block = two - one, .block = block};
+}
+
+/// How many tokens, up to `most`, a slot may hold that has so many bytes.
+std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::device_network& network,
+                           const cache_form& form) {
+  if (forgets(form)) return slot_bytes(network, 1, form) <= bytes ? most : 0;
+  const auto usage = usage_of(network, form);
+  return std::clamp<std::int64_t>((bytes - usage.fixed) / (usage.per_block / usage.block), 0, most);
+}
+
+/// Bytes for caches, wherever they are. Two layers of each slot have to find room on the device, too.
+std::int64_t room_for(const models::device_model& model, const cache_form& form, const engine_options& options) {
+  const auto on_device = model.place->free_bytes() - kept_free;
+  if (!form.far) return options.cache_bytes > 0 ? options.cache_bytes : on_device;
+  const auto layers = static_cast<std::int64_t>(model.network->layer_shapes().size());
+  return std::min(options.cache_bytes > 0 ? options.cache_bytes : machine_memory() / 2, on_device / 2 * layers);
 }
 
 /// Whole caches are taken at the start: without a length, as many tokens as fit.
-int length_that_fits(const models::device_model& model, std::int64_t positions, const packing_form& packing,
+int length_that_fits(const models::device_model& model, std::int64_t positions, const cache_form& form,
                      const engine_options& options) {
   const auto& network = *model.network;
-  const auto usage = usage_of(network, packing);
-  const auto free = options.cache_bytes > 0 ? options.cache_bytes : model.place->free_bytes() - kept_free;
-  const auto token_bytes = usage.per_block / usage.block;
-  const auto fitting = std::max<std::int64_t>(0, (free / options.slots - usage.fixed) / token_bytes);
-  if (options.max_length < 0 || options.max_length > positions)
+  const auto most = most_tokens(options, positions);
+  if (options.max_length < 0 || options.max_length > most)
     throw std::invalid_argument(
-        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
+        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, most));
+  const auto free = room_for(model, form, options);
+  const auto fitting = tokens_within(free / options.slots, most, network, form);
   if (options.max_length > fitting || fitting == 0)
     throw std::invalid_argument(
         fmt::format("engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
                     options.max_length, options.slots,
-                    slot_bytes(network, std::max(1, options.max_length), packing) * options.slots / mebibyte,
-                    network.device().str(), std::max<std::int64_t>(0, free) / mebibyte));
-  if (options.max_length > 0) return options.max_length;
-  return static_cast<int>(std::min(positions, fitting));
+                    slot_bytes(network, std::max(1, options.max_length), form) * options.slots / mebibyte,
+                    form.far ? "the host of " + network.device().str() : network.device().str(),
+                    std::max<std::int64_t>(0, free) / mebibyte));
+  return options.max_length > 0 ? options.max_length : static_cast<int>(fitting);
 }
 
 }  // namespace
@@ -106,22 +175,25 @@ int length_that_fits(const models::device_model& model, std::int64_t positions, 
 void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
                    const engine_options& options, const device_switches& switches) {
   check_options(options, model.network->device().str());
-  const auto packing = packing_of(model, options);
-  const int length = length_that_fits(model, positions, packing, options);
+  const auto form = form_of(model, positions, options);
+  const int length = length_that_fits(model, positions, form, options);
   const int step_tokens = step_tokens_of(options);
   auto runner = std::make_unique<device_runner>(model.place, model.network,
                                                 device_runner_options{.slots = options.slots,
                                                                       .max_length = length,
                                                                       .step_tokens = step_tokens,
                                                                       .vocabulary = vocabulary,
-                                                                      .packing = packing,
+                                                                      .sinks = form.sinks,
+                                                                      .packing = form.packing,
+                                                                      .ring = form.ring,
+                                                                      .far = form.far,
                                                                       .recorded = switches.recorded});
   parts.limits.slots = options.slots;
   parts.limits.reuse = options.reuse;
   parts.limits.max_length = length;
   parts.limits.step_tokens = step_tokens;
-  parts.limits.usage = usage_of(*model.network, packing);
-  if (packing) parts.limits.slack = options.slack;
+  parts.limits.usage = usage_of(*model.network, form);
+  if (form.ring > 0) parts.limits.slack = options.slack;
   parts.limits.patience = options.patience;
   parts.limits.depth = switches.overlapped ? 2 : 1;
   parts.runner = std::move(runner);

@@ -9,8 +9,8 @@ namespace cogen::detail {
 /// Tokens of one step where the options leave that open.
 inline constexpr int device_step_tokens = 2048;
 
-/// The same where tokens are packed: room in full precision is kept for so many in every slot.
-inline constexpr int packing_step_tokens = 512;
+/// The same where tokens are packed or forgotten: room is kept for so many new ones in every slot.
+inline constexpr int ring_step_tokens = 512;
 
 /// What can be turned off, to see what it brings.
 struct device_switches {

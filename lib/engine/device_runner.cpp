@@ -31,23 +31,30 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   return buckets;
 }
 
-cache::device_options cache_options(const models::device_network& network, const device_runner_options& options) {
-  return {.device = network.device(),
-          .type = network.type(),
-          .slots = options.slots,
-          .max_length = options.max_length,
-          .packing = options.packing};
+cache::device_options cache_options(const device::place& where, const models::device_network& network,
+                                    const device_runner_options& options) {
+  cache::device_options kept{.device = network.device(),
+                             .type = network.type(),
+                             .slots = options.slots,
+                             .max_length = options.max_length,
+                             .sinks = options.sinks,
+                             .packing = options.packing,
+                             .ring = options.ring};
+  if (options.far)
+    kept.far = where.make_host(options.slots * cache::device_cache::slot_bytes(network.layer_shapes(), kept));
+  return kept;
 }
 
+/// Where a prompt's keys begin is told to a device that reads them in place, as an int32.
 const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
-  const auto rows =
-      std::int64_t{options.slots} * 2 * static_cast<std::int64_t>(network.layer_shapes().size()) * options.max_length;
-  if (rows > std::numeric_limits<std::int32_t>::max())
+  const auto planes = 2 * (options.far ? 1 : static_cast<std::int64_t>(network.layer_shapes().size()));
+  const auto rows = std::int64_t{options.slots} * planes * options.max_length;
+  constexpr auto most = std::numeric_limits<std::int32_t>::max();
+  if (options.ring == 0 && rows > most)
     throw std::invalid_argument(
         fmt::format("{} slots of {} tokens in {} layers are more than a device can number; slots * max_length may be "
                     "at most {}",
-                    options.slots, options.max_length, network.layer_shapes().size(),
-                    std::numeric_limits<std::int32_t>::max() / (2 * network.layer_shapes().size())));
+                    options.slots, options.max_length, network.layer_shapes().size(), most / planes));
   return options;
 }
 
@@ -60,13 +67,14 @@ device_runner::device_runner(std::shared_ptr<const device::place> where,
       network_(std::move(network)),
       options_(checked(options, *network_)),
       operators_(where_->make_operators()),
-      cache_(network_->layer_shapes(), cache_options(*network_, options_)),
+      cache_(network_->layer_shapes(), cache_options(*where_, *network_, options_)),
       work_(where_->make_queue()),
+      road_(options_.far ? std::make_unique<device_road>(*where_, *work_, cache_) : nullptr),
       spilled_(*where_, cache_),
       single_(*where_, options_.slots),
       ragged_(*where_, std::max(options_.step_tokens, options_.slots)),
       draws_(*where_, score_rows(options_)),
-      scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots))) {
+      scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots), options_.sinks.has_value())) {
   work_->within([this] {
     const auto on_device = at::TensorOptions(network_->device());
     last_ = at::zeros({options_.slots}, on_device.dtype(at::kInt));
@@ -74,7 +82,7 @@ device_runner::device_runner(std::shared_ptr<const device::place> where,
     host_logits_ =
         where_->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
     warm_up();
-    if (options_.recorded) record_steps();
+    if (options_.recorded && !road_) record_steps();
   });
   work_->wait();
 }
@@ -91,8 +99,7 @@ void device_runner::warm_up() {
   if (options_.step_tokens < 2) return;
   const auto tokens = std::min(options_.step_tokens, options_.max_length);
   ragged_.write_nothing(tokens);
-  ragged_.send();
-  network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), cache_, scratch_.first(tokens));
+  forward({});
 }
 
 /// The largest first: what the others need besides their tensors, it has taken.
@@ -105,7 +112,7 @@ void device_runner::record_steps() {
   for (const auto rows : buckets) {
     const auto step = [this, rows] {
       const auto hidden =
-          network_->forward(*operators_, single_.single_rows(rows), last_, {}, cache_, scratch_.first(rows));
+          network_->forward(*operators_, single_.single_rows(rows), last_, {}, {cache_}, scratch_.first(rows));
       network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
     };
     step();  // what is only made once is made now
@@ -130,7 +137,9 @@ void device_runner::prepare_slots(const scheduler::plan& plan) {
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
   for (const auto& each : plan.trims) cache_.truncate(each.slot, each.length);
-  for (const auto& each : forks_in(plan)) cache_.copy(each.origin.from, each.slot, each.origin.end);
+  const auto forks = forks_in(plan);
+  if (road_ && !forks.empty()) work_->wait();  // the host copies
+  for (const auto& each : forks) cache_.copy(each.origin.from, each.slot, each.origin.end);
 }
 
 void device_runner::begin_transfers(step_run& step) {
@@ -200,9 +209,18 @@ at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
 
 at::Tensor device_runner::run_ragged(const scheduler::plan& plan) {
   ragged_.write(plan, order_, cache_, outputs_);
+  return forward(plan.rows);
+}
+
+/// What stands in ragged_, which are those rows.
+at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
   ragged_.send();
+  if (road_) road_->begin(rows);
   const auto tokens = ragged_.rows().ids.size(0);
-  return network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), cache_, scratch_.first(tokens));
+  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), {cache_, road_.get()},
+                                  scratch_.first(tokens));
+  if (road_) road_->end();
+  return hidden;
 }
 
 /// Whether the host has to see some of the logits. Rows that draw are among the first ones.

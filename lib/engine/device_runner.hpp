@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/device_road.hpp"
 #include "engine/device_spills.hpp"
 #include "engine/draw_block.hpp"
 #include "engine/step_block.hpp"
@@ -23,7 +24,10 @@ struct device_runner_options {
   int max_length = 0;
   int step_tokens = 0;  ///< of one step, at most
   int vocabulary = 0;
+  std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_packing> packing = {};
+  int ring = 0;          ///< as in cache::device_options
+  bool far = false;      ///< tokens stay on the host, and come near layer by layer
   bool recorded = true;  ///< steps of single tokens are played from recordings, where the device can
 };
 
@@ -60,6 +64,7 @@ class device_runner final : public runner {
   void put_in_order(std::span<const scheduler::row> rows, bool recorded);
   at::Tensor run_recorded(const scheduler::plan& plan);
   at::Tensor run_ragged(const scheduler::plan& plan);
+  at::Tensor forward(std::span<const scheduler::row> rows);
   bool describe_draws(step_run& step, std::int64_t logits);
   drawn_by describe(step_run& step, int row, device_draw& how);
   void finish_on_device(step_run& step);
@@ -74,6 +79,7 @@ class device_runner final : public runner {
   const std::unique_ptr<device::operators> operators_;
   cache::device_cache cache_;
   const std::unique_ptr<device::queue> work_;
+  const std::unique_ptr<device_road> road_;  // where tokens stay far
   device_spills spilled_;
   step_block single_;  // what recordings read
   step_block ragged_;

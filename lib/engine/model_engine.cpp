@@ -1,4 +1,5 @@
 #include "engine/device_engine.hpp"
+#include "engine/machine_memory.hpp"
 #include "engine/model_runner.hpp"
 #include "models/model_outline.hpp"
 
@@ -10,17 +11,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <unistd.h>
 
 namespace cogen {
 namespace {
 
-std::int64_t machine_memory() {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGE_SIZE));
-}
-
 std::int64_t cache_budget(const engine_options& options) {
-  return options.cache_bytes == 0 ? machine_memory() / 2 : options.cache_bytes;
+  return options.cache_bytes == 0 ? detail::machine_memory() / 2 : options.cache_bytes;
 }
 
 /// The model's own format for keys and values. Quantised weights say nothing of it; float16 keeps three more bits than
@@ -123,7 +119,9 @@ void count_spills(scheduler::limits& limits, const cache::cache& cache, spill_fo
   limits.exact_spills = false;
 }
 
-std::int64_t spill_memory(const engine_options& options) { return options.spill_bytes.value_or(machine_memory() / 4); }
+std::int64_t spill_memory(const engine_options& options) {
+  return options.spill_bytes.value_or(detail::machine_memory() / 4);
+}
 
 /// Of memory and file together.
 std::int64_t spill_budget(const engine_options& options) {

@@ -18,20 +18,44 @@ struct eight_pairs {
   eight high;
 };
 
+struct eight_angles {
+  eight cosine;
+  eight sine;
+};
+
+__device__ eight_angles angles_at(const float* table, int row, int pairs, int first) {
+  const float* angles = table + std::int64_t{row} * 2 * pairs + first;
+  return {load_eight(angles), load_eight(angles + pairs)};
+}
+
+// The angle of a position is that of its place within the table, turned on by so many tables.
+__device__ eight_angles angles_of(const rotation& turn, int position, int first) {
+  eight_angles angles = angles_at(turn.table, position % turn.positions, turn.pairs, first);
+  const int multiple = position / turn.positions;
+  if (multiple == 0) return angles;
+  const eight_angles on = angles_at(turn.far, multiple, turn.pairs, first);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const float cosine = angles.cosine.at[i], sine = angles.sine.at[i];
+    angles.cosine.at[i] = cosine * on.cosine.at[i] - sine * on.sine.at[i];
+    angles.sine.at[i] = fmaf(sine, on.cosine.at[i], cosine * on.sine.at[i]);
+  }
+  return angles;
+}
+
 __device__ eight_pairs rotated(const eight_pairs& x, const rotation& turn, int position, int first) {
-  if (position >= turn.positions) {
+  if (position / turn.positions >= turn.multiples) {
     eight nothing;
 #pragma unroll
     for (float& each : nothing.at) each = NAN;
     return {nothing, nothing};
   }
-  const float* row = turn.table + std::int64_t{position} * 2 * turn.pairs + first;
-  const eight cosine = load_eight(row), sine = load_eight(row + turn.pairs);
+  const eight_angles by = angles_of(turn, position, first);
   eight_pairs y;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    y.low.at[i] = x.low.at[i] * cosine.at[i] - x.high.at[i] * sine.at[i];
-    y.high.at[i] = fmaf(x.low.at[i], sine.at[i], x.high.at[i] * cosine.at[i]);
+    y.low.at[i] = x.low.at[i] * by.cosine.at[i] - x.high.at[i] * by.sine.at[i];
+    y.high.at[i] = fmaf(x.low.at[i], by.sine.at[i], x.high.at[i] * by.cosine.at[i]);
   }
   return y;
 }
@@ -121,6 +145,8 @@ void check(const kv_layer& layer, const rotation& turn, const qkv_rows& rows) {
   if (layer.head_dim <= 0 || layer.head_dim % 8 != 0) refuse("head_dim is not a multiple of 8");
   if (turn.pairs < 0 || turn.pairs % 8 != 0 || 2 * turn.pairs > layer.head_dim)
     refuse("the pairs are not a multiple of 8, or more than the head has");
+  if (turn.pairs > 0 && (turn.positions < 1 || turn.multiples < 1 || (turn.multiples > 1 && turn.far == nullptr)))
+    refuse("there are no angles");
   if (rows.type != number::f16 && rows.type != number::bf16) refuse("only f16 and bf16 rows are possible");
   if (layer.type != rows.type && layer.type != number::fp8) refuse("the layer keeps neither the rows' type nor fp8");
   if (rows.stride % 8 != 0) refuse("the stride is not a multiple of 8");

@@ -7,12 +7,15 @@
 
 namespace cogen::kernels::cuda {
 
-/// Cosines and sines in device memory, for positions [0, positions): cos [pairs], then sin [pairs]. A token beyond them
-/// gets NaN, so that the mistake shows in its own logits.
+/// Cosines and sines in device memory, cos [pairs], then sin [pairs]: `table` for positions [0, positions), and, unless
+/// it is null, `far` for the multiples [0, multiples) of `positions`, by which further ones are turned on. A token
+/// beyond them gets NaN, so that the mistake shows in its own logits.
 struct rotation {
   const float* table = nullptr;  // [positions][2 * pairs]
   int positions = 0;
-  int pairs = 0;  // a multiple of 8; 0 rotates nothing
+  int pairs = 0;               // a multiple of 8; 0 rotates nothing
+  const float* far = nullptr;  // [multiples][2 * pairs]
+  int multiples = 1;
 };
 
 /// Queries, keys and values of a step's tokens, in device memory, multiples of 16.

@@ -1,13 +1,12 @@
 #include "models/device_llama.hpp"
 
-#include "layers/rope.hpp"
 #include "models/attention_shapes.hpp"
+#include "models/device_rotation.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -15,23 +14,6 @@
 namespace cogen::models {
 
 namespace {
-
-/// Rotations of further positions than these are not kept: they would take more than a cache does.
-constexpr std::int64_t most_positions = 1 << 18;
-
-/// Cosines and sines of all positions, [positions, 2 * pairs] float32.
-at::Tensor rotations(const load::model_config& config, at::Device device) {
-  const auto turns = layers::frequencies(config.rope);
-  const auto positions = std::min(config.max_positions, most_positions);
-  const kernels::rope_table table(turns.inverse, turns.attention_scaling, positions);
-  auto values = at::empty({positions, 2 * table.pairs()}, at::kFloat);
-  for (std::int64_t position = 0; position < positions; ++position) {
-    float* const row = values.mutable_data_ptr<float>() + position * values.size(1);
-    const float* const kept = table.at(position, row);
-    if (kept != row) std::copy_n(kept, values.size(1), row);
-  }
-  return values.to(device);
-}
 
 struct device_layer {
   device::rms_norm before_attention;
@@ -56,7 +38,7 @@ class device_llama final : public device_network {
     head_ = config.tie_embeddings
                 ? embedding_
                 : weights.matrix(std::array{layers::named_rows{"lm_head.weight", config.vocabulary}}, config.hidden);
-    rope_ = rotations(config, device());
+    rotation_ = make_rotation(config.rope, config.max_positions, device());
     attention_ = {.heads = config.heads,
                   .kv_heads = config.kv_heads,
                   .head_dim = config.head_dim,
@@ -68,27 +50,32 @@ class device_llama final : public device_network {
   at::ScalarType type() const noexcept override { return embedding_.scalar_type(); }
   at::Device device() const noexcept override { return embedding_.device(); }
 
-  device_scratch make_scratch(std::int64_t tokens) const override {
+  device_scratch make_scratch(std::int64_t tokens, bool sinks) const override {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
     return {.x = rows_of(config_.hidden, at::kFloat),
             .qkv = rows_of((config_.heads + 2 * config_.kv_heads) * config_.head_dim, type()),
+            .sink_q = sinks ? rows_of(config_.heads * config_.head_dim, type()) : at::Tensor(),
             .attended = rows_of(config_.heads * config_.head_dim, type()),
             .gated = rows_of(config_.intermediate, type())};
   }
 
   at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
-                     const at::Tensor& outputs, const cache::device_cache& memory,
+                     const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
     auto space = scratch;
     on.embed(embedding_, rows, last, space.x);
     for (std::size_t index = 0; index < layers_.size(); ++index) {
       const auto& layer = layers_[index];
-      const auto& kept = memory.layer(static_cast<int>(index));
+      const auto number = static_cast<int>(index);
+      const auto& kept = memory.cache.layer(number);
       on.norm_linear(space.x, layer.before_attention, layer.qkv, space.qkv);
-      on.rotate_and_append(space.qkv, attention_, rope_, rows, kept);
-      on.attend(space.qkv, attention_, rows, kept, space.attended);
+      const device::qkv_rows numbers{space.qkv, space.sink_q};
+      if (memory.road) memory.road->need(number);
+      on.rotate_and_append(numbers, attention_, rotation_, rows, kept);
+      if (memory.road) memory.road->appended(number);
+      on.attend(numbers, attention_, rows, kept, space.attended);
       if (index + 1 == layers_.size() && outputs.defined()) space = chosen(space, outputs);
       if (space.x.size(0) == 0) break;
       on.linear_add(space.attended, layer.output, space.x);
@@ -150,7 +137,7 @@ class device_llama final : public device_network {
   std::vector<device_layer> layers_;
   device::rms_norm norm_;
   at::Tensor head_;
-  at::Tensor rope_;
+  device::rotation rotation_;
   device::attention_shape attention_;
   std::int64_t bytes_ = 0;
 };
@@ -160,6 +147,7 @@ class device_llama final : public device_network {
 device_scratch device_scratch::first(std::int64_t tokens) const {
   return {.x = x.narrow(0, 0, tokens),
           .qkv = qkv.narrow(0, 0, tokens),
+          .sink_q = sink_q.defined() ? sink_q.narrow(0, 0, tokens) : sink_q,
           .attended = attended.narrow(0, 0, tokens),
           .gated = gated.narrow(0, 0, tokens)};
 }

@@ -18,11 +18,30 @@ namespace cogen::models {
 struct device_scratch {
   at::Tensor x;         // [tokens, hidden] float32
   at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor sink_q;    // [tokens, heads * head_dim], where a cache has sinks
   at::Tensor attended;  // [tokens, heads * head_dim]
   at::Tensor gated;     // [tokens, intermediate]
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;
+};
+
+/// Told by a forward how far it is, where layers' tokens come near only while they compute.
+class layer_road {
+ public:
+  virtual ~layer_road() = default;
+
+  /// What the layer holds has to be near from here on.
+  virtual void need(int layer) = 0;
+
+  /// Its new tokens are there, too.
+  virtual void appended(int layer) = 0;
+};
+
+/// What a forward reads and appends to.
+struct device_memory {
+  const cache::device_cache& cache;
+  layer_road* road = nullptr;  // null: everything is near
 };
 
 /// A decoder whose weights are on a device. Immutable; any thread may call, one at a time for a scratch and a cache.
@@ -37,14 +56,15 @@ class device_network {
   virtual at::ScalarType type() const noexcept = 0;
   virtual at::Device device() const noexcept = 0;
 
-  virtual device_scratch make_scratch(std::int64_t tokens) const = 0;
+  /// For caches with sinks or without.
+  virtual device_scratch make_scratch(std::int64_t tokens, bool sinks) const = 0;
 
   /// Begins to run the step's tokens, which go to the cache, and gives what logits are made from after those that
   /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
   /// int32 are the tokens that were last drawn in each slot. Arguments are valid, and the scratch has as many rows as
   /// there are tokens.
   virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
-                             const at::Tensor& outputs, const cache::device_cache& memory,
+                             const at::Tensor& outputs, const device_memory& memory,
                              const device_scratch& scratch) const = 0;
 
   /// logits [rows, vocabulary] float32, of rows that forward() gave.

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -20,7 +21,15 @@ device_options small(int slots = 3, int max_length = 10) {
 
 device_options packing() {
   auto options = small(3, 500);
-  options.packing = device_packing{.residual = 20, .head_bytes = 48, .places = 128};
+  options.packing = device_packing{.residual = 20, .head_bytes = 48};
+  options.ring = 128;
+  return options;
+}
+
+device_options forgetting() {
+  auto options = small(3, 500);
+  options.sinks = sink_window{.sinks = 4, .window = 20};
+  options.ring = 48;
   return options;
 }
 
@@ -58,6 +67,55 @@ BOOST_AUTO_TEST_CASE(keys_and_values_lie_where_origins_say) {
   BOOST_TEST(device_cache::slot_bytes(shapes, small()) == 2 * 3 * 10 * 8 * 4);
 }
 
+BOOST_AUTO_TEST_CASE(a_ring_is_used_in_turns_behind_the_sinks) {
+  const device_cache cache(shapes, forgetting());
+  const auto& kept = cache.layer(1);
+  BOOST_TEST(kept.keys.size(1) == 4 + 48);
+  BOOST_TEST(kept.sees.sinks == 4);
+  BOOST_TEST(kept.sees.window == 20);
+  for (const auto& [position, place] : {std::pair(0, 0), {3, 3}, {4, 4}, {51, 51}, {52, 4}, {99, 51}, {100, 4}})
+    BOOST_TEST(kept.place_of(position) == place, "position " << position);
+  BOOST_TEST(device_cache::slot_bytes(shapes, forgetting()) == 2 * 3 * (4 + 48) * 8 * 4);
+  BOOST_TEST(cache.parts_of(1, 30).front().size(1) == 30);
+  BOOST_TEST(cache.parts_of(1, 400).front().size(1) == 4 + 48);
+}
+
+BOOST_AUTO_TEST_CASE(what_stays_far_comes_near_in_two_places) {
+  auto options = small();
+  options.far = at::zeros({3 * device_cache::slot_bytes(shapes, options)}, at::kByte);
+  device_cache cache(shapes, options);
+  BOOST_TEST(cache.is_far());
+  number(cache);
+  BOOST_TEST(cache.layer(0).keys.const_data_ptr() == cache.layer(2).keys.const_data_ptr());
+  BOOST_TEST(cache.layer(0).keys.const_data_ptr() != cache.layer(1).keys.const_data_ptr());
+  const device_cache near(shapes, small());
+  for (int slot = 0; slot < 3; ++slot) near.parts_of(slot, 10).front().copy_(cache.parts_of(slot, 10).front());
+  for (int layer = 0; layer < 3; ++layer)
+    for (int slot = 0; slot < 3; ++slot) {
+      const auto tokens = cache.moving(layer, slot, 2, 7);
+      tokens.near.copy_(tokens.far);
+      for (const auto part : {&device_layer::keys, &device_layer::values})
+        BOOST_TEST(at::equal((cache.layer(layer).*part).select(0, slot).narrow(0, 2, 5),
+                             (near.layer(layer).*part).select(0, slot).narrow(0, 2, 5)));
+    }
+  const auto* first = cache.layer(1).keys.const_data_ptr<float>();
+  for (int slot = 0; slot < 3; ++slot)
+    BOOST_TEST(cache.layer(1).keys.select(0, slot).const_data_ptr<float>() == first + cache.origin(slot) * 8);
+}
+
+BOOST_AUTO_TEST_CASE(windows_of_the_model_stay_beside_sinks) {
+  auto mixed = shapes;
+  mixed[1] = {.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 4, .window = 7};
+  auto options = small();
+  options.sinks = sink_window{.sinks = 2, .window = 5};
+  const device_cache cache(mixed, options);
+  BOOST_TEST(cache.layer(0).sees.sinks == 2);
+  BOOST_TEST(cache.layer(0).sees.window == 5);
+  BOOST_TEST(cache.layer(1).sees.sinks == 0);
+  BOOST_TEST(cache.layer(1).sees.window == 7);
+  BOOST_TEST(cache.layer(1).place_of(9) == 9);
+}
+
 BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
   device_cache cache(shapes, small());
   cache.advance(step({{.slot = 0, .count = 4}, {.slot = 2, .count = 10}}));
@@ -80,7 +138,7 @@ BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_all_of_its_origin_and_touches_nobody_else) {
-  for (const auto& options : {small(), packing()}) {
+  for (const auto& options : {small(), packing(), forgetting()}) {
     device_cache cache(shapes, options);
     number(cache);
     const int length = options.max_length - 3;
@@ -128,9 +186,33 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   other[0].window = 5;
   refused(other, packing(), "device cache: layer 0 has a window of 5, and is not packed");
   auto little = packing();
-  little.packing->places = 64;
-  refused(shapes, little,
-          "device cache: 64 places for the newest tokens; with a residual of 20 at least 85, and a multiple of 64");
+  little.ring = 64;
+  refused(
+      shapes, little,
+      "device cache: a ring of 64 places for the newest tokens; with a residual of 20 at least 85, and a multiple of "
+      "64");
+  auto ring = small();
+  ring.ring = 16;
+  refused(shapes, ring, "device cache: layer 0 has a window of 0; with a ring all must have the same");
+  other[1] = other[2] = other[0];
+  refused({other[0], other[1], shapes[2]}, ring,
+          "device cache: layer 2 has a window of 0; with a ring all must have the same");
+  ring.ring = 15;
+  refused(other, ring, "device cache: a ring of 15 places; a window of 5 needs at least 16");
+  auto sinks = forgetting();
+  sinks.ring = 19;
+  refused(shapes, sinks, "device cache: a ring of 19 places; a window of 20 needs at least 20");
+  sinks.sinks->window = 0;
+  refused(shapes, sinks, "device cache: 4 sinks and a window of 0; possible are 0 to 64, and windows of at least 1");
+  auto far = small();
+  far.far = at::zeros({100}, at::kByte);
+  refused(shapes, far, "device cache: far memory of 100 bytes; 5760 are needed");
+  far = packing();
+  far.far = at::zeros({100}, at::kByte);
+  refused(shapes, far, "device cache: tokens stay far only where there is no ring");
+  auto both = packing();
+  both.sinks = sink_window();
+  refused(shapes, both, "device cache: layer 0 has a window of 1020, and is not packed");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,12 +13,15 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
 #include <array>
 #include <cmath>
+#include <optional>
+#include <ostream>
 
 namespace cogen::test {
 
@@ -36,16 +39,38 @@ double distance(const at::Tensor& got, const at::Tensor& expected) {
 
 BOOST_AUTO_TEST_SUITE(cuda, *on_a_device)
 
+/// What a layer keeps, and lets queries see.
+struct kept_tokens {
+  int window = 0;
+  std::optional<cache::sink_window> sinks = {};
+  int ring = 0;
+
+  friend std::ostream& operator<<(std::ostream& to, const kept_tokens& kept) {
+    return to << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks") << ", ring " << kept.ring;
+  }
+};
+
+const kept_tokens all_kept[] = {{},
+                                {.window = 100},
+                                {.window = 100, .ring = 256},
+                                {.sinks = cache::sink_window{.sinks = 4, .window = 100}, .ring = 256},
+                                {.sinks = cache::sink_window{.sinks = 64, .window = 30}, .ring = 192}};
+
 /// A step of single tokens and prompts over a cache that holds random numbers.
 struct attention_step {
-  attention_step(std::vector<int> held, std::vector<int> counts, int window, at::ScalarType type)
+  attention_step(std::vector<int> held, std::vector<int> counts, const kept_tokens& kept, at::ScalarType type)
       : where(device::place_named("cuda")),
         shape{.heads = 9, .kv_heads = 3, .head_dim = 64, .scale = 0.125F},
-        layers(2, {.kind = window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
+        layers(2, {.kind = kept.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
                    .kv_heads = 3,
                    .head_dim = 64,
-                   .window = window}),
-        memory(layers, {.device = at::kCUDA, .type = type, .slots = static_cast<int>(held.size()), .max_length = 700}) {
+                   .window = kept.window}),
+        memory(layers, {.device = at::kCUDA,
+                        .type = type,
+                        .slots = static_cast<int>(held.size()),
+                        .max_length = 700,
+                        .sinks = kept.sinks,
+                        .ring = kept.ring}) {
     std::vector<std::int32_t> slots, positions, starts{0}, origins, lengths;
     for (std::size_t row = 0; row < held.size(); ++row) {
       const int slot = static_cast<int>(held.size() - 1 - row);
@@ -87,30 +112,38 @@ struct attention_step {
 };
 
 BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
-                     data::make({0, 100}) * data::make({at::kBFloat16, at::kHalf}) * data::make({0, 1}), window, type,
+                     data::make(all_kept) * data::make({at::kBFloat16, at::kHalf}) * data::make({0, 1}), what, type,
                      layer) {
-  attention_step step({0, 5, 64, 300, 699, 0, 17, 128, 640}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, window, type);
+  attention_step step({0, 5, 64, 300, 699, 0, 17, 128, 640}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, what, type);
   const auto gpu = step.where->make_operators();
   plain_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
-  const auto qkv = at::randn({step.tokens, (9 + 6) * 64}, like);
-  const auto rope = at::randn({700, 64}, like.dtype(at::kFloat)).clamp_(-1, 1);
+  const auto angles = [&](int positions) { return at::randn({positions, 64}, like.dtype(at::kFloat)).clamp_(-1, 1); };
+  const device::rotation turn{.near = angles(100), .far = angles(7)};
+  turn.far.select(0, 0).narrow(0, 0, 32).fill_(1);
+  turn.far.select(0, 0).narrow(0, 32, 32).fill_(0);
   const auto& kept = step.memory.layer(layer);
-  const auto twin_keys = kept.keys.clone();
-  const cache::device_layer twin{twin_keys, kept.values.clone(), kept.window};
-  const auto twin_qkv = qkv.clone();
+  auto twin = kept;
+  twin.keys = kept.keys.clone();
+  twin.values = kept.values.clone();
+  const auto with_sinks = [&](const at::Tensor& qkv) {
+    return device::qkv_rows{qkv, what.sinks ? at::zeros({step.tokens, 9 * 64}, like) : at::Tensor()};
+  };
+  const auto numbers = with_sinks(at::randn({step.tokens, (9 + 6) * 64}, like));
+  const auto twins = with_sinks(numbers.qkv.clone());
 
-  gpu->rotate_and_append(qkv, step.shape, rope, step.rows, kept);
-  plain.rotate_and_append(twin_qkv, step.shape, rope, step.rows, twin);
+  gpu->rotate_and_append(numbers, step.shape, turn, step.rows, kept);
+  plain.rotate_and_append(twins, step.shape, turn, step.rows, twin);
   const auto queries = [](const at::Tensor& of) { return of.narrow(1, 0, 9 * 64); };
-  BOOST_TEST(distance(queries(qkv), queries(twin_qkv)) < 1e-2);
+  BOOST_TEST(distance(queries(numbers.qkv), queries(twins.qkv)) < 1e-2);
+  if (what.sinks) BOOST_TEST(distance(numbers.sink_q, twins.sink_q) < 1e-2);
   BOOST_TEST(distance(kept.keys, twin.keys) < 1e-2);
   BOOST_TEST(distance(kept.values, twin.values) == 0);
 
   const auto out = at::full({step.tokens, 9 * 64}, NAN, like);
   const auto expected = at::empty_like(out);
-  gpu->attend(qkv, step.shape, step.rows, kept, out);
-  plain.attend(qkv, step.shape, step.rows, kept, expected);
+  gpu->attend(numbers, step.shape, step.rows, kept, out);
+  plain.attend(numbers, step.shape, step.rows, kept, expected);
   for (std::int64_t token = 0; token < step.tokens; ++token)
     BOOST_TEST(distance(out.select(0, token), expected.select(0, token)) < 1e-2, "token " << token);
 }

@@ -3,6 +3,8 @@
 #include "device_models.hpp"
 #include "plain_place.hpp"
 
+#include <cogen/cache/transfer.hpp>
+
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -205,6 +207,135 @@ BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::ma
   });
 }
 
+/// Longer than the model's positions, and than what is kept.
+BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto reference = golden_model("llama_default");
+  auto there = small_engine(*model);
+  auto here = tiny_engine(*reference);
+  for (auto* options : {&there, &here}) {
+    options->sinks = cache::sink_window{.sinks = 4, .window = 40};
+    options->max_length = 600;
+  }
+  engine running(model, there);
+  const auto prompts = prompts_for(*reference, 6);
+  const auto told = answer(running, prompts, 400);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    BOOST_TEST(told[i] == loop_by_hand(*reference, here, prompts[i], 400), boost::test_tools::per_element());
+}
+
+/// Caches on the host, of which layers come near in turns: prompts in chunks, forks, cuts and spills.
+BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data::make(goldens), name) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto reference = golden_model(name);
+  auto options = small_engine(*model);
+  options.offload = std::make_shared<cache::immediate_transfer>();
+  options.slots = 3;
+  options.patience = std::chrono::milliseconds(0);
+  engine running(model, options);
+  const auto here = tiny_engine(*reference);
+  const auto prompts = prompts_for(*reference, 7);
+  const auto told = answer(running, prompts, 40);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    BOOST_TEST(told[i] == loop_by_hand(*reference, here, prompts[i], 40), boost::test_tools::per_element());
+  const auto tokens = some_tokens(*reference, 90, 2);
+  drive(running, [&]() -> net::awaitable<void> {
+    const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
+    auto first = running.open();
+    co_await first.forward(tokens);
+    auto second = first.fork();
+    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    first.truncate(50);
+    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+  });
+  drive(running, [&] { return take_turns(running, *reference); });
+  BOOST_TEST(running.stats().spilled > 0u);
+}
+
+/// Tokens that did not come, or did not go, were not read by anybody.
+BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
+  int copies = 0, failing = 0, died = 0;
+  const auto where = std::make_shared<plain_place>();
+  where->before = [&](std::string_view what) {
+    if (what == "copy" && ++copies == failing) throw std::runtime_error("the copy was lost");
+  };
+  const auto model = golden_model_on(where, "llama_default");
+  auto options = small_engine(*model);
+  options.offload = std::make_shared<cache::immediate_transfer>();
+  for (failing = 1; failing < 60; failing += 3) {
+    copies = 0;
+    engine running(model, options);
+    net::io_context context;
+    int told = 0;
+    std::vector<token_stream> streams;
+    for (int i = 0; i < 3; ++i) {
+      streams.push_back(running.generate(token_ids(some_tokens(*model, 5, 1)).max_tokens(4).ignore_end()));
+      streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
+        told += code == make_error_code(error::device_failed) || !code;
+      }));
+    }
+    settle(running, context);
+    BOOST_TEST(told == 3);
+    BOOST_TEST(static_cast<bool>(running.error()) == (copies >= failing));
+    died += static_cast<bool>(running.error());
+  }
+  BOOST_TEST(died > 10);
+}
+
+/// What a ring has forgotten is run again.
+BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_parked, data::make({true, false}), sinks) {
+  const auto name = sinks ? "llama_default" : "mistral_window";
+  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto reference = golden_model(name);
+  auto there = small_engine(*model);
+  auto here = tiny_engine(*reference);
+  if (sinks) there.sinks = here.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  there.slots = 2;
+  there.patience = std::chrono::milliseconds(0);
+  engine running(model, there);
+  const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
+  const auto tokens = some_tokens(*reference, 150, 2);
+  drive(running, [&]() -> net::awaitable<void> {
+    auto first = running.open();
+    co_await first.forward(tokens);
+    auto second = first.fork();
+    auto third = first.fork();
+    const auto drawn = (co_await second.decode({7, 8})).id;
+    BOOST_TEST(drawn == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await third.decode({5})).id == after(joined(tokens, {5})));
+    for (const int length : {145, 100, 3}) {
+      first.truncate(length);
+      BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + length}, {3})));
+    }
+    BOOST_TEST((co_await second.decode({9})).id == after(joined(tokens, {7, 8, drawn, 9})));
+  });
+  BOOST_TEST(running.stats().spilled > 0u);
+}
+
+/// The room that a ring takes does not grow with the length.
+BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  auto options = small_engine(*model);
+  options.cache_bytes = 1 << 20;
+  const auto refused = [&] {
+    try {
+      engine running(model, options);
+      return false;
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+  };
+  options.max_length = 256;
+  BOOST_TEST(!refused());
+  options.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  options.max_length = 1 << 30;
+  BOOST_TEST(!refused());
+  options.max_length = 0;
+  BOOST_TEST(!refused());
+  options.cache_bytes = 1 << 12;
+  BOOST_TEST(refused());
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
   const auto reference = golden_model("llama_default");
@@ -265,8 +396,17 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     }
     return std::string();
   };
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(); }) ==
-             "engine_options.sinks is set; engines on cpu have no such caches");
+  BOOST_TEST(why_not([](engine_options& o) { o.cache_type = cache::scalar::f16; }) ==
+             "engine_options.cache_type is set; engines on cpu have no such caches");
+  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.quantised = cache::int8(); }) ==
+             "engine_options.quantised and sinks are both set; a cache has one or the other");
+  BOOST_TEST(why_not([](engine_options& o) {
+               o.offload = std::make_shared<cache::immediate_transfer>(), o.sinks = cache::sink_window();
+             }) ==
+             "engine_options.offload and sinks are both set; engines on cpu offload what keeps every token in full "
+             "precision");
+  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
+             "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
              std::string::npos);

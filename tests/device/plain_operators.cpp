@@ -3,25 +3,26 @@
 #include "../sampling/described_draw.hpp"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/floor_divide.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 namespace cogen::test {
 
 namespace {
 
-std::vector<std::int64_t> numbers(const at::Tensor& of) {
+std::vector<std::int64_t> numbers_of(const at::Tensor& of) {
   const auto values = of.to(at::kCPU, at::kLong).contiguous();
   return {values.const_data_ptr<std::int64_t>(), values.const_data_ptr<std::int64_t>() + values.numel()};
 }
@@ -51,22 +52,36 @@ at::Tensor unpacked(const cache::device_layer& layer, std::int64_t slot, int pla
       .transpose(1, 2);
 }
 
-/// Keys or values that the query with token number `length` reads, once for each head of queries:
-/// [heads, length, head_dim].
-at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot, std::int64_t length,
-                  std::int64_t heads) {
+/// Keys or values at positions [first, length) as the query with token number `length` reads them, once for each head
+/// of queries: [heads, positions, head_dim].
+at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot, std::int64_t first,
+                  std::int64_t length, std::int64_t heads) {
   const auto& rows = plane == 0 ? layer.keys : layer.values;
-  const auto places = rows.size(1);
   const auto packed = packed_before(layer, length);
-  const auto newest = at::index_select(rows.select(0, slot), 0, at::arange(packed, length, rows.device()) % places);
-  auto all = newest.to(at::kFloat);
-  if (packed > 0) all = at::cat({unpacked(layer, slot, plane).narrow(0, 0, packed / 64).flatten(0, 1), all});
+  std::vector<std::int64_t> places;
+  for (auto position = std::max(first, packed); position < length; ++position)
+    places.push_back(layer.place_of(position));
+  const auto newest = at::tensor(places, at::kLong).to(rows.device());
+  auto all = at::index_select(rows.select(0, slot), 0, newest).to(at::kFloat);
+  if (first < packed)
+    all = at::cat({unpacked(layer, slot, plane).narrow(0, 0, packed / 64).flatten(0, 1).slice(0, first), all});
   return all.repeat_interleave(heads / rows.size(2), 1).transpose(0, 1);
+}
+
+/// A query [heads, 1, head_dim] against keys [heads, positions, head_dim].
+at::Tensor scores(const at::Tensor& query, const at::Tensor& keys, float scale) {
+  return at::matmul(query, keys.transpose(1, 2)) * scale;
+}
+
+/// The angles of each position: [tokens, 2 * pairs].
+at::Tensor angles_of(const device::rotation& turn, const at::Tensor& positions) {
+  const auto near = at::index_select(turn.near, 0, positions % turn.near.size(0)).chunk(2, 1);
+  const auto far = at::index_select(turn.far, 0, at::floor_divide(positions, turn.near.size(0))).chunk(2, 1);
+  return at::cat({near[0] * far[0] - near[1] * far[1], near[1] * far[0] + near[0] * far[1]}, 1);
 }
 
 /// Block `block` of a slot becomes what its codec makes of it.
 void pack(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
-  const auto places = layer.keys.size(1);
   const auto head_dim = static_cast<int>(layer.keys.size(3));
   for (const int plane : {0, 1}) {
     const auto codec = cache::make_group_codec(plane == 0 ? layer.packing->keys : layer.packing->values);
@@ -74,7 +89,7 @@ void pack(const cache::device_layer& layer, std::int64_t slot, std::int64_t bloc
     const auto& rows = plane == 0 ? layer.keys : layer.values;
     for (std::int64_t head = 0; head < rows.size(2); ++head) {
       auto numbers =
-          rows.select(0, slot).narrow(0, block * 64 % places, 64).select(1, head).to(at::kFloat).contiguous();
+          rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head).to(at::kFloat).contiguous();
       codec->pack(numbers.const_data_ptr<float>(), head_dim, bytes.data());
       codec->unpack(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
       unpacked(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
@@ -130,18 +145,23 @@ void plain_operators::linear_add(const at::Tensor& y, const device::projection& 
   x.add_(projected(y.to(at::kFloat), by));
 }
 
-void plain_operators::rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape,
-                                        const at::Tensor& rope, const device::step_rows& rows,
+void plain_operators::rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                                        const device::rotation& turn, const device::step_rows& rows,
                                         const cache::device_layer& layer) {
-  const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+  const auto heads = numbers.qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
   const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
-  turning.copy_(rotated(turning.to(at::kFloat), at::index_select(rope, 0, rows.positions)));
-  const auto slots = numbers(rows.slots);
-  const auto positions = numbers(rows.positions);
+  if (layer.sees.sinks > 0) {
+    const auto inside = rows.positions.clamp_max(layer.sees.sinks + layer.sees.window - 1);
+    const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
+    numbers.sink_q.copy_(rotated(queries, angles_of(turn, inside)).flatten(1));
+  }
+  turning.copy_(rotated(turning.to(at::kFloat), angles_of(turn, rows.positions)));
+  const auto slots = numbers_of(rows.slots);
+  const auto positions = numbers_of(rows.positions);
   for (std::size_t token = 0; token < slots.size(); ++token) {
     if (slots[token] < 0) continue;
     const auto of = heads.select(0, static_cast<std::int64_t>(token));
-    const auto place = positions[token] % layer.keys.size(1);
+    const auto place = layer.place_of(positions[token]);
     layer.keys.select(0, slots[token]).select(0, place).copy_(of.narrow(0, shape.heads, shape.kv_heads));
     layer.values.select(0, slots[token])
         .select(0, place)
@@ -151,25 +171,36 @@ void plain_operators::rotate_and_append(const at::Tensor& qkv, const device::att
   }
 }
 
-void plain_operators::attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
-                             const cache::device_layer& layer, const at::Tensor& out) {
-  const auto slots = numbers(rows.slots);
-  const auto positions = numbers(rows.positions);
+void plain_operators::attend(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                             const device::step_rows& rows, const cache::device_layer& layer, const at::Tensor& out) {
+  const auto slots = numbers_of(rows.slots);
+  const auto positions = numbers_of(rows.positions);
   for (std::size_t token = 0; token < slots.size(); ++token) {
-    const auto into = out.select(0, static_cast<std::int64_t>(token));
+    const auto index = static_cast<std::int64_t>(token);
+    const auto into = out.select(0, index);
     if (slots[token] < 0) {
       into.zero_();
       continue;
     }
     const auto length = positions[token] + 1;
-    const auto query = qkv.select(0, static_cast<std::int64_t>(token))
-                           .narrow(0, 0, shape.heads * shape.head_dim)
-                           .view({shape.heads, 1, shape.head_dim})
-                           .to(at::kFloat);
-    auto weights = at::matmul(query, spread(layer, 0, slots[token], length, shape.heads).transpose(1, 2)) * shape.scale;
-    if (layer.window > 0 && length > layer.window)
-      weights.narrow(2, 0, length - layer.window).fill_(-std::numeric_limits<float>::infinity());
-    into.copy_(at::matmul(at::softmax(weights, -1), spread(layer, 1, slots[token], length, shape.heads)).flatten());
+    const auto sinks = std::min<std::int64_t>(layer.sees.sinks, length);
+    const auto first = std::max<std::int64_t>(sinks, cache::first_seen(layer.sees, static_cast<int>(positions[token])));
+    const auto query_of = [&](const at::Tensor& all) {
+      return all.select(0, index)
+          .narrow(0, 0, shape.heads * shape.head_dim)
+          .view({shape.heads, 1, shape.head_dim})
+          .to(at::kFloat);
+    };
+    const auto seen = [&](int plane, std::int64_t begin, std::int64_t end) {
+      return spread(layer, plane, slots[token], begin, end, shape.heads);
+    };
+    auto weights = scores(query_of(numbers.qkv), seen(0, first, length), shape.scale);
+    auto values = seen(1, first, length);
+    if (sinks > 0) {
+      weights = at::cat({scores(query_of(numbers.sink_q), seen(0, 0, sinks), shape.scale), weights}, 2);
+      values = at::cat({seen(1, 0, sinks), values}, 1);
+    }
+    into.copy_(at::matmul(at::softmax(weights, -1), values).flatten());
   }
 }
 

@@ -17,9 +17,10 @@ class plain_operators final : public device::operators {
   void norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
                   const at::Tensor& y) override;
   void linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) override;
-  void rotate_and_append(const at::Tensor& qkv, const device::attention_shape& shape, const at::Tensor& rope,
-                         const device::step_rows& rows, const cache::device_layer& layer) override;
-  void attend(const at::Tensor& qkv, const device::attention_shape& shape, const device::step_rows& rows,
+  void rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                         const device::rotation& turn, const device::step_rows& rows,
+                         const cache::device_layer& layer) override;
+  void attend(const device::qkv_rows& numbers, const device::attention_shape& shape, const device::step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
   void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
             const at::Tensor& statuses) override;

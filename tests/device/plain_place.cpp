@@ -38,7 +38,9 @@ class plain_queue final : public device::queue {
   }
 
   void wait() override { tell("wait"); }
-  void after(queue&) override {}
+  void after(queue& other) override {
+    if (!lost_) lost_ = static_cast<plain_queue&>(other).lost_;
+  }
 
   /// Fails when it is done, not when it is begun.
   void copy_rows(const at::Tensor& to, const at::Tensor& from) override {

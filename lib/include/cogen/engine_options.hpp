@@ -75,10 +75,12 @@ struct engine_options {
   std::optional<cache::quantisation> quantised;
 
   /// Only the first tokens and a window of the newest ones are kept, and sequences may go on without end. Then
-  /// max_length counts a sequence's tokens, not the model's positions; 0: 2^30.
+  /// max_length counts a sequence's tokens, not the model's positions; 0: 2^30. Not with `quantised`.
   std::optional<cache::sink_window> sinks;
 
-  /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near.
+  /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near. Where the model
+  /// is on a GPU they live on the host, up to cache_bytes, the device copies by itself, and steps are not recorded;
+  /// whatever is given here only says so.
   std::shared_ptr<cache::transfer> offload;
 
   /// Tokens are run once for all requests that begin with them: what a slot holds is shared with those that come, and

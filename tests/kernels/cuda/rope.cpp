@@ -12,12 +12,14 @@ constexpr int table_positions = 300;
 
 double frequency(int pair, int pairs) { return std::pow(10000.0, -static_cast<double>(pair) / pairs); }
 
-std::vector<float> turns(int pairs) {
+// Of the multiples [0, count) of `step` positions.
+std::vector<float> turns(int pairs, int count, int step = 1) {
+  if (pairs == 0) return std::vector<float>(1);
   std::vector<float> table;
-  for (int position = 0; position < table_positions; ++position)
+  for (int multiple = 0; multiple < count; ++multiple)
     for (const bool sine : {false, true})
       for (int pair = 0; pair < pairs; ++pair) {
-        const double angle = position * frequency(pair, pairs);
+        const double angle = multiple * step * frequency(pair, pairs);
         table.push_back(static_cast<float>(sine ? std::sin(angle) : std::cos(angle)));
       }
   return table;
@@ -37,7 +39,9 @@ struct rope_case {
   int pairs;
   std::vector<std::int32_t> slots;
   std::vector<std::int32_t> positions;
+  int near = table_positions;  // that are looked up; others are turned on from there
 
+  int multiples() const { return (table_positions + near - 1) / near; }
   std::size_t tokens() const { return slots.size(); }
   std::size_t q_width() const { return static_cast<std::size_t>(heads * wish.head_dim); }
   std::size_t kv_width() const { return static_cast<std::size_t>(wish.kv_heads * wish.head_dim); }
@@ -56,7 +60,8 @@ class rope_setup {
   explicit rope_setup(const rope_case& c)
       : case_(c),
         memory_(c.wish),
-        table_(number::f32, c.pairs ? turns(c.pairs) : std::vector<float>(1)),
+        near_(number::f32, turns(c.pairs, c.near)),
+        far_(number::f32, turns(c.pairs, c.multiples(), c.near)),
         before_(rounded_to(c.type, random_source(400).normals(c.tokens() * c.stride()))),
         qkv_(c.type, before_),
         sink_q_(c.type, c.tokens() * c.q_width()),
@@ -65,7 +70,8 @@ class rope_setup {
 
   void run(cudaStream_t stream) const {
     rotate_and_append(memory_.layer(), {slots_.data(), positions_.data(), static_cast<int>(case_.tokens())},
-                      {reinterpret_cast<const float*>(table_.data()), table_positions, case_.pairs},
+                      {reinterpret_cast<const float*>(near_.data()), case_.near, case_.pairs,
+                       reinterpret_cast<const float*>(far_.data()), case_.multiples()},
                       {qkv_.data(), static_cast<std::int64_t>(case_.stride()), case_.type, case_.heads, sink_q_.data()},
                       stream);
   }
@@ -135,7 +141,8 @@ class rope_setup {
 
   rope_case case_;
   layer_memory memory_;
-  device_numbers table_;
+  device_numbers near_;
+  device_numbers far_;
   std::vector<float> before_;
   device_numbers qkv_;
   device_numbers sink_q_;
@@ -187,6 +194,18 @@ BOOST_AUTO_TEST_CASE(a_ring_wraps_behind_its_sinks_and_queries_for_sinks_stay_in
   }
 }
 
+BOOST_AUTO_TEST_CASE(positions_beyond_the_table_are_turned_on_from_it) {
+  for (const int near : {1, 50, 64, 100})
+    for (const number type : half_types) {
+      rope_case each = ragged(type, type, 6, 2, 64, 32);
+      each.near = near;
+      rope_setup setup(each);
+      device_stream stream;
+      setup.run(stream);
+      setup.check();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(numbers_beyond_fp8_become_its_largest) {
   layer_memory memory({.type = number::fp8, .kv_heads = 1, .head_dim = 64, .places = 1});
   std::vector<float> qkv(3 * 64, 1000.0F);
@@ -201,7 +220,7 @@ BOOST_AUTO_TEST_CASE(numbers_beyond_fp8_become_its_largest) {
   BOOST_TEST(memory.get(true, 0, 0)[0] == -448.0F);
 }
 
-BOOST_AUTO_TEST_CASE(a_position_beyond_the_table_gives_nan_to_its_own_token_alone) {
+BOOST_AUTO_TEST_CASE(a_position_beyond_all_tables_gives_nan_to_its_own_token_alone) {
   rope_case each = ragged(number::bf16, number::bf16, 2, 1, 64, 32);
   each.wish.places = 400;
   each.positions[5] = 300;

@@ -2,6 +2,8 @@
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/sight.hpp>
+#include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 
@@ -21,15 +23,19 @@ struct device_packing {
   group_format values;
   int residual = 128;           ///< tokens that stay in full precision at least, counted back from each query
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
-  int places = 0;  ///< newest tokens in full precision that there is room for: a multiple of 64, and at least residual
-                   ///< + 64 + the most tokens of a slot in one step + those that a slot can go back by
 };
 
 /// Keys and values of one layer. Views.
 struct device_layer {
-  at::Tensor keys;    ///< [slots, places, kv_heads, head_dim], position p at p, or at p % places where it packs
+  at::Tensor keys;    ///< [slots, places, kv_heads, head_dim]
   at::Tensor values;  ///< the same
-  int window = 0;     ///< tokens that a query sees, its own included; 0: all
+  sight sees;         ///< causal, and no chunks
+  int ring = 0;       ///< places behind those of the sinks that positions take in turn; 0: one for each position
+
+  /// Where the key and the value of a position lie.
+  std::int64_t place_of(std::int64_t position) const {
+    return ring == 0 || position < sees.sinks ? position : sees.sinks + (position - sees.sinks) % ring;
+  }
 
   std::optional<device_packing> packing = {};
   at::Tensor packed = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, where it packs
@@ -39,8 +45,25 @@ struct device_options {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
   int slots = 1;
-  int max_length = 0;  ///< tokens that a slot may hold
+  int max_length = 0;                     ///< tokens that a slot may hold
+  std::optional<sink_window> sinks = {};  ///< of layers that would see every token
   std::optional<device_packing> packing = {};
+
+  /// Tokens behind the sinks that are kept in full precision: the newest ones, in as many places. At least 16, all that
+  /// one query sees so (the window; or residual + 64, and then a multiple of 64), the most tokens of a slot in one
+  /// step, and those that a slot can go back by. 0: all.
+  int ring = 0;
+
+  /// Memory of the host, uint8, slot_bytes() for each slot: tokens of all layers stay there, and the device has room
+  /// for two layers, which take turns. Not with a ring. None: tokens stay on the device.
+  at::Tensor far = {};
+};
+
+/// Some tokens of a slot in one layer, [planes, tokens, …] with tokens side by side: where they stay, and where they
+/// come to while the layer computes.
+struct moving_tokens {
+  at::Tensor far;
+  at::Tensor near;
 };
 
 /// What a model remembers in the memory of a device: for each slot all layers in one range, or in two where it packs,
@@ -51,12 +74,12 @@ struct device_options {
 /// that queue was given before. Lengths are those that the steps begun so far lead to. Not thread-safe.
 class device_cache {
  public:
-  /// Layers of full and sliding attention, all with the same heads, and without windows where it packs:
-  /// std::invalid_argument otherwise, naming layer and kind, or for options that make no sense. Throws what LibTorch
-  /// throws where the device has no memory left.
+  /// Layers of full and sliding attention, all with the same heads; where there is a ring or tokens are packed, all
+  /// that see the same, which is everything where they are packed: std::invalid_argument otherwise, naming layer and
+  /// kind, or for options that make no sense. Throws what LibTorch throws where the device has no memory left.
   device_cache(std::span<const layer_shape> shapes, const device_options& options);
 
-  /// Bytes of one slot.
+  /// Bytes of one slot, wherever it stays.
   static std::int64_t slot_bytes(std::span<const layer_shape> shapes, const device_options& options);
 
   int slots() const noexcept { return table_.slots(); }
@@ -64,7 +87,13 @@ class device_cache {
   int max_length() const noexcept { return max_length_; }
   int length(int slot) const { return table_.length(slot); }
 
+  /// Where tokens stay far, the layer after next is in the same place.
   const device_layer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
+
+  bool is_far() const noexcept { return near_.defined(); }
+
+  /// Tokens [begin, end) of a slot, where tokens stay far.
+  moving_tokens moving(int layer, int slot, int begin, int end) const;
 
   /// Where the keys of slot `slot` begin in the keys of any layer, in tokens.
   std::int64_t origin(int slot) const { return slot * slot_rows_; }
@@ -95,6 +124,7 @@ class device_cache {
   std::int64_t slot_rows_;
   slot_table table_;
   at::Tensor storage_;  // [slots, 2 * layers, places, kv_heads * head_dim]
+  at::Tensor near_;     // [2, slots, 2, places, kv_heads * head_dim], where that is far
   at::Tensor packed_;   // [slots, layers, blocks, kv_heads * head_bytes], where it packs
   std::vector<device_layer> layers_;
 };

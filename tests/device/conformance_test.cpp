@@ -1,0 +1,186 @@
+// What every kind of cache on a device has to keep.
+#include "kept_slots.hpp"
+#include "tested_place.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace cogen::test {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr int longest = 310;
+
+std::vector<token> some(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<token> all;
+  for (int i = 0; i < count; ++i) all.push_back(static_cast<token>(random() % 1000));
+  return all;
+}
+
+/// Appends `tokens` in steps of at most so many.
+void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_once = longest_step) {
+  for (std::size_t begin = 0; begin < tokens.size();) {
+    const auto end = std::min(tokens.size(), begin + static_cast<std::size_t>(at_once));
+    to.run(
+        {{slot,
+          {tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)}}});
+    begin = end;
+  }
+}
+
+/// What a further token gets out of what the slot holds. It is forgotten again.
+at::Tensor seen_in(kept_slots& of, int slot) {
+  const auto seen = of.run({{slot, {77}}});
+  of.truncate(slot, of.length(slot) - 1);
+  return seen;
+}
+
+/// The same in a cache that has never held anything else.
+at::Tensor seen_in_fresh(const device_kind& kind, const std::vector<token>& tokens) {
+  kept_slots fresh(tested_place(), kind, 1, longest);
+  append(fresh, 0, tokens);
+  return seen_in(fresh, 0);
+}
+
+BOOST_AUTO_TEST_SUITE(device_conformance, *boost::unit_test::precondition(the_tested_place()))
+
+BOOST_DATA_TEST_CASE(any_chunking_leaves_the_same, data::make(device_kinds()), kind) {
+  for (const int length : {1, 64, 150, 300}) {
+    const auto tokens = some(length, static_cast<unsigned>(length));
+    const auto expected = seen_in_fresh(kind, tokens);
+    for (const int at_once : {1, 39}) {
+      kept_slots other(tested_place(), kind, 2, longest);
+      append(other, 1, tokens, at_once);
+      BOOST_TEST(at::equal(seen_in(other, 1), expected), length << " tokens, " << at_once << " at once");
+    }
+  }
+}
+
+BOOST_DATA_TEST_CASE(slots_share_a_step_and_nothing_else, data::make(device_kinds()), kind) {
+  kept_slots all(tested_place(), kind, 4, longest);
+  std::vector<std::vector<token>> held(4);
+  const auto feed = [&](const std::vector<std::pair<int, int>>& counts, unsigned seed) {
+    std::vector<new_tokens> rows;
+    for (const auto& [slot, count] : counts) {
+      rows.push_back({slot, some(count, seed + static_cast<unsigned>(slot))});
+      auto& of = held[static_cast<std::size_t>(slot)];
+      of.insert(of.end(), rows.back().tokens.begin(), rows.back().tokens.end());
+    }
+    all.run(rows);
+  };
+  for (unsigned turn = 0; turn < 6; ++turn) feed({{2, 1}, {0, 40}, {3, 33}}, 100 * turn);
+  for (unsigned turn = 0; turn < 30; ++turn) feed({{3, 1}, {0, 1}, {1, 2}}, 1000 + 100 * turn);
+  for (int slot = 0; slot < 4; ++slot)
+    BOOST_TEST(at::equal(seen_in(all, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
+               "slot " << slot);
+}
+
+constexpr int most_held = 220;  // of a history: rings have come round
+
+/// Appended to, cut, emptied, copied, taken away and put back at random.
+class history {
+ public:
+  history(const device_kind& kind, unsigned seed)
+      : kind_(kind), random_(seed), kept_(tested_place(), kind, 3, longest) {}
+
+  void step() {
+    const int slot = below(3);
+    switch (below(6)) {
+      case 0:
+        return cut(slot);
+      case 1:
+        return copy(slot, below(3));
+      case 2:
+        return leave_and_return(slot);
+      case 3:
+        return below(4) == 0 ? cut_to(slot, 0) : grow(slot, 1);
+      default:
+        return grow(slot, 1 + below(longest_step));
+    }
+  }
+
+  void check() {
+    for (int slot = 0; slot < 3; ++slot)
+      BOOST_TEST(at::equal(seen_in(kept_, slot), seen_in_fresh(kind_, of(slot).tokens)),
+                 "slot " << slot << " of " << length(slot) << " tokens");
+  }
+
+ private:
+  struct held {
+    std::vector<token> tokens;
+    int most = 0;  // that it has held since it was empty
+  };
+
+  int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
+  held& of(int slot) { return slots_[slot]; }
+  int length(int slot) { return static_cast<int>(of(slot).tokens.size()); }
+
+  void grow(int slot, int count) {
+    count = std::min(count, most_held - length(slot));
+    if (count < 1) return;
+    const auto tokens = some(count, random_());
+    kept_.run({{slot, tokens}});
+    of(slot).tokens.insert(of(slot).tokens.end(), tokens.begin(), tokens.end());
+    of(slot).most = std::max(of(slot).most, length(slot));
+  }
+
+  /// The one that has to be left, of those that are there.
+  int least(int slot) { return std::max(0, of(slot).most - slack); }
+
+  void cut(int slot) {
+    if (least(slot) <= length(slot)) cut_to(slot, least(slot) + below(length(slot) - least(slot) + 1));
+  }
+
+  void cut_to(int slot, int to) {
+    kept_.truncate(slot, to);
+    of(slot).tokens.resize(static_cast<std::size_t>(to));
+    if (to == 0) of(slot).most = 0;
+  }
+
+  void copy(int from, int to) {
+    if (from == to || least(from) > length(from)) return;
+    const int end = least(from) + below(length(from) - least(from) + 1);
+    kept_.copy(from, to, end);
+    of(to) = of(from);
+    of(to).tokens.resize(static_cast<std::size_t>(end));
+    if (end == 0) of(to).most = 0;
+  }
+
+  void leave_and_return(int slot) {
+    const auto parts = kept_.take_away(slot);
+    const int other = length((slot + 1) % 3) == 0 ? (slot + 1) % 3 : slot;
+    kept_.put_back(other, length(slot), parts);
+    if (other != slot) std::swap(of(other), of(slot));
+  }
+
+  const device_kind& kind_;
+  std::mt19937 random_;
+  kept_slots kept_;
+  held slots_[3];
+};
+
+BOOST_DATA_TEST_CASE(any_history_leaves_what_its_tokens_leave, data::make(device_kinds()), kind) {
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      history any(kind, seed);
+      for (int turn = 0; turn < 3; ++turn) {
+        for (int i = 0; i < 12; ++i) any.step();
+        any.check();
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test

@@ -1,0 +1,184 @@
+#include "kept_slots.hpp"
+
+#include "engine/device_road.hpp"
+#include "engine/step_block.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace cogen::test {
+
+namespace {
+
+constexpr device::attention_shape shape{.heads = 4, .kv_heads = 2, .head_dim = 64, .scale = 0.125F};
+constexpr int layer_count = 3;
+constexpr int most_positions = 1 << 10;
+constexpr auto type = at::kBFloat16;
+
+std::vector<cache::layer_shape> shapes_of(const device_kind& kind) {
+  return std::vector<cache::layer_shape>(
+      layer_count, {.kind = kind.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
+                    .kv_heads = static_cast<int>(shape.kv_heads),
+                    .head_dim = static_cast<int>(shape.head_dim),
+                    .window = kind.window});
+}
+
+int rounded_up(int number) { return (number + 63) / 64 * 64; }
+
+cache::device_options options_of(const device::place& where, const device_kind& kind, int slots, int max_length) {
+  cache::device_options options{
+      .device = where.device(), .type = type, .slots = slots, .max_length = max_length, .sinks = kind.sinks};
+  const int window = kind.sinks ? kind.sinks->window : kind.window;
+  if (window > 0) options.ring = rounded_up(window + longest_step + slack);
+  if (kind.quantised) {
+    const auto &keys = *kind.quantised->keys->format(), &values = *kind.quantised->values->format();
+    options.packing =
+        cache::device_packing{.keys = keys,
+                              .values = values,
+                              .residual = kind.quantised->residual,
+                              .head_bytes = where.make_operators()->packed_head_bytes(keys, values, shape.head_dim)};
+    options.ring = rounded_up(kind.quantised->residual + 64 + longest_step + slack);
+  }
+  if (kind.far) options.far = where.make_host(slots * cache::device_cache::slot_bytes(shapes_of(kind), options));
+  return options;
+}
+
+cache::quantisation with_residual(cache::quantisation form) {
+  form.residual = 20;
+  return form;
+}
+
+/// Query, keys and values of a token.
+void write_numbers(token id, int position, int layer, float* to) {
+  std::mt19937 random(static_cast<unsigned>(id) * 7919U + static_cast<unsigned>(position) * 31U +
+                      static_cast<unsigned>(layer));
+  std::normal_distribution<float> any;
+  for (std::int64_t i = 0; i < (shape.heads + 2 * shape.kv_heads) * shape.head_dim; ++i) to[i] = any(random);
+}
+
+/// Turns that leave everything as it is.
+device::rotation no_turns(at::Device device) {
+  auto near = at::zeros({most_positions, shape.head_dim}, at::kFloat);
+  near.narrow(1, 0, shape.head_dim / 2).fill_(1);
+  return {.near = near.to(device), .far = near.narrow(0, 0, 1).to(device)};
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const device_kind& kind) { return out << kind.name; }
+
+const std::vector<device_kind>& device_kinds() {
+  static const std::vector<device_kind> all{
+      {.name = "whole"},
+      {.name = "window", .window = 50},
+      {.name = "sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}},
+      {.name = "many sinks", .sinks = cache::sink_window{.sinks = 64, .window = 10}},
+      {.name = "int8", .quantised = with_residual(cache::int8())},
+      {.name = "int8_int4", .quantised = with_residual(cache::int8_int4())},
+      {.name = "int4", .quantised = with_residual(cache::int4())},
+      {.name = "kivi2", .quantised = with_residual(cache::kivi2())},
+      {.name = "far", .far = true}};
+  return all;
+}
+
+/// What a step is run with.
+class kept_slots::steps {
+ public:
+  steps(const device::place& where, device::queue& work, const cache::device_cache& memory)
+      : block(where, 256), turn(no_turns(where.device())) {
+    if (memory.is_far()) road = std::make_unique<detail::device_road>(where, work, memory);
+  }
+
+  detail::step_block block;
+  device::rotation turn;
+  std::unique_ptr<detail::device_road> road;
+};
+
+kept_slots::kept_slots(std::shared_ptr<const device::place> where, const device_kind& kind, int slots, int max_length)
+    : where_(std::move(where)),
+      operators_(where_->make_operators()),
+      queue_(where_->make_queue()),
+      memory_(shapes_of(kind), options_of(*where_, kind, slots, max_length)),
+      steps_(std::make_unique<steps>(*where_, *queue_, memory_)) {}
+
+kept_slots::~kept_slots() = default;
+
+at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
+  scheduler::plan plan;
+  std::vector<cache::step_row> advanced;
+  for (const auto& row : rows) {
+    const int count = static_cast<int>(row.tokens.size());
+    plan.rows.push_back({.sequence = {},
+                         .slot = row.slot,
+                         .count = count,
+                         .wanted = scheduler::output::nothing,
+                         .chained = false,
+                         .first = static_cast<int>(plan.tokens.size())});
+    plan.tokens.insert(plan.tokens.end(), row.tokens.begin(), row.tokens.end());
+    advanced.push_back({row.slot, count});
+  }
+  std::vector<int> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  at::Tensor result;
+  queue_->within([&] {
+    auto& [block, turn, road] = *steps_;
+    block.write(plan, order, memory_, {});
+    block.send();
+    if (road) road->begin(plan.rows);
+    const auto tokens = static_cast<std::int64_t>(plan.tokens.size());
+    const auto like = at::TensorOptions(where_->device()).dtype(type);
+    std::vector<at::Tensor> outs;
+    for (int layer = 0; layer < memory_.layers(); ++layer) {
+      auto numbers = at::empty({tokens, (shape.heads + 2 * shape.kv_heads) * shape.head_dim}, at::kFloat);
+      float* to = numbers.mutable_data_ptr<float>();
+      for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.tokens.size(); ++i, to += numbers.size(1))
+          write_numbers(row.tokens[i], memory_.length(row.slot) + static_cast<int>(i), layer, to);
+      const auto& kept = memory_.layer(layer);
+      const device::qkv_rows qkv{numbers.to(like.device(), like.dtype()),
+                                 at::empty({tokens, shape.heads * shape.head_dim}, like)};
+      const auto out = at::empty({tokens, shape.heads * shape.head_dim}, like);
+      if (road) road->need(layer);
+      operators_->rotate_and_append(qkv, shape, turn, block.rows(), kept);
+      if (road) road->appended(layer);
+      operators_->attend(qkv, shape, block.rows(), kept, out);
+      outs.push_back(out);
+    }
+    if (road) road->end();
+    memory_.advance(cache::step(std::move(advanced)));
+    queue_->wait();
+    result = at::stack(outs).to(at::kCPU, at::kFloat);
+  });
+  return result;
+}
+
+void kept_slots::copy(int from, int to, int end) {
+  queue_->within([&] { memory_.copy(from, to, end); });
+  queue_->wait();
+}
+
+std::vector<at::Tensor> kept_slots::take_away(int slot) {
+  std::vector<at::Tensor> kept;
+  queue_->within([&] {
+    for (const auto& part : memory_.parts_of(slot, memory_.length(slot))) kept.push_back(part.to(at::kCPU).clone());
+  });
+  queue_->wait();
+  memory_.clear(slot);
+  return kept;
+}
+
+void kept_slots::put_back(int slot, int length, const std::vector<at::Tensor>& parts) {
+  memory_.fill(slot, length);
+  const auto to = memory_.parts_of(slot, length);
+  queue_->within([&] {
+    for (std::size_t part = 0; part < parts.size(); ++part) to[part].copy_(parts[part]);
+  });
+  queue_->wait();
+}
+
+}  // namespace cogen::test

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "device/place.hpp"
+
+#include <cogen/cache/codec.hpp>
+#include <cogen/cache/device_cache.hpp>
+#include <cogen/scheduler/types.hpp>
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+
+using scheduler::token;
+
+/// How a device keeps what it keeps.
+struct device_kind {
+  std::string name;
+  int window = 0;  ///< of the model's own
+  std::optional<cache::sink_window> sinks = {};
+  std::optional<cache::quantisation> quantised = {};
+  bool far = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const device_kind& kind);
+
+const std::vector<device_kind>& device_kinds();
+
+/// Of one slot, and how far slots can go back where something is forgotten or packed.
+constexpr int longest_step = 40;
+constexpr int slack = 16;
+
+/// Tokens that a step brings to one slot.
+struct new_tokens {
+  int slot;
+  std::vector<token> tokens;
+};
+
+/// A device's cache, and what the operators make of it. Numbers of a token follow from what it is, its position and the
+/// layer; positions turn by nothing.
+class kept_slots {
+ public:
+  kept_slots(std::shared_ptr<const device::place> where, const device_kind& kind, int slots, int max_length);
+  ~kept_slots();
+
+  /// One step. Rows of one token come before others. What each token's query gets out of each layer: [layers, tokens,
+  /// heads * head_dim] float32, on the host.
+  at::Tensor run(const std::vector<new_tokens>& rows);
+
+  int length(int slot) const { return memory_.length(slot); }
+  void truncate(int slot, int length) { memory_.truncate(slot, length); }
+  void copy(int from, int to, int end);
+
+  /// All that the slot holds goes to the host, and it is empty.
+  std::vector<at::Tensor> take_away(int slot);
+  void put_back(int slot, int length, const std::vector<at::Tensor>& parts);
+
+ private:
+  const std::shared_ptr<const device::place> where_;
+  const std::unique_ptr<device::operators> operators_;
+  const std::unique_ptr<device::queue> queue_;
+  cache::device_cache memory_;
+  class steps;
+  const std::unique_ptr<steps> steps_;
+};
+
+}  // namespace cogen::test
