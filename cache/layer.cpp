@@ -38,6 +38,8 @@ at::ScalarType tensor_type(scalar type) {
       return at::kHalf;
     case scalar::bf16:
       return at::kBFloat16;
+    case scalar::fp8:
+      return at::kFloat8_e4m3fn;
     default:
       return at::kFloat;
   }

@@ -223,6 +223,8 @@ void check(std::span<const layer_shape> shapes, const options& options) {
   for (const layer_shape& shape : shapes) check(shape);
   if (options.kind != cache_kind::dynamic && options.kind != cache_kind::static_)
     throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
+  if (options.type == scalar::fp8)
+    throw std::invalid_argument("cache: type is fp8, which only caches on a device keep");
   check_at_least(0, "max_length", options.max_length);
   check_at_least(1, "longest_step", options.longest_step);
   check_at_least(0, "slack", options.slack);

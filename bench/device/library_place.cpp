@@ -29,6 +29,8 @@ class library_operators final : public device::operators {
     return own_->packed_head_bytes(keys, values, head_dim);
   }
 
+  at::Tensor pack(const at::Tensor& codes) override { return own_->pack(codes); }
+
   void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override {
     const auto drawn = at::index_select(last, 0, rows.slots.clamp_min(0));

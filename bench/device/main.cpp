@@ -52,8 +52,10 @@ struct settings {
   int repeat = 0;
   int visitors = 0;
   std::string quantised;
+  std::string weights;
   int window = 0;
   bool offload = false;
+  bool fp8 = false;
   bool eager = false;
   bool in_turn = false;
   bool library = false;
@@ -213,6 +215,7 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   if (wanted.quantised == "kivi2") options.quantised = cache::kivi2();
   if (wanted.window > 0)
     options.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
+  if (wanted.fp8) options.cache_type = cache::scalar::fp8;
   if (wanted.offload) options.offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
   engine_parts parts;
@@ -308,9 +311,11 @@ std::optional<settings> parse(int argc, char** argv) {
   add("visitors", po::value(&wanted.visitors)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is spilled and restored");
   add("quantised", po::value(&wanted.quantised)->default_value(""), "caches that pack: int8, int8_int4, int4 or kivi2");
+  add("weights", po::value(&wanted.weights)->default_value("whole"), "whole, int8 or int4");
   add("window", po::value(&wanted.window)->default_value(0),
       "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
   add("offload", po::bool_switch(&wanted.offload), "caches stay on the host, and come near layer by layer");
+  add("fp8", po::bool_switch(&wanted.fp8), "caches of 8-bit floats");
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
   add("library", po::bool_switch(&wanted.library), "LibTorch's operators instead of cogen's kernels");
@@ -328,16 +333,26 @@ std::optional<settings> parse(int argc, char** argv) {
   if (wanted.window != 0 && wanted.window <= sinks_of_a_window)
     throw std::invalid_argument(
         fmt::format("--window is {}; it may be 0, or above {}", wanted.window, sinks_of_a_window));
+  if (wanted.library && (wanted.fp8 || wanted.window > 0 || wanted.weights != "whole" || !wanted.quantised.empty()))
+    throw std::invalid_argument("--library goes without --fp8, --window, --weights and --quantised");
   return wanted;
 }
 
+device_weights form_named(const std::string& name) {
+  if (name == "whole") return device_weights::whole;
+  if (name == "int8") return device_weights::int8;
+  if (name == "int4") return device_weights::int4;
+  throw std::invalid_argument(fmt::format("--weights {}: there are whole, int8 and int4", name));
+}
+
 int run(const settings& wanted) {
+  const auto form = form_named(wanted.weights);
   auto where = device::place_named(wanted.device);
   if (wanted.library) where = with_library_operators(where);
   const double bandwidth = copy_bandwidth(*where);
   const auto begin = std::chrono::steady_clock::now();
-  const auto of =
-      wanted.model.empty() ? random_model(where, wanted.shape) : load_model(wanted.model, {.device = wanted.device});
+  const auto of = wanted.model.empty() ? random_model(where, wanted.shape, form)
+                                       : load_model(wanted.model, {.device = wanted.device, .device_weights = form});
   if (wanted.json)
     fmt::print(
         "{{\"device\": \"{}\", \"copy_gb_per_second\": {:.0f}, \"weight_bytes\": {}, \"load_seconds\": {:.2f}}}\n",

@@ -53,13 +53,16 @@ std::vector<std::string_view> shape_names() {
   return names;
 }
 
-std::shared_ptr<const model> random_model(std::shared_ptr<const device::place> where, std::string_view name) {
+std::shared_ptr<const model> random_model(std::shared_ptr<const device::place> where, std::string_view name,
+                                          device_weights bits) {
   const auto found = std::ranges::find(shapes, name, &shape::name);
   if (found == shapes.end())
     throw std::invalid_argument(
         fmt::format("the shape \"{}\" is not known; known are: {}", name, fmt::join(shape_names(), ", ")));
   auto config = config_of(*found);
-  models::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02);
+  const auto packer = where->make_operators();
+  models::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
+                                 {.bits = bits, .on = packer.get()});
   auto network = models::make_device_llama(config, weights);
   models::device_model on_device{std::move(where), std::move(network)};
   return std::make_shared<const model>(std::move(config), models::model_text{},

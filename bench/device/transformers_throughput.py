@@ -86,15 +86,18 @@ def main():
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--compile", action="store_true", help="compile generate()'s forward")
     parser.add_argument("--ways", default="generate,batching")
+    parser.add_argument("--attention", default="sdpa",
+                        help="Transformers' attn_implementation; flash_attention_2 needs the package flash-attn")
     wanted = parser.parse_args()
     torch.manual_seed(0)
     ways = wanted.ways.split(",")
     for way in ways:  # continuous batching works in threads of its own, which know no inference mode of ours
         with torch.inference_mode(way == "generate"):
-            model = make_model(wanted.shape, "sdpa")
+            model = make_model(wanted.shape, wanted.attention)
             for cell in wanted.cells.split(","):
                 requests, context = map(int, cell.split("x"))
-                row = {"system": "transformers", "way": way, "requests": requests, "context": context}
+                row = {"system": "transformers", "way": way, "attention": wanted.attention, "requests": requests,
+                       "context": context}
                 begin = time.perf_counter()
                 try:
                     if way == "generate":

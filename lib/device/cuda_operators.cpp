@@ -10,8 +10,12 @@
 #include "kernels/rope_cuda.hpp"
 #include "sampling/draw_cuda.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/_convert_weight_to_int4pack.h>
 #include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/_weight_int4pack_mm.h>
+#include <ATen/ops/_weight_int8pack_mm.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -36,6 +40,8 @@ cuda::number number_of(const at::Tensor& of) {
       return cuda::number::f16;
     case at::kBFloat16:
       return cuda::number::bf16;
+    case at::kFloat8_e4m3fn:
+      return cuda::number::fp8;
     default:
       throw std::invalid_argument(std::string("the device's kernels know no ") + c10::toString(of.scalar_type()));
   }
@@ -131,6 +137,17 @@ class cuda_operators final : public operators {
     return cuda::packed_head_bytes(packed, dim);
   }
 
+  at::Tensor pack(const at::Tensor& codes) override {
+    constexpr std::int64_t outputs_at_once = 8, inputs_of_a_tile = 16;
+    const auto outputs = codes.size(0), inputs = codes.size(1);
+    const auto tiles = inputs % (8 * inputs_of_a_tile) == 0 ? 8 : inputs % (4 * inputs_of_a_tile) == 0 ? 4 : 2;
+    if (outputs % outputs_at_once != 0 || inputs % (tiles * inputs_of_a_tile) != 0)
+      throw std::invalid_argument("weights of " + std::to_string(outputs) + " outputs and " + std::to_string(inputs) +
+                                  " inputs are not kept in 4 bits; multiples of 8 and 32 are needed");
+    const auto pairs = codes.view({outputs, inputs / 2, 2});
+    return at::_convert_weight_to_int4pack(pairs.select(2, 0) * 16 + pairs.select(2, 1), tiles);
+  }
+
   void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
                  .slots = numbers<std::int32_t>(rows.slots),
@@ -146,6 +163,7 @@ class cuda_operators final : public operators {
   }
 
   void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+    if (is_packed(by)) return static_cast<void>(y.copy_(packed_product(normed(x, before), by)));
     if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
     auto product = product_of(x, by, y);
     put_before(product, before);
@@ -153,6 +171,7 @@ class cuda_operators final : public operators {
   }
 
   void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+    if (is_packed(by)) return gate(packed_product(normed(x, before), by), y);
     if (x.size(0) > few_rows) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
@@ -165,6 +184,7 @@ class cuda_operators final : public operators {
   }
 
   void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) override {
+    if (is_packed(by)) return static_cast<void>(x.add_(packed_product(y, by)));
     if (y.size(0) > few_rows) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
@@ -201,7 +221,8 @@ class cuda_operators final : public operators {
     if (layer.sees.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
     const auto queries = queries_of(numbers, shape, others);
     const auto result = out.narrow(0, others.first, others.count);
-    if (layer.ring > 0) return attend_gathered(queries, shape, rows, layer, result);
+    const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
+    if (!as_it_lies) return attend_gathered(queries, shape, rows, layer, result);
     attend_in_place(queries, shape, rows, layer, result);
   }
 
@@ -264,6 +285,17 @@ class cuda_operators final : public operators {
     } else {
       at::mm_out(out, x, by.weights.t());
     }
+  }
+
+  static bool is_packed(const projection& by) { return by.scales.defined(); }
+
+  /// By LibTorch's own kernels, which take bfloat16 activations.
+  static at::Tensor packed_product(const at::Tensor& x, const projection& by) {
+    constexpr std::int64_t group = 32;
+    auto product = by.weights.scalar_type() == at::kChar ? at::_weight_int8pack_mm(x, by.weights, by.scales)
+                                                         : at::_weight_int4pack_mm(x, by.weights, group, by.scales);
+    if (by.bias.defined()) product.add_(by.bias);
+    return product;
   }
 
   static void gate(const at::Tensor& gate_up, const at::Tensor& out) {
@@ -330,7 +362,7 @@ class cuda_operators final : public operators {
       const auto first = cache::first_seen(layer.sees, static_cast<int>(row.held));
       const auto count = row.held + row.count - first;
       const auto packed = layer.packing ? cuda::packed_tokens(row.held + 1, layer.packing->residual) : 0;
-      const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, layer.keys.options());
+      const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, queries.options());
       const auto values = at::empty_like(keys);
       cuda::gather_keys_values(layer_of(layer),
                                {.slot = row.slot,

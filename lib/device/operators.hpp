@@ -50,8 +50,9 @@ struct rms_norm {
 
 /// x weights^T + bias.
 struct projection {
-  at::Tensor weights;  ///< [outputs, inputs]
-  at::Tensor bias;     ///< [outputs], or none
+  at::Tensor weights;      ///< [outputs, inputs]: of the activations' type, or int8; or what operators::pack() gave
+  at::Tensor bias = {};    ///< [outputs], or none
+  at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
 };
 
 /// By which angles each position turns: that of the position p is near[p % positions], turned on by far[p / positions].
@@ -85,6 +86,10 @@ class operators {
   /// forms or a head_dim that this device cannot pack.
   virtual std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                          std::int64_t head_dim) = 0;
+
+  /// Weights of 4 bits as the products below take them: (code - 8) * scale + zero. codes [outputs, inputs] uint8, from
+  /// 0 to 15. Throws std::invalid_argument, naming it, for a size that this device cannot take.
+  virtual at::Tensor pack(const at::Tensor& codes) = 0;
 
   /// x[i] = table[ids[i]], and of the token that was last drawn in its slot where that is -1. table
   /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]

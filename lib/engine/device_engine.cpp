@@ -28,7 +28,6 @@ void refuse(const char* option, std::string_view device) {
 
 void check_options(const engine_options& options, std::string_view device) {
   if (options.own_layers) refuse("own_layers", device);
-  if (options.cache_type) refuse("cache_type", device);
   if (options.spill_transfer) refuse("spill_transfer", device);
   if (!options.spill_directory.empty()) refuse("spill_directory", device);
   if (options.spill_format != spill_format::exact) refuse("spill_format", device);
@@ -50,6 +49,7 @@ constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * t
 
 /// How the cache keeps what it keeps, but for how many slots and tokens.
 struct cache_form {
+  at::ScalarType type;
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_packing> packing = {};
   int ring = 0;      // 0: everything is kept
@@ -68,6 +68,21 @@ cache::device_packing packing_of(const models::device_model& model, const cache:
                                .residual = quantised.residual,
                                .head_bytes = model.place->make_operators()->packed_head_bytes(
                                    *keys, *values, model.network->layer_shapes().front().head_dim)};
+}
+
+/// The network's own type, or fp8.
+at::ScalarType type_of(const models::device_network& network, const engine_options& options) {
+  if (!options.cache_type) return network.type();
+  const auto type = cache::tensor_type(*options.cache_type);
+  if (type != network.type() && type != at::kFloat8_e4m3fn)
+    throw std::invalid_argument(fmt::format("engine_options.cache_type is {}; engines on {} keep {} or {}",
+                                            c10::toString(type), network.device().str(), c10::toString(network.type()),
+                                            c10::toString(at::kFloat8_e4m3fn)));
+  if (options.quantised && type != network.type())
+    throw std::invalid_argument(
+        "engine_options.quantised and a cache_type of fp8 are both set; packed caches keep their "
+        "newest tokens in the model's own type");
+  return type;
 }
 
 /// How many tokens a query sees in every layer; 0: all, or not everywhere the same.
@@ -92,11 +107,13 @@ cache_form form_of(const models::device_model& model, std::int64_t positions, co
         fmt::format("engine_options.offload and {} are both set; engines on {} offload what keeps "
                     "every token in full precision",
                     options.sinks ? "sinks" : "quantised", model.network->device().str()));
-  if (options.offload) return {.far = true};
+  const auto type = type_of(*model.network, options);
+  if (options.offload) return {.type = type, .far = true};
   const int new_and_cut = step_tokens_of(options) + options.slack;
   if (options.quantised) {
     const auto packing = packing_of(model, *options.quantised);
-    return {.packing = packing,
+    return {.type = type,
+            .packing = packing,
             .ring = rounded_up(packing.residual + cache::block_tokens + new_and_cut, cache::block_tokens)};
   }
   const int window = window_of(*model.network, options.sinks);
@@ -106,13 +123,13 @@ cache_form form_of(const models::device_model& model, std::int64_t positions, co
                     model.network->device().str()));
   const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
   const auto longest = options.max_length > 0 ? options.max_length : most_tokens(options, positions);
-  return {.sinks = options.sinks, .ring = ring < longest ? ring : 0};
+  return {.type = type, .sinks = options.sinks, .ring = ring < longest ? ring : 0};
 }
 
 /// What a slot takes that may hold so many tokens.
 std::int64_t slot_bytes(const models::device_network& network, std::int64_t length, const cache_form& form) {
   return cache::device_cache::slot_bytes(network.layer_shapes(), {.device = network.device(),
-                                                                  .type = network.type(),
+                                                                  .type = form.type,
                                                                   .max_length = static_cast<int>(length),
                                                                   .sinks = form.sinks,
                                                                   .packing = form.packing,
@@ -127,7 +144,8 @@ scheduler::footprint usage_of(const models::device_network& network, const cache
   constexpr int block = cache::block_tokens;
   if (forgets(form)) {
     const auto blocks = rounded_up(form.ring + (form.sinks ? form.sinks->sinks : 0), block) / block;
-    return {.block = block, .capped = {{.per_block = slot_bytes(network, block, {}), .blocks = blocks}}};
+    return {.block = block,
+            .capped = {{.per_block = slot_bytes(network, block, {.type = form.type}), .blocks = blocks}}};
   }
   const auto one = slot_bytes(network, block, form);
   const auto two = slot_bytes(network, 2 * block, form);
@@ -183,6 +201,7 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
                                                                       .max_length = length,
                                                                       .step_tokens = step_tokens,
                                                                       .vocabulary = vocabulary,
+                                                                      .type = form.type,
                                                                       .sinks = form.sinks,
                                                                       .packing = form.packing,
                                                                       .ring = form.ring,

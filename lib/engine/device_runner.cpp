@@ -34,7 +34,7 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
 cache::device_options cache_options(const device::place& where, const models::device_network& network,
                                     const device_runner_options& options) {
   cache::device_options kept{.device = network.device(),
-                             .type = network.type(),
+                             .type = options.type.value_or(network.type()),
                              .slots = options.slots,
                              .max_length = options.max_length,
                              .sinks = options.sinks,

@@ -24,6 +24,7 @@ struct device_runner_options {
   int max_length = 0;
   int step_tokens = 0;  ///< of one step, at most
   int vocabulary = 0;
+  std::optional<at::ScalarType> type = {};  ///< of keys and values; none: as the network's
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_packing> packing = {};
   int ring = 0;          ///< as in cache::device_options

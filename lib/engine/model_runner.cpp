@@ -19,6 +19,8 @@ std::string_view name_of(cache::scalar type) {
       return "f16";
     case cache::scalar::bf16:
       return "bf16";
+    case cache::scalar::fp8:
+      return "fp8";
   }
   return "";
 }

@@ -147,6 +147,8 @@ void multiply_stored(cache::scalar type, const product& p, std::int64_t rows, in
       return multiply_stored<from_f16>(p, rows, width, widened, widened_stride);
     case cache::scalar::bf16:
       return multiply_stored<from_bf16>(p, rows, width, widened, widened_stride);
+    case cache::scalar::fp8:
+      break;  // not of this processor
   }
 }
 

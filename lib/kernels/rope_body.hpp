@@ -45,6 +45,8 @@ void write(cache::scalar type, const float* from, std::byte* to, int width) {
       return write<as_f16>(from, to, width);
     case cache::scalar::bf16:
       return write<as_bf16>(from, to, width);
+    case cache::scalar::fp8:
+      break;  // not of this processor
   }
 }
 

@@ -100,9 +100,10 @@ class device_llama final : public device_network {
         for (auto& part : all) part.name = name(part.name.c_str()) + end;
         return all;
       };
-      device::projection read{.weights = weights.matrix(named(".weight"), inputs), .bias = {}};
+      auto read = weights.projection(named(".weight"), inputs);
       if (biased) read.bias = weights.vector(named(".bias"));
       bytes_ += static_cast<std::int64_t>(read.weights.nbytes());
+      if (read.scales.defined()) bytes_ += static_cast<std::int64_t>(read.scales.nbytes());
       return read;
     };
     const auto norm = [&](const char* what) {

@@ -18,6 +18,37 @@ std::int64_t rows_of(std::span<const layers::named_rows> parts) {
                          [](std::int64_t sum, const auto& part) { return sum + part.rows; });
 }
 
+std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
+
+/// A projection in fewer bits, on its device, before it is packed.
+struct packed_projection {
+  packed_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
+      : form(to) {
+    const auto numbers = at::TensorOptions(device).dtype(at::kBFloat16);
+    if (in_4_bits(form)) {
+      codes = at::empty({outputs, inputs}, numbers.dtype(at::kByte));
+      scales = at::empty({inputs / packed_group, outputs, 2}, numbers);
+    } else {
+      codes = at::empty({outputs, inputs}, numbers.dtype(at::kChar));
+      scales = at::empty({outputs}, numbers);
+    }
+  }
+
+  void set(std::int64_t first, const packed_rows& rows) const {
+    const auto count = rows.codes.size(0);
+    codes.narrow(0, first, count).copy_(rows.codes);
+    scales.narrow(in_4_bits(form) ? 1 : 0, first, count).copy_(rows.scales);
+  }
+
+  device::projection made() const {
+    return {.weights = in_4_bits(form) ? form.on->pack(codes) : codes, .scales = scales};
+  }
+
+  const projection_form& form;
+  at::Tensor codes;
+  at::Tensor scales;
+};
+
 bool stored_as(const load::weight& from, at::ScalarType type) {
   return (from.type() == load::element_type::bf16 && type == at::kBFloat16) ||
          (from.type() == load::element_type::f16 && type == at::kHalf) ||
@@ -31,8 +62,8 @@ std::span<std::byte> bytes_in(const at::Tensor& numbers) {
 }  // namespace
 
 stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions like,
-                               layers::weight_reader::progress report)
-    : files_(files), like_(like), report_(std::move(report)) {}
+                               layers::weight_reader::progress report, const projection_form& form)
+    : files_(files), like_(like), report_(std::move(report)), form_(form) {}
 
 at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   auto all = at::empty({rows_of(parts), inputs}, like_);
@@ -55,7 +86,7 @@ at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
 void stored_weights::read(const load::weight& from, const at::Tensor& into) {
   const auto type = c10::typeMetaToScalarType(like_.dtype());
   const bool as_it_is = stored_as(from, type);
-  const auto at_once = std::max<std::int64_t>(1, bytes_at_once / (from.columns() * 4));
+  const auto at_once = rows_at_once(from.columns());
   for (std::int64_t first = 0; first < from.rows(); first += at_once) {
     const auto count = std::min(at_once, from.rows() - first);
     const auto numbers = at::empty({count, from.columns()}, as_it_is ? type : at::kFloat);
@@ -66,13 +97,54 @@ void stored_weights::read(const load::weight& from, const at::Tensor& into) {
                               {numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel())});
     into.narrow(0, first, count).copy_(numbers);
   }
+  was_read(from);
+}
+
+void stored_weights::was_read(const load::weight& from) {
   names_.push_back(from.name());
   bytes_ += from.bytes();
   if (report_) report_(bytes_);
 }
 
+device::projection stored_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
+  packed_projection packed(form_, rows_of(parts), inputs, like_.device());
+  for (std::int64_t before = 0; const auto& part : parts) {
+    const auto from = files_.at(part.name, {part.rows, inputs});
+    const auto at_once = rows_at_once(inputs);
+    for (std::int64_t first = 0; first < part.rows; first += at_once)
+      packed.set(before + first, read_packed(from, first, std::min(part.rows, first + at_once)));
+    was_read(from);
+    before += part.rows;
+  }
+  return packed.made();
+}
+
+packed_rows stored_weights::read_packed(const load::weight& from, std::int64_t first, std::int64_t last) const {
+  const auto rows = last - first;
+  if (in_4_bits(form_) && has_4_bits(from.type())) {
+    std::vector<std::byte> stored(static_cast<std::size_t>(rows) * from.row_bytes());
+    from.read_rows(first, last, stored);
+    return stored_4_bits(from.type(), stored, rows, from.columns());
+  }
+  const auto numbers = at::empty({rows, from.columns()}, at::kFloat);
+  from.read_rows_as_float(first, last, {numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel())});
+  return in_4_bits(form_) ? pack_in_4_bits(numbers) : pack_in_8_bits(numbers);
+}
+
 at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   return at::empty({rows_of(parts), inputs}, like_).normal_(0, deviation_);
+}
+
+/// Of about the same size as whole ones.
+device::projection random_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
+  const int largest = in_4_bits(form_) ? 15 : 127;
+  packed_projection packed(form_, rows_of(parts), inputs, like_.device());
+  packed.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
+  packed.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits(form_)) packed.scales.select(2, 1).zero_();
+  return packed.made();
 }
 
 at::Tensor random_weights::vector(std::span<const layers::named_rows> parts) {

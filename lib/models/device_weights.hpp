@@ -1,8 +1,11 @@
 #pragma once
 
+#include "device/operators.hpp"
 #include "layers/weight_reader.hpp"
+#include "models/packed_rows.hpp"
 
 #include <cogen/load/checkpoint.hpp>
+#include <cogen/load_model.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -24,26 +27,43 @@ class device_weights {
 
   /// The named vectors, one after the other: [sum of rows].
   virtual at::Tensor vector(std::span<const layers::named_rows> parts) = 0;
+
+  /// What multiplies by such matrices, without a bias: they may be in fewer bits.
+  virtual device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+    return {matrix(parts, inputs)};
+  }
 };
+
+/// How projections are kept, and what packs those of 4 bits, which outlives whoever uses it.
+struct projection_form {
+  cogen::device_weights bits = cogen::device_weights::whole;
+  device::operators* on = nullptr;
+};
+inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::device_weights::int4; }
 
 /// Those of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
 /// the progress function throws.
 class stored_weights final : public device_weights {
  public:
-  stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::weight_reader::progress report);
+  stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::weight_reader::progress report,
+                 const projection_form& form = {});
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;
+  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
 
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
   void finish() const { files_.refuse_others(names_); }
 
  private:
   void read(const load::weight& from, const at::Tensor& into);
+  packed_rows read_packed(const load::weight& from, std::int64_t first, std::int64_t last) const;
+  void was_read(const load::weight& from);
 
   const load::checkpoint& files_;
   const at::TensorOptions like_;
   const layers::weight_reader::progress report_;
+  const projection_form form_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;
 };
@@ -51,14 +71,17 @@ class stored_weights final : public device_weights {
 /// Numbers of a normal distribution, the same for the same seed and order of calls: for measuring speed.
 class random_weights final : public device_weights {
  public:
-  random_weights(at::TensorOptions like, double deviation) : like_(like), deviation_(deviation) {}
+  random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})
+      : like_(like), deviation_(deviation), form_(form) {}
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;
+  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
 
  private:
   const at::TensorOptions like_;
   const double deviation_;
+  const projection_form form_;
 };
 
 }  // namespace cogen::models

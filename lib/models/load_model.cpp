@@ -60,7 +60,11 @@ std::unique_ptr<const models::network> read_device_network(const load::checkpoin
   const auto place = device::place_named(options.device);
   const auto report = report_to(options, files);
   if (report) report(0);
-  models::stored_weights weights(files, at::TensorOptions(place->device()).dtype(device_type(files)), report);
+  const auto packer = place->make_operators();
+  const bool whole = options.device_weights == device_weights::whole;
+  const auto type = whole ? device_type(files) : at::kBFloat16;  // what is packed is multiplied by bfloat16
+  models::stored_weights weights(files, at::TensorOptions(place->device()).dtype(type), report,
+                                 {.bits = options.device_weights, .on = packer.get()});
   auto network = make(config, weights);
   weights.finish();
   return std::make_unique<models::network_on_device>(models::device_model{place, std::move(network)});
@@ -71,6 +75,10 @@ std::unique_ptr<const models::network> read_device_network(const load::checkpoin
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
   const load::checkpoint files(path);
   models::family_named(files.family());  // refused as such, whatever else is wrong
+  if (options.device == "cpu" && options.device_weights != device_weights::whole)
+    throw std::invalid_argument(
+        fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
+                    options.device_weights == device_weights::int8 ? "int8" : "int4"));
   auto config = files.config();
   auto text = models::read_text(files, config);
   auto network =

@@ -43,6 +43,7 @@ BOOST_AUTO_TEST_CASE(options_of_kinds_that_make_no_sense_are_named) {
   const auto refused = [](const options& options, const std::vector<std::string>& words) {
     BOOST_CHECK_EXCEPTION(with_options(options), std::invalid_argument, says(words));
   };
+  refused({.type = scalar::fp8, .max_length = 64}, {"fp8"});
   refused({.max_length = 64, .longest_step = 0}, {"longest_step", "0"});
   refused({.max_length = 64, .slack = -1}, {"slack", "-1"});
   refused({.max_length = 64, .max_source = -2}, {"max_source", "-2"});

@@ -2,6 +2,7 @@
 #include "a_device.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
+#include "models/packed_rows.hpp"
 #include "plain_operators.hpp"
 #include "plain_place.hpp"
 
@@ -44,9 +45,11 @@ struct kept_tokens {
   int window = 0;
   std::optional<cache::sink_window> sinks = {};
   int ring = 0;
+  bool fp8 = false;
 
   friend std::ostream& operator<<(std::ostream& to, const kept_tokens& kept) {
-    return to << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks") << ", ring " << kept.ring;
+    return to << (kept.fp8 ? "fp8, " : "") << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks")
+              << ", ring " << kept.ring;
   }
 };
 
@@ -54,7 +57,10 @@ const kept_tokens all_kept[] = {{},
                                 {.window = 100},
                                 {.window = 100, .ring = 256},
                                 {.sinks = cache::sink_window{.sinks = 4, .window = 100}, .ring = 256},
-                                {.sinks = cache::sink_window{.sinks = 64, .window = 30}, .ring = 192}};
+                                {.sinks = cache::sink_window{.sinks = 64, .window = 30}, .ring = 192},
+                                {.fp8 = true},
+                                {.window = 100, .fp8 = true},
+                                {.sinks = cache::sink_window{.sinks = 4, .window = 100}, .ring = 256, .fp8 = true}};
 
 /// A step of single tokens and prompts over a cache that holds random numbers.
 struct attention_step {
@@ -66,7 +72,7 @@ struct attention_step {
                    .head_dim = 64,
                    .window = kept.window}),
         memory(layers, {.device = at::kCUDA,
-                        .type = type,
+                        .type = kept.fp8 ? at::kFloat8_e4m3fn : type,
                         .slots = static_cast<int>(held.size()),
                         .max_length = 700,
                         .sinks = kept.sinks,
@@ -97,8 +103,8 @@ struct attention_step {
     rows.prompt_origins = sent(origins);
     rows.prompt_lengths = sent(lengths);
     for (int layer = 0; layer < memory.layers(); ++layer) {
-      memory.layer(layer).keys.normal_();
-      memory.layer(layer).values.normal_();
+      for (const auto& numbers : {memory.layer(layer).keys, memory.layer(layer).values})
+        numbers.copy_(at::randn(numbers.sizes(), at::TensorOptions(at::kCUDA).dtype(at::kFloat)));
     }
     tokens = static_cast<std::int64_t>(slots.size());
   }
@@ -137,7 +143,7 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
   const auto queries = [](const at::Tensor& of) { return of.narrow(1, 0, 9 * 64); };
   BOOST_TEST(distance(queries(numbers.qkv), queries(twins.qkv)) < 1e-2);
   if (what.sinks) BOOST_TEST(distance(numbers.sink_q, twins.sink_q) < 1e-2);
-  BOOST_TEST(distance(kept.keys, twin.keys) < 1e-2);
+  BOOST_TEST(distance(kept.keys, twin.keys) < (what.fp8 ? 3e-2 : 1e-2));  // a step of fp8 is a sixteenth
   BOOST_TEST(distance(kept.values, twin.values) == 0);
 
   const auto out = at::full({step.tokens, 9 * 64}, NAN, like);
@@ -174,6 +180,24 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
     compare("gated" + suffix, at::empty({rows, 480}, like),
             [&](auto& on, const auto& y) { on.norm_gated(residual, norm, by, y); });
     compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, y.copy_(wide)); });
+  }
+  for (const bool in_4_bits : {false, true}) {
+    if (type != at::kBFloat16) break;  // packed weights are multiplied by it alone
+    const auto packed = in_4_bits ? models::pack_in_4_bits(at::randn({960, 576}, at::kFloat))
+                                  : models::pack_in_8_bits(at::randn({960, 576}, at::kFloat));
+    for (const auto& shift : {at::Tensor(), bias}) {
+      const auto by = [&](device::operators& on) {
+        const auto codes = packed.codes.to(at::kCUDA);
+        return device::projection{in_4_bits ? on.pack(codes) : codes, shift, packed.scales.to(like)};
+      };
+      const std::string suffix =
+          std::string(in_4_bits ? " in 4 bits" : " in 8 bits") + (shift.defined() ? ", biased" : "");
+      compare("linear" + suffix, at::empty({rows, 960}, like),
+              [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by(on), y); });
+      compare("gated" + suffix, at::empty({rows, 480}, like),
+              [&](auto& on, const auto& y) { on.norm_gated(residual, norm, by(on), y); });
+      compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by(on), y.copy_(wide)); });
+    }
   }
   const auto ids = at::arange(rows, like.dtype(at::kInt)) - 1;
   const device::step_rows some{.ids = ids, .slots = at::full_like(ids, 2)};
@@ -234,6 +258,22 @@ BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50})
   for (int row = 0; row < 150; ++row) {
     BOOST_TEST(distance(row_of(whole, row), row_of(expected, row)) < 3e-2, "row " << row);
     BOOST_TEST(distance(row_of(single, row), row_of(expected, row)) < 3e-2, "row " << row << ", fed one by one");
+  }
+}
+
+BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, data::make({8, 4}), bits) {
+  const auto form = bits == 8 ? device_weights::int8 : device_weights::int4;
+  const auto reference = seeded_model_on(std::make_shared<plain_place>(), at::kFloat, 0, form);
+  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16, 0, form);
+  const auto tokens = some_tokens(*reference, 150, 5);
+  const auto [whole, single] = read_twice(model, tokens);
+  const auto expected = read_twice(reference, tokens).first;
+  const auto row_of = [](const logits& all, int row) {
+    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
+  };
+  for (int row = 0; row < 150; ++row) {
+    BOOST_TEST(distance(row_of(whole, row), row_of(expected, row)) < 5e-2, "row " << row);
+    BOOST_TEST(distance(row_of(single, row), row_of(expected, row)) < 5e-2, "row " << row << ", fed one by one");
   }
 }
 

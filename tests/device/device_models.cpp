@@ -20,17 +20,20 @@ namespace {
 /// Each matrix has numbers of its own, by its name.
 class seeded_weights final : public models::device_weights {
  public:
-  explicit seeded_weights(at::TensorOptions like) : like_(like) {}
+  seeded_weights(at::TensorOptions like, const models::projection_form& form) : like_(like), form_(form) {}
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
-    std::int64_t rows = 0;
-    for (const auto& part : parts) rows += part.rows;
-    const auto numbers = at::empty({rows, inputs}, at::kFloat);
-    std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(parts.front().name)));
-    std::normal_distribution<float> any(0, 1 / std::sqrt(static_cast<float>(inputs)));
-    auto* const to = numbers.mutable_data_ptr<float>();
-    for (std::int64_t i = 0; i < numbers.numel(); ++i) to[i] = any(random);
-    return numbers.to(at::kBFloat16).to(like_.device(), like_.dtype());
+    return numbers(parts, inputs).to(like_.device(), like_.dtype());
+  }
+
+  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
+    if (form_.bits == cogen::device_weights::whole) return models::device_weights::projection(parts, inputs);
+    const bool in_4_bits = form_.bits == cogen::device_weights::int4;
+    const auto whole = numbers(parts, inputs).to(at::kFloat);
+    const auto packed = in_4_bits ? models::pack_in_4_bits(whole) : models::pack_in_8_bits(whole);
+    const auto codes = packed.codes.to(like_.device());
+    return {.weights = in_4_bits ? form_.on->pack(codes) : codes,
+            .scales = packed.scales.to(like_.device(), at::kBFloat16)};
   }
 
   at::Tensor vector(std::span<const layers::named_rows> parts) override {
@@ -38,13 +41,25 @@ class seeded_weights final : public models::device_weights {
   }
 
  private:
+  static at::Tensor numbers(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+    std::int64_t rows = 0;
+    for (const auto& part : parts) rows += part.rows;
+    const auto all = at::empty({rows, inputs}, at::kFloat);
+    std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(parts.front().name)));
+    std::normal_distribution<float> any(0, 1 / std::sqrt(static_cast<float>(inputs)));
+    auto* const to = all.mutable_data_ptr<float>();
+    for (std::int64_t i = 0; i < all.numel(); ++i) to[i] = any(random);
+    return all.to(at::kBFloat16);
+  }
+
   const at::TensorOptions like_;
+  const models::projection_form form_;
 };
 
 }  // namespace
 
 std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place> where, at::ScalarType type,
-                                             int window) {
+                                             int window, device_weights bits) {
   load::model_config config;
   config.family = "llama";
   config.vocabulary = 1000;
@@ -57,7 +72,8 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place
   config.max_positions = 1024;
   config.rope.rotary_dim = 64;
   if (window > 0) config.sliding_window = window;
-  seeded_weights weights(at::TensorOptions(where->device()).dtype(type));
+  const auto packer = where->make_operators();
+  seeded_weights weights(at::TensorOptions(where->device()).dtype(type), {.bits = bits, .on = packer.get()});
   const auto make = window > 0 ? models::make_device_mistral : models::make_device_llama;
   models::device_model on_device{where, make(config, weights)};
   return std::make_shared<const model>(std::move(config), models::model_text{},
@@ -65,10 +81,12 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place
 }
 
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::place> where, const std::string& name,
-                                             at::ScalarType type) {
+                                             at::ScalarType type, device_weights bits) {
   const load::checkpoint files(test_data() + "/golden/" + name);
   auto config = files.config();
-  models::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {});
+  const auto packer = where->make_operators();
+  models::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
+                                 {.bits = bits, .on = packer.get()});
   auto network = models::device_family_named(files.family())(config, weights);
   weights.finish();
   models::device_model on_device{std::move(where), std::move(network)};

@@ -2,6 +2,7 @@
 
 #include "device/place.hpp"
 
+#include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
 #include <memory>
@@ -9,13 +10,14 @@
 
 namespace cogen::test {
 
-/// A tiny golden model on a device, its weights in `type`.
+/// A tiny golden model on a device, its weights in `type`, and those of its projections in so many bits.
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::place> where, const std::string& name,
-                                             at::ScalarType type = at::kFloat);
+                                             at::ScalarType type = at::kFloat,
+                                             device_weights bits = device_weights::whole);
 
 /// A small Llama with random weights that bfloat16 holds, the same on every device; layers see a window, where it is
 /// not 0. Its widths are such as devices like.
 std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place> where, at::ScalarType type,
-                                             int window = 0);
+                                             int window = 0, device_weights bits = device_weights::whole);
 
 }  // namespace cogen::test

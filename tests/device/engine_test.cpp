@@ -1,5 +1,6 @@
 // Engines whose model is on a device say what loops on the processor say.
 #include "../engine/model_engines.hpp"
+#include "../test_data.hpp"
 #include "device_models.hpp"
 #include "plain_place.hpp"
 
@@ -9,6 +10,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <cmath>
 #include <optional>
 
 namespace cogen::test {
@@ -282,6 +284,77 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
   BOOST_TEST(died > 10);
 }
 
+/// What an engine says after some tokens.
+std::vector<float> told_by(const std::shared_ptr<const model>& model, const engine_options& options) {
+  engine running(model, options);
+  std::vector<float> told;
+  drive(running, [&]() -> net::awaitable<void> {
+    auto sequence = running.open();
+    const auto after = co_await sequence.forward(some_tokens(*model, 60, 5));
+    told.assign(after.last().begin(), after.last().end());
+  });
+  return told;
+}
+
+/// By the length of what is expected.
+double distance(const std::vector<float>& told, const std::vector<float>& expected) {
+  double off = 0, all = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    off += std::pow(told[i] - expected[i], 2);
+    all += std::pow(expected[i], 2);
+  }
+  return std::sqrt(off / all);
+}
+
+/// Three bits of fraction: near, and not the same.
+BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
+  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto whole = small_engine(*model);
+  auto options = whole;
+  options.cache_type = cache::scalar::fp8;
+  const double off = distance(told_by(model, options), told_by(model, whole));
+  BOOST_TEST(off < 0.2);
+  BOOST_TEST(off > 1e-4);
+}
+
+/// Of a model of random weights, which round badly, and of one whose file keeps some in 4 bits already.
+BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
+  const auto off = [](const auto& model_of, device_weights bits) {
+    const auto packed = model_of(bits), whole = model_of(device_weights::whole);
+    return distance(told_by(packed, small_engine(*packed)), told_by(whole, small_engine(*whole)));
+  };
+  const auto where = std::make_shared<plain_place>();
+  const auto seeded = [&](device_weights bits) { return seeded_model_on(where, at::kFloat, 0, bits); };
+  const auto stored = [&](device_weights bits) { return golden_model_on(where, "llama_gguf", at::kFloat, bits); };
+  BOOST_TEST(off(seeded, device_weights::int8) < 0.05);
+  BOOST_TEST(off(seeded, device_weights::int8) > 1e-4);
+  BOOST_TEST(off(seeded, device_weights::int4) < 0.5);
+  BOOST_TEST(off(seeded, device_weights::int4) > 0.01);
+  BOOST_TEST(off(stored, device_weights::int8) < 0.05);
+  BOOST_TEST(off(stored, device_weights::int8) > 1e-4);
+  BOOST_TEST(off(stored, device_weights::int4) < 0.3);
+  BOOST_TEST(off(stored, device_weights::int4) > 1e-4);
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_cannot_be_packed_are_refused) {
+  try {
+    golden_model_on(std::make_shared<plain_place>(), "llama_default", at::kFloat, device_weights::int4);
+    BOOST_FAIL("not refused");
+  } catch (const std::invalid_argument& error) {
+    BOOST_TEST(error.what() == "rows of 42 numbers are not packed in 4 bits; a multiple of 32 is needed");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(models_on_the_processor_keep_the_weights_of_their_file) {
+  try {
+    load_model(test_data() + "/golden/llama_default", {.device_weights = device_weights::int4});
+    BOOST_FAIL("not refused");
+  } catch (const std::invalid_argument& error) {
+    BOOST_TEST(error.what() ==
+               "load_options.device_weights is int4; models on the CPU keep weights as their file has them");
+  }
+}
+
 /// What a ring has forgotten is run again.
 BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_parked, data::make({true, false}), sinks) {
   const auto name = sinks ? "llama_default" : "mistral_window";
@@ -397,7 +470,11 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     return std::string();
   };
   BOOST_TEST(why_not([](engine_options& o) { o.cache_type = cache::scalar::f16; }) ==
-             "engine_options.cache_type is set; engines on cpu have no such caches");
+             "engine_options.cache_type is Half; engines on cpu keep Float or Float8_e4m3fn");
+  BOOST_TEST(
+      why_not([](engine_options& o) { o.cache_type = cache::scalar::fp8, o.quantised = cache::int8(); }) ==
+      "engine_options.quantised and a cache_type of fp8 are both set; packed caches keep their newest tokens in the "
+      "model's own type");
   BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.quantised = cache::int8(); }) ==
              "engine_options.quantised and sinks are both set; a cache has one or the other");
   BOOST_TEST(why_not([](engine_options& o) {

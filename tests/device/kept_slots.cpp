@@ -32,7 +32,7 @@ int rounded_up(int number) { return (number + 63) / 64 * 64; }
 
 cache::device_options options_of(const device::place& where, const device_kind& kind, int slots, int max_length) {
   cache::device_options options{
-      .device = where.device(), .type = type, .slots = slots, .max_length = max_length, .sinks = kind.sinks};
+      .device = where.device(), .type = kind.type, .slots = slots, .max_length = max_length, .sinks = kind.sinks};
   const int window = kind.sinks ? kind.sinks->window : kind.window;
   if (window > 0) options.ring = rounded_up(window + longest_step + slack);
   if (kind.quantised) {
@@ -55,10 +55,10 @@ cache::quantisation with_residual(cache::quantisation form) {
 
 /// Query, keys and values of a token.
 void write_numbers(token id, int position, int layer, float* to) {
-  std::mt19937 random(static_cast<unsigned>(id) * 7919U + static_cast<unsigned>(position) * 31U +
-                      static_cast<unsigned>(layer));
-  std::normal_distribution<float> any;
-  for (std::int64_t i = 0; i < (shape.heads + 2 * shape.kv_heads) * shape.head_dim; ++i) to[i] = any(random);
+  std::minstd_rand random(static_cast<unsigned>(id) * 7919U + static_cast<unsigned>(position) * 31U +
+                          static_cast<unsigned>(layer));
+  for (std::int64_t i = 0; i < (shape.heads + 2 * shape.kv_heads) * shape.head_dim; ++i)
+    to[i] = static_cast<float>(random() % 4001) / 1000 - 2;
 }
 
 /// Turns that leave everything as it is.
@@ -82,7 +82,10 @@ const std::vector<device_kind>& device_kinds() {
       {.name = "int8_int4", .quantised = with_residual(cache::int8_int4())},
       {.name = "int4", .quantised = with_residual(cache::int4())},
       {.name = "kivi2", .quantised = with_residual(cache::kivi2())},
-      {.name = "far", .far = true}};
+      {.name = "far", .far = true},
+      {.name = "fp8", .type = at::kFloat8_e4m3fn},
+      {.name = "fp8 sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}, .type = at::kFloat8_e4m3fn},
+      {.name = "fp8 far", .far = true, .type = at::kFloat8_e4m3fn}};
   return all;
 }
 

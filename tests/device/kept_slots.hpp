@@ -24,6 +24,7 @@ struct device_kind {
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::quantisation> quantised = {};
   bool far = false;
+  at::ScalarType type = at::kBFloat16;
 };
 
 std::ostream& operator<<(std::ostream& out, const device_kind& kind);

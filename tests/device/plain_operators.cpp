@@ -62,7 +62,8 @@ at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot
   for (auto position = std::max(first, packed); position < length; ++position)
     places.push_back(layer.place_of(position));
   const auto newest = at::tensor(places, at::kLong).to(rows.device());
-  auto all = at::index_select(rows.select(0, slot), 0, newest).to(at::kFloat);
+  const auto bytes = at::index_select(rows.view(at::kByte).select(0, slot), 0, newest);
+  auto all = bytes.view(rows.scalar_type()).to(at::kFloat);
   if (first < packed)
     all = at::cat({unpacked(layer, slot, plane).narrow(0, 0, packed / 64).flatten(0, 1).slice(0, first), all});
   return all.repeat_interleave(heads / rows.size(2), 1).transpose(0, 1);
@@ -81,7 +82,7 @@ at::Tensor angles_of(const device::rotation& turn, const at::Tensor& positions) 
 }
 
 /// Block `block` of a slot becomes what its codec makes of it.
-void pack(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
+void pack_block(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
   const auto head_dim = static_cast<int>(layer.keys.size(3));
   for (const int plane : {0, 1}) {
     const auto codec = cache::make_group_codec(plane == 0 ? layer.packing->keys : layer.packing->values);
@@ -101,8 +102,18 @@ at::Tensor normed(const at::Tensor& x, const device::rms_norm& by) {
   return x * at::rsqrt(x.square().mean(-1, true) + by.epsilon) * by.weight.to(at::kFloat);
 }
 
+/// As numbers: [outputs, inputs] float32.
+at::Tensor weights_of(const device::projection& by) {
+  const auto numbers = by.weights.to(at::kFloat);
+  if (!by.scales.defined()) return numbers;
+  if (by.scales.dim() == 1) return numbers * by.scales.to(at::kFloat).unsqueeze(1);
+  const auto scales = by.scales.to(at::kFloat).transpose(0, 1);  // [outputs, groups, 2]
+  const auto groups = numbers.unflatten(1, {scales.size(1), 32});
+  return ((groups - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1)).flatten(1);
+}
+
 at::Tensor projected(const at::Tensor& x, const device::projection& by) {
-  auto y = at::matmul(x, by.weights.to(at::kFloat).t());
+  auto y = at::matmul(x, weights_of(by).t());
   if (by.bias.defined()) y.add_(by.bias.to(at::kFloat));
   return y;
 }
@@ -167,7 +178,7 @@ void plain_operators::rotate_and_append(const device::qkv_rows& numbers, const d
         .select(0, place)
         .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
     const auto packed = packed_before(layer, positions[token] + 1);
-    if (packed > packed_before(layer, positions[token])) pack(layer, slots[token], packed / 64 - 1);
+    if (packed > packed_before(layer, positions[token])) pack_block(layer, slots[token], packed / 64 - 1);
   }
 }
 

@@ -10,6 +10,7 @@ class plain_operators final : public device::operators {
  public:
   std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                  std::int64_t head_dim) override;
+  at::Tensor pack(const at::Tensor& codes) override { return codes; }
   void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override;
   void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,

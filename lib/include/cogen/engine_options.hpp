@@ -68,7 +68,8 @@ struct engine_options {
   /// there is exact only.
   cogen::numerics numerics = cogen::numerics::exact;
 
-  /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised.
+  /// The number format of keys and values. Empty: the model's own, float16 where its weights are quantised. On a GPU
+  /// the model's own or fp8, which only a GPU has.
   std::optional<cache::scalar> cache_type;
 
   /// All but the newest tokens are kept packed: cache::int8(), cache::int4(), … Empty: none are.
@@ -78,9 +79,9 @@ struct engine_options {
   /// max_length counts a sequence's tokens, not the model's positions; 0: 2^30. Not with `quantised`.
   std::optional<cache::sink_window> sinks;
 
-  /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near. Where the model
-  /// is on a GPU they live on the host, up to cache_bytes, the device copies by itself, and steps are not recorded;
-  /// whatever is given here only says so.
+  /// Caches live behind this, and come near layer by layer while a step computes. Empty: they stay near. Where the
+  /// model is on a GPU they live on the host, up to cache_bytes, the device copies by itself, and steps are not
+  /// recorded; whatever is given here only says so.
   std::shared_ptr<cache::transfer> offload;
 
   /// Tokens are run once for all requests that begin with them: what a slot holds is shared with those that come, and

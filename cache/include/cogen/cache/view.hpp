@@ -15,9 +15,14 @@ class codec;
 inline constexpr int block_tokens = 64;
 
 /// The number format in which keys and values are kept.
-enum class scalar : std::uint8_t { f32, f16, bf16 };
+enum class scalar : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  fp8,  ///< e4m3 (Micikevicius et al., arXiv:2209.05433), kept on a device alone
+};
 
-constexpr int bytes_of(scalar type) { return type == scalar::f32 ? 4 : 2; }
+constexpr int bytes_of(scalar type) { return type == scalar::f32 ? 4 : type == scalar::fp8 ? 1 : 2; }
 
 /// Tokens [begin, end) of one slot in one layer, where they lie in memory. `begin` is a multiple of 64.
 ///
