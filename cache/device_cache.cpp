@@ -1,4 +1,5 @@
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/cache/sight_beside_sinks.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <ATen/ops/empty.h>
@@ -41,18 +42,9 @@ void check_at_least_one(const char* name, int value) {
                                 ", it must be at least 1");
 }
 
-sight sight_in(const layer_shape& shape, const device_options& options) {
-  sight sees = sight_of(shape);
-  if (shape.kind == layer_kind::full && options.sinks) {
-    sees.window = options.sinks->window;
-    sees.sinks = options.sinks->sinks;
-  }
-  return sees;
-}
-
 void check_packing(std::span<const layer_shape> shapes, const device_options& options) {
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto window = sight_in(shapes[index], options).window; window > 0)
+    if (const auto window = sight_of(shapes[index], options.sinks).window; window > 0)
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(window) +
                                   ", and is not packed");
   const auto residual = options.packing->residual;
@@ -75,9 +67,9 @@ void check_sinks(const sink_window& sinks) {
 
 void check_ring(std::span<const layer_shape> shapes, const device_options& options) {
   constexpr int least = 16;
-  const auto window = sight_in(shapes.front(), options).window;
+  const auto window = sight_of(shapes.front(), options.sinks).window;
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto other = sight_in(shapes[index], options).window; other != window || other == 0)
+    if (const auto other = sight_of(shapes[index], options.sinks).window; other != window || other == 0)
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(other) +
                                   "; with a ring all must have the same");
   if (options.ring < std::max(least, window))
@@ -160,11 +152,12 @@ device_cache::device_cache(std::span<const layer_shape> shapes, const device_opt
     const auto plane = [&](int number) {
       return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
     };
-    auto& made = layers_.emplace_back(device_layer{.keys = plane(0),
-                                                   .values = plane(1),
-                                                   .sees = sight_in(shapes[static_cast<std::size_t>(index)], options),
-                                                   .ring = options.ring,
-                                                   .packing = options.packing});
+    auto& made =
+        layers_.emplace_back(device_layer{.keys = plane(0),
+                                          .values = plane(1),
+                                          .sees = sight_of(shapes[static_cast<std::size_t>(index)], options.sinks),
+                                          .ring = options.ring,
+                                          .packing = options.packing});
     if (options.packing)
       made.packed = packed_.select(1, index).unflatten(2, {shape.kv_heads, options.packing->head_bytes});
   }

@@ -7,6 +7,8 @@
 #include "state_layer.hpp"
 #include "stored_layer.hpp"
 
+#include <cogen/cache/sight_beside_sinks.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -26,15 +28,6 @@ struct group {
   std::vector<layer_shape> shapes;
   std::vector<std::size_t> indices;
 };
-
-sight sight_in(const layer_shape& shape, const options& options) {
-  sight sees = sight_of(shape);
-  if (shape.kind == layer_kind::full && options.sinks) {
-    sees.window = options.sinks->window;
-    sees.sinks = options.sinks->sinks;
-  }
-  return sees;
-}
 
 bool is_ring(const sight& sees) { return sees.window > 0 || sees.chunk > 0; }
 
@@ -107,7 +100,7 @@ class layer_maker {
   }
 
   std::vector<std::unique_ptr<layer>> plain(std::span<const layer_shape> shapes) const {
-    const sight sees = sight_in(shapes.front(), options_);
+    const sight sees = sight_of(shapes.front(), options_.sinks);
     block_layout layout = lay_out(shapes, options_.type);
     if (!is_ring(sees))
       return stored(shapes, tables_.slots,
@@ -120,13 +113,13 @@ class layer_maker {
                                              const std::shared_ptr<token_storage>& storage) const {
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
-      layers.push_back(std::make_unique<stored_layer>(shapes[i], options_.type, table, sight_in(shapes[i], options_),
-                                                      storage, storage->layout().parts[i]));
+      layers.push_back(std::make_unique<stored_layer>(
+          shapes[i], options_.type, table, sight_of(shapes[i], options_.sinks), storage, storage->layout().parts[i]));
     return layers;
   }
 
   std::vector<std::unique_ptr<layer>> quantised(std::span<const layer_shape> shapes) const {
-    const sight sees = sight_in(shapes.front(), options_);
+    const sight sees = sight_of(shapes.front(), options_.sinks);
     ring_shape newest = ring_of(sees);
     newest.newest = options_.quantised->residual;
     const auto storage = std::make_shared<quantised_storage>(quantised_storage{

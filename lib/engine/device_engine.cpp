@@ -3,6 +3,8 @@
 #include "engine/device_runner.hpp"
 #include "engine/machine_memory.hpp"
 
+#include <cogen/cache/sight_beside_sinks.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,9 +89,7 @@ at::ScalarType type_of(const models::device_network& network, const engine_optio
 
 /// How many tokens a query sees in every layer; 0: all, or not everywhere the same.
 int window_of(const models::device_network& network, const std::optional<cache::sink_window>& sinks) {
-  const auto window_in = [&](const cache::layer_shape& shape) {
-    return shape.kind == cache::layer_kind::full && sinks ? sinks->window : shape.window;
-  };
+  const auto window_in = [&](const cache::layer_shape& shape) { return cache::sight_of(shape, sinks).window; };
   const auto& shapes = network.layer_shapes();
   const int window = window_in(shapes.front());
   return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window; }) ? window : 0;

@@ -246,19 +246,22 @@ std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, con
   return read;
 }
 
+void check_rows_near(const logits& told, const logits& expected, int rows, double most, const char* how = "") {
+  const auto row_of = [](const logits& all, int row) {
+    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
+  };
+  for (int row = 0; row < rows; ++row)
+    BOOST_TEST(distance(row_of(told, row), row_of(expected, row)) < most, "row " << row << how);
+}
+
 BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50}), window) {
   const auto reference = seeded_model_on(std::make_shared<plain_place>(), at::kFloat, window);
   const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16, window);
   const auto tokens = some_tokens(*reference, 150, 5);
   const auto [whole, single] = read_twice(model, tokens);
   const auto expected = read_twice(reference, tokens).first;
-  const auto row_of = [](const logits& all, int row) {
-    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
-  };
-  for (int row = 0; row < 150; ++row) {
-    BOOST_TEST(distance(row_of(whole, row), row_of(expected, row)) < 3e-2, "row " << row);
-    BOOST_TEST(distance(row_of(single, row), row_of(expected, row)) < 3e-2, "row " << row << ", fed one by one");
-  }
+  check_rows_near(whole, expected, 150, 3e-2);
+  check_rows_near(single, expected, 150, 3e-2, ", fed one by one");
 }
 
 BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, data::make({8, 4}), bits) {
@@ -268,13 +271,8 @@ BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, d
   const auto tokens = some_tokens(*reference, 150, 5);
   const auto [whole, single] = read_twice(model, tokens);
   const auto expected = read_twice(reference, tokens).first;
-  const auto row_of = [](const logits& all, int row) {
-    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
-  };
-  for (int row = 0; row < 150; ++row) {
-    BOOST_TEST(distance(row_of(whole, row), row_of(expected, row)) < 5e-2, "row " << row);
-    BOOST_TEST(distance(row_of(single, row), row_of(expected, row)) < 5e-2, "row " << row << ", fed one by one");
-  }
+  check_rows_near(whole, expected, 150, 5e-2);
+  check_rows_near(single, expected, 150, 5e-2, ", fed one by one");
 }
 
 BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, data::make({0, 1, 2, 3}), form) {
@@ -288,17 +286,11 @@ BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, 
   const auto tokens = some_tokens(*reference, 250, 5);
   const auto [whole, single] = read_twice(model, tokens, options);
   const auto [expected_whole, expected_single] = read_twice(reference, tokens, options);
-  const auto row_of = [](const logits& all, int row) {
-    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
-  };
   // Where fewer bits are kept, roundings of keys and values fall on other codes now and then.
   const double most = std::array{3e-2, 6e-2, 0.15, 0.4}[static_cast<std::size_t>(form)];
-  for (int row = 0; row < 250; ++row)
-    BOOST_TEST(distance(row_of(single, row), row_of(expected_single, row)) < most, "row " << row);
+  check_rows_near(single, expected_single, 250, most);
   // Queries of one prompt all read packed what the first of them does, which shows where it is two bits.
-  for (int row = 0; row < 250 && form < 3; ++row)
-    BOOST_TEST(distance(row_of(whole, row), row_of(expected_whole, row)) < 3 * most,
-               "row " << row << " of all at once");
+  if (form < 3) check_rows_near(whole, expected_whole, 250, 3 * most, " of all at once");
 }
 
 BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {

@@ -254,6 +254,21 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   BOOST_TEST(running.stats().spilled > 0u);
 }
 
+/// So many requests at once: how many of them come to their end, or hear that the device failed.
+int told_how_it_ended(engine& running, const std::vector<token>& prompt, int requests) {
+  net::io_context context;
+  int told = 0;
+  std::vector<token_stream> streams;
+  for (int i = 0; i < requests; ++i) {
+    streams.push_back(running.generate(token_ids(prompt).max_tokens(4).ignore_end()));
+    streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
+      told += code == make_error_code(error::device_failed) || !code;
+    }));
+  }
+  settle(running, context);
+  return told;
+}
+
 /// Tokens that did not come, or did not go, were not read by anybody.
 BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
   int copies = 0, failing = 0, died = 0;
@@ -267,17 +282,7 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
-    net::io_context context;
-    int told = 0;
-    std::vector<token_stream> streams;
-    for (int i = 0; i < 3; ++i) {
-      streams.push_back(running.generate(token_ids(some_tokens(*model, 5, 1)).max_tokens(4).ignore_end()));
-      streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
-        told += code == make_error_code(error::device_failed) || !code;
-      }));
-    }
-    settle(running, context);
-    BOOST_TEST(told == 3);
+    BOOST_TEST(told_how_it_ended(running, some_tokens(*model, 5, 1), 3) == 3);
     BOOST_TEST(static_cast<bool>(running.error()) == (copies >= failing));
     died += static_cast<bool>(running.error());
   }
@@ -435,17 +440,7 @@ BOOST_AUTO_TEST_CASE(what_the_device_fails_at_is_told_to_everybody) {
     calls = 0;
     try {
       engine running(model, small_engine(*model));
-      net::io_context context;
-      int told = 0;
-      std::vector<token_stream> streams;
-      for (int i = 0; i < 6; ++i) {
-        streams.push_back(running.generate(token_ids(some_tokens(*model, 5, 1)).max_tokens(4).ignore_end()));
-        streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
-          told += code == make_error_code(error::device_failed) || !code;
-        }));
-      }
-      settle(running, context);
-      BOOST_TEST(told == 6);
+      BOOST_TEST(told_how_it_ended(running, some_tokens(*model, 5, 1), 6) == 6);
       const bool died = static_cast<bool>(running.error());
       BOOST_TEST(died == (calls >= failing));
       if (died) BOOST_TEST(running.error().message().find("the device is gone") != std::string::npos);
