@@ -129,6 +129,11 @@ origin slot_table::shortened(const origin& pending, int length) const {
   return changed;
 }
 
+// What the other slot has forgotten is not copied from it.
+int slot_table::reach_of(const origin& first) const {
+  return first.end == 0 ? 0 : std::max(first.end, (*this)[first.source()].reach);
+}
+
 bool slot_table::read_beyond(int index, int length) const {
   return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
     const auto& pending = *(*this)[each].pending;
@@ -152,7 +157,7 @@ int slot_table::take(int capacity, const origin& first) {
   taken.owned = true;
   taken.users = 1;
   taken.length = first.end;
-  taken.reach = first.end;
+  taken.reach = reach_of(first);
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
   pin(index, first.base, first.shared);
@@ -286,7 +291,7 @@ bool slot_table::cut_pending(int index, int length) {
   changed.base = whose.base;
   whose.pending = changed;
   whose.length = length;
-  whose.reach = length;
+  whose.reach = reach_of(changed);
   if (source >= 0) drop_user(source);
   return true;
 }

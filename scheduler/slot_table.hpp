@@ -23,7 +23,7 @@ struct origin {
 
 struct slot {
   int length = 0;  ///< tokens it holds once all plans so far, and what is pending, have run
-  int reach = 0;   ///< the most of them since it was filled
+  int reach = 0;   ///< the most that it, or what it was filled from, has held since that was filled
   int base = -1;   ///< the slot that its first `shared` tokens are read in
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
@@ -166,6 +166,7 @@ class slot_table {
   void set_aside(slot& whose, std::int64_t bytes);
   bool cut_pending(int index, int length);
   origin shortened(const origin& pending, int length) const;
+  int reach_of(const origin& first) const;
   bool begins_another(int index) const;
   bool has_one_user(int index) const { return (*this)[index].users == 1; }
   bool can_be_shortened(int index) const;

@@ -12,6 +12,8 @@ served::served(const limits& within, std::unique_ptr<order> policy, std::unique_
                std::unique_ptr<reservation> reserves)
     : machine(within, std::move(policy), std::move(who), std::move(reserves)), runner(within, toy::model{}) {}
 
+served::served(const limits& within, const toy::ring& rings) : machine(within), runner(within, toy::model{}, rings) {}
+
 plan served::launch() {
   auto step = machine.next(now);
   machine.verify();

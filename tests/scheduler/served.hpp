@@ -18,6 +18,9 @@ class served {
                   std::unique_ptr<victims> who = longest_rested(),
                   std::unique_ptr<reservation> reserves = whole_length());
 
+  /// On a cache whose layers have a window.
+  served(const limits& within, const toy::ring& rings);
+
   scheduler machine;
   toy::runner runner;
   std::vector<event> events;

@@ -204,6 +204,70 @@ BOOST_AUTO_TEST_CASE(nobody_begins_with_a_trimmed_slot) {
   check_continues(s, child, counting(6));
 }
 
+BOOST_AUTO_TEST_CASE(a_fork_goes_back_no_further_than_what_it_was_copied_from) {
+  for (const int length : {6, 5}) {
+    served s(forgetful());
+    const auto parent = prefilled(s, 10);
+    s.machine.truncate(parent, 7);
+    const auto child = s.machine.fork(parent);
+    go_on(s, child, {50});
+    s.machine.truncate(child, length);
+    const auto step = go_on(s, child, {51});
+    BOOST_CHECK_EQUAL(row_of(step, child)->count, length == 6 ? 1 : 6);
+    check_continues(s, child, joined(counting(length), {51}));
+    check_continues(s, parent, counting(7));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_fork_was_cut_to_before_it_was_filled_goes_back_as_far) {
+  served s(forgetful());
+  const auto parent = prefilled(s, 10);
+  const auto child = s.machine.fork(parent);
+  s.machine.truncate(child, 8);
+  go_on(s, child, {50});
+  s.machine.truncate(child, 5);
+  const auto step = go_on(s, child, {51});
+  BOOST_CHECK_EQUAL(row_of(step, child)->count, 6);
+  check_continues(s, child, joined(counting(5), {51}));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_as_far_as_the_slot_did) {
+  for (const int length : {8, 6, 5}) {
+    auto within = forgetful();
+    within.spill_bytes = 1000;
+    served s(within, {.window = 3, .longest_step = within.step_tokens, .slack = 4});
+    const auto id = prefilled(s, 10);
+    s.machine.truncate(id, 9);
+    s.machine.park(id);
+    s.finish();
+    s.machine.truncate(id, length);
+    s.machine.start(id, {{51}, output::last_logits});
+    BOOST_CHECK_EQUAL(s.step().restores.size(), 1);
+    s.end_transfers();
+    const auto step = s.step();
+    check_cut(step, row_of(step, id)->slot, length == 5 ? 0 : length);
+    BOOST_CHECK_EQUAL(row_of(step, id)->count, length == 5 ? 6 : 1);
+    check_continues(s, id, joined(counting(length), {51}));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_any_way_where_the_slot_did) {
+  auto within = roomy();
+  within.spill_bytes = 1000;
+  served s(within, {.window = 3, .longest_step = within.max_length, .slack = 2});
+  const auto id = prefilled(s, 30);
+  s.machine.park(id);
+  s.finish();
+  s.machine.truncate(id, 4);
+  s.machine.start(id, {{51}, output::last_logits});
+  s.step();
+  s.end_transfers();
+  const auto step = s.step();
+  check_cut(step, row_of(step, id)->slot, 4);
+  BOOST_CHECK_EQUAL(row_of(step, id)->count, 1);
+  check_continues(s, id, joined(counting(4), {51}));
+}
+
 BOOST_AUTO_TEST_CASE(a_footprint_counts_capped_blocks_up_to_their_cap) {
   const footprint usage{.fixed = 10, .per_block = 4, .block = 4, .capped = {{100, 2}, {1000, 1}}};
   BOOST_CHECK_EQUAL(usage(0), 10);

@@ -77,6 +77,7 @@ enum class feature {
   copied_stored,
   opened,
   opened_without_room,
+  cut_when_opened,  ///< before it went on
   refused,
   memory_refused,
   empty_plan,

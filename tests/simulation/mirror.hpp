@@ -72,6 +72,7 @@ class mirror {
   std::optional<ticket> away;  ///< what it had reached was spilled under this name
   stage moves = stage::spilled;
   std::optional<ticket> copied;  ///< what its slot holds is copied under this name
+  bool opened = false;           ///< that is what it was saved as, and it has not gone on
   bool parked = false;           ///< since the last plan, which tells whether it was spilled
 
  private:

@@ -64,6 +64,16 @@ void make_pressed(settings& drawn, random& from) {
   drawn.most_live = from.between(3, 10);
 }
 
+/// Layers with a window, in rings that hold all of a sequence or not.
+void add_rings(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  drawn.rings = {.window = from.between(1, 12),
+                 .longest_step = std::max(within.step_tokens, within.prefill_tokens),
+                 .slack = from.between(0, 8)};
+  if (from.chance(50)) within.slack = limits().slack;
+  if (drawn.rings.tokens() < within.max_length) within.slack = std::min(within.slack, drawn.rings.slack);
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -102,6 +112,8 @@ settings draw(random& from) {
   }
   if (from.chance(30)) within.prefill_tokens = from.between(1, 60);
   if (from.chance(30)) within.step_time = time(from.between(1, 20));
+  random aside = from;  // histories without windows stay what they were
+  if (aside.chance(50)) add_rings(result, aside);
   return result;
 }
 
@@ -143,6 +155,9 @@ std::string describe(const settings& of) {
          (of.growing ? ", growing by " + std::to_string(of.marks.step) + " up to " + std::to_string(of.marks.high) +
                            ", down to " + std::to_string(of.marks.low)
                      : std::string()) +
+         (of.rings.window > 0 ? ", a window of " + std::to_string(of.rings.window) + " in rings of " +
+                                    std::to_string(of.rings.tokens()) + " tokens"
+                              : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.sources ? ", sources" : "");
 }
 

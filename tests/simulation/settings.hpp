@@ -20,6 +20,7 @@ enum class policy { first_come, own, priority, fair_share, deadline, count };
 struct settings {
   limits within;
   toy::model model;
+  toy::ring rings;
   int actions = 0;    ///< before everything is brought to an end
   int most_live = 0;  ///< sequences at the same time
   int failing = 0;    ///< percent of the rows

@@ -14,7 +14,8 @@ void require(bool holds, const char* what, int slot) {
 
 }  // namespace
 
-cache::cache(const limits& within) : within_(within), slots_(static_cast<std::size_t>(within.all_slots())) {}
+cache::cache(const limits& within, const ring& rings)
+    : within_(within), rings_(rings), slots_(static_cast<std::size_t>(within.all_slots())) {}
 
 cache::storage& cache::at(int slot) { return slots_.at(static_cast<std::size_t>(slot)); }
 const cache::storage& cache::at(int slot) const { return slots_.at(static_cast<std::size_t>(slot)); }
@@ -74,6 +75,7 @@ void cache::begin(const spilling& begun) {
                             {.tokens = content(begun.slot),
                              .source = from.source,
                              .reach = from.reach,
+                             .oldest = oldest_in_image(begun.slot),
                              .altered = from.altered || alters,
                              .bytes = begun.beside ? 0 : within_.spilled(begun.length)}};
   at(begun.slot).moving = true;
@@ -115,6 +117,7 @@ void cache::end(ticket name, bool ok) {
   slot.own = std::move(ended.what.tokens);
   slot.source = std::move(ended.what.source);
   slot.reach = ended.what.reach;
+  slot.oldest = ended.what.oldest;
   slot.altered = ended.what.altered;
 }
 
@@ -135,7 +138,25 @@ void cache::read(int slot, const std::vector<token>& source) {
   at(slot).source = source;
 }
 
+bool cache::holds(int slot, int length) const {
+  const int needed = rings_.first_needed(length);
+  return needed >= at(slot).oldest || needed >= length;
+}
+
+/// What a slot can go back to, it can when it is filled from its image.
+int cache::oldest_in_image(int slot) const {
+  if (!ever_full()) return at(slot).oldest;
+  return std::max(at(slot).oldest, rings_.first_needed(std::max(0, length(slot) - rings_.slack)));
+}
+
 void cache::append(int slot, std::span<const token> tokens) {
+  require(!ever_full() || static_cast<int>(tokens.size()) <= rings_.longest_step, "its rings have no room", slot);
+  require(holds(slot, length(slot)), "its rings no longer hold what comes before", slot);
+  add(slot, tokens);
+  if (ever_full()) at(slot).oldest = std::max(at(slot).oldest, length(slot) - rings_.tokens());
+}
+
+void cache::add(int slot, std::span<const token> tokens) {
   require_still(slot);
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
   at(slot).reach = std::max(at(slot).reach, length(slot));
@@ -145,12 +166,14 @@ void cache::append(int slot, std::span<const token> tokens) {
 void cache::require_return(int slot, int to) const {
   require(!at(slot).trimmed, "it was trimmed and shall go on", slot);
   require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.slack, "it cannot go back that far", slot);
+  require(to == 0 || holds(slot, to), "its rings no longer hold what it would go back to", slot);
 }
 
 void cache::trim(const trimming& rest) {
   require_still(rest.slot);
   require(rest.length >= longest_reader(rest.slot), "it is trimmed while others read more", rest.slot);
   at(rest.slot).trimmed = within_.slack < std::numeric_limits<int>::max();
+  at(rest.slot).oldest = ever_full() ? std::numeric_limits<int>::max() : std::min(at(rest.slot).oldest, rest.length);
   if (rest.length == 0) at(rest.slot).source.clear();
   at(rest.slot).own.resize(static_cast<std::size_t>(std::max(0, rest.length - at(rest.slot).shared)));
 }
@@ -173,6 +196,7 @@ void cache::truncate(const truncation& cut) {
   if (cut.length < whose.shared) whose.shared = cut.length / within_.usage.block * within_.usage.block;
   if (whose.shared == 0) whose.base = -1;
   whose.own.assign(kept.begin() + whose.shared, kept.end());
+  whose.oldest = std::min(whose.oldest, cut.length);
   if (cut.length > 0) return;
   whose.reach = 0;
   whose.altered = false;
@@ -190,7 +214,8 @@ void cache::adopt(const adoption& taken) {
   at(taken.slot).base = taken.of;
   at(taken.slot).shared = taken.length;
   at(taken.slot).source = at(taken.of).source;
-  at(taken.slot).reach = taken.length;
+  at(taken.slot).reach = at(taken.of).reach;
+  at(taken.slot).oldest = at(taken.of).oldest;
   at(taken.slot).altered = at(taken.of).altered;
   at(taken.slot).unsettled = true;
 }
@@ -206,7 +231,9 @@ void cache::copy_tokens(const copy& copied) {
   if (copied.begin == 0) at(copied.to).source = at(copied.from).source;
   at(copied.to).altered |= at(copied.from).altered;
   const auto read = content(copied.from);
-  append(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));
+  add(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));
+  at(copied.to).reach = at(copied.from).reach;
+  at(copied.to).oldest = at(copied.from).oldest;
 }
 
 }  // namespace cogen::scheduler::toy

@@ -2,12 +2,26 @@
 
 #include <cogen/scheduler/plan.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
 
 namespace cogen::scheduler::toy {
+
+/// What the layers with a window keep of each slot: its newest tokens, as many as a step and a cut need beside the
+/// window.
+struct ring {
+  int window = 0;  ///< 0: there are none
+  int longest_step = 0;
+  int slack = 0;
+
+  int tokens() const { return window - 1 + longest_step + slack; }
+
+  /// The first position that a slot of `length` tokens needs to go on.
+  int first_needed(int length) const { return window == 0 ? 0 : std::max(0, length - window + 1); }
+};
 
 /// A cache that remembers tokens instead of keys and values, and takes every plan literally: a slot reads what it
 /// shares in the other slot at the moment it is asked. Throws std::logic_error at whatever a real cache could not do.
@@ -18,11 +32,12 @@ class cache {
     std::vector<token> tokens;
     std::vector<token> source;
     int reach = 0;
+    int oldest = 0;          ///< the first position that the rings hold
     bool altered = false;    ///< it is not bit by bit what a slot held that nothing was restored into
     std::int64_t bytes = 0;  ///< it counts
   };
 
-  explicit cache(const limits& within);
+  explicit cache(const limits& within, const ring& rings = {});
 
   /// All of a plan but its rows. Its transfers have begun then.
   void apply(const plan& step);
@@ -64,7 +79,8 @@ class cache {
     int shared = 0;
     std::vector<token> own;     ///< after the shared ones
     std::vector<token> source;  ///< what an encoder has read
-    int reach = 0;              ///< the most tokens it has held since it was filled
+    int reach = 0;              ///< the most tokens it, or what it was filled from, has held since that was filled
+    int oldest = 0;             ///< the first position that its rings hold
     bool trimmed = false;       ///< it can no longer go on, nor anybody from its end
     bool unsettled = false;     ///< it has a base, and a copy may still follow
     bool moving = false;        ///< a transfer reads or fills it
@@ -81,6 +97,10 @@ class cache {
   const storage& at(int slot) const;
   int longest_reader(int slot) const;
   void clear(int slot);
+  bool ever_full() const { return rings_.window > 0 && rings_.tokens() < within_.max_length; }
+  bool holds(int slot, int length) const;
+  int oldest_in_image(int slot) const;
+  void add(int slot, std::span<const token> tokens);
   void require_return(int slot, int to) const;
   void truncate(const truncation& cut);
   void trim(const trimming& rest);
@@ -92,6 +112,7 @@ class cache {
   void begin(const restoring& begun);
 
   limits within_;
+  ring rings_;
   std::vector<storage> slots_;
   std::map<ticket, image> kept_;
   std::map<ticket, transfer> transfers_;

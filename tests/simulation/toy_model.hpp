@@ -18,7 +18,7 @@ struct model {
 /// Runs plans on the toy cache at once. What rows sample is what the model says of the slot's content.
 class runner {
  public:
-  runner(const limits& within, model model) : cache_(within), model_(model) {}
+  runner(const limits& within, model model, const ring& rings = {}) : cache_(within, rings), model_(model) {}
 
   /// One result for each row.
   std::vector<row_result> run(const plan& step);

@@ -49,7 +49,7 @@ world::world(const settings& of, random& chance, coverage& seen, simulation::log
       seen_(seen),
       log_(std::move(log)),
       machine_(of.within, make_order(of), longest_rested(), make_reservation(of)),
-      runner_(of.within, of.model),
+      runner_(of.within, of.model, of.rings),
       failing_(of.failing),
       losing_(of.losing) {}
 
@@ -189,6 +189,7 @@ void world::truncate(sequence_id id, int length) {
   if (length < 0 || length > static_cast<int>(whose->tokens.size()))
     return refused<std::invalid_argument>(seen_, truncate);
   without_memory(truncate);
+  if (whose->away && whose->opened && length > 0 && length < whose->reached) seen_.visit(feature::cut_when_opened);
   whose->truncate(length);
   check_sequences();
 }

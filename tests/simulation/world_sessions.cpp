@@ -47,7 +47,8 @@ void world::keep_session(session made) {
   constexpr std::size_t most = 4;
   const auto& said = *made.before.image;
   const auto& held = made.image.tokens;
-  require(static_cast<int>(held.size()) == said.length && made.image.reach == said.reach,
+  // What a slot is filled from counts as further by what runs in it in the same plan.
+  require(static_cast<int>(held.size()) == said.length && made.image.reach <= said.reach,
           "another image is kept than was told");
   require(said.cached <= static_cast<int>(made.before.tokens.size()) && said.cached <= said.length &&
               std::equal(held.begin(), held.begin() + said.cached, made.before.tokens.begin()),
@@ -74,6 +75,7 @@ bool world::open() {
   if (kept) {
     runner_.keep(kept->name, from.image);
     added.away = kept->name;
+    added.opened = true;
     added.reached = from.before.image->cached;
   }
   seen_.visit(fits ? feature::opened : feature::opened_without_room);

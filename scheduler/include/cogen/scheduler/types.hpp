@@ -28,7 +28,7 @@ enum class ticket : std::uint64_t {};
 struct image {
   int length = 0;     ///< tokens that the slot held
   int cached = 0;     ///< how many of the first of those are the sequence's
-  int reach = 0;      ///< the most tokens that the slot had held
+  int reach = 0;      ///< the most tokens that the slot, or what it was filled from, had held
   bool exact = true;  ///< a slot that is filled from it holds bit by bit what that one held
 };
 
@@ -120,8 +120,8 @@ struct limits {
   /// Bytes of one slot by its length.
   footprint usage;
 
-  /// How far a slot can be cut, counted from the most tokens that it has held. A sequence that goes back further, and
-  /// not to its start, gives its slot up and is run again from its tokens.
+  /// How far a slot can be cut, counted from the most tokens that it has held, or that another one had which it was
+  /// copied or restored from. A sequence that goes back further, and not to its start, is run again from its tokens.
   int slack = std::numeric_limits<int>::max();
 
   /// How long a sequence that rests (it is idle, or waits for credits) keeps its slot while another one waits for it.
