@@ -120,7 +120,12 @@ memory_terms layer::packed_terms() const { return footprint_terms(); }
 
 void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
   if (into.empty()) return;
-  const keys_values all = materialise(slot, slots_.length(slot));
+  const int length = slots_.length(slot);
+  const keys_values all = materialise(slot, length);
+  if (all.k.size(1) != length || all.v.size(1) != length)
+    throw std::logic_error("cache: a layer that materialises " + std::to_string(all.k.size(1)) + " of the " +
+                           std::to_string(length) + " tokens of slot " + std::to_string(slot) +
+                           " has to export them by itself");
   const std::size_t half = into.size() / 2;
   std::memcpy(into.data(), all.k.contiguous().data_ptr(), half);
   std::memcpy(into.data() + half, all.v.contiguous().data_ptr(), half);

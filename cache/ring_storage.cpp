@@ -62,6 +62,9 @@ int ring_storage::needed(int length) const {
   return residual_ ? whole_blocks(first) : first;
 }
 
+/// The same of a slot that may go back by slack() from there.
+int ring_storage::oldest_needed(int length) const { return needed(std::max(0, length - slack())); }
+
 int ring_storage::ranges(int slot, int length, kv_range* into) const {
   table_.check(slot);
   const slot_state& at = state(slot);
@@ -149,7 +152,8 @@ void ring_storage::truncate(int slot, int length) {
   if (length == 0) at = {};
 }
 
-void ring_storage::trim(int slot, int) {
+void ring_storage::trim(int slot, int length) {
+  if (!ever_full()) return truncate(slot, length);
   truncate(slot, 0);
   state(slot).oldest = std::numeric_limits<int>::max();
 }
@@ -175,6 +179,7 @@ void ring_storage::copy(int from, int to, int begin, int end) {
 }
 
 void ring_storage::take_snapshot(int slot) {
+  if (!ever_full()) return;
   const int length = table_.length(slot);
   std::vector<std::byte> bytes(static_cast<std::size_t>(saved_bytes(length)));
   save(slot, length, bytes.data());
@@ -183,7 +188,7 @@ void ring_storage::take_snapshot(int slot) {
 
 ring_storage::saved_blocks ring_storage::saved(int length) const {
   const int end = blocks_for(stored(length));
-  const int oldest = needed(std::max(0, length - shape_.slack)) / block_tokens;
+  const int oldest = oldest_needed(length) / block_tokens;
   const int begin = std::clamp(std::max(oldest, shape_.blocks_kept()), 0, std::max(end, shape_.blocks_kept()));
   return {.first = shape_.blocks_kept() > 0 && length > 0, .begin = begin, .end = std::max(begin, end)};
 }
@@ -229,8 +234,7 @@ void ring_storage::make_ready(int slot, int length, const std::byte* from) {
   std::memcpy(&oldest, from, sizeof(oldest));
   slot_state& at = state(slot);
   at.end = stored(length);
-  at.oldest =
-      std::max({static_cast<int>(oldest), needed(std::max(0, length - shape_.slack)), at.end - ring_ * block_tokens});
+  at.oldest = std::max({static_cast<int>(oldest), oldest_needed(length), at.end - ring_ * block_tokens});
 }
 
 std::int64_t ring_storage::exported_bytes(int length) const { return length == 0 ? 0 : saved_bytes(length); }

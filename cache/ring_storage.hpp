@@ -77,6 +77,7 @@ class ring_storage final : public token_storage {
   std::byte* block(int slot, int number) const;
   std::byte* place(int slot, int index) const;
   int needed(int length) const;
+  int oldest_needed(int length) const;
   bool holds(int slot, int length) const;
   void grow(int slot, int length);
   void shrink(int slot, int length) noexcept;

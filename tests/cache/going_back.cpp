@@ -95,6 +95,48 @@ BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_slack, data::make(kinds()), kind) {
   }
 }
 
+/// Slots of which no ring is ever full, and others.
+constexpr int short_and_long[] = {200, longest};
+
+BOOST_DATA_TEST_CASE(what_was_imported_goes_back_as_far_as_the_slot_did,
+                     data::make(kinds()) * data::make(short_and_long), kind, most) {
+  for (const int length : {100, 150, most - 1}) {
+    twin twin(kind, 3, most);
+    twin.append({{.slot = 0, .count = length}});
+    const int back = std::min(twin.tested().slack(), length);
+    const int cut = back / 3;
+    if (cut > 0) twin.truncate(0, length - cut);
+    twin.move(0, 1);
+    for (const int to : {length - cut, length - (cut + back) / 2, length - back}) {
+      BOOST_TEST_REQUIRE(twin.tested().can_truncate(1, to));
+      twin.truncate(1, to);
+      twin.check();
+    }
+    if (length == back) continue;
+    twin.move(1, 2);
+    twin.append({{.slot = 1, .count = 1}, {.slot = 2, .count = 1}});
+    twin.check();
+  }
+}
+
+BOOST_DATA_TEST_CASE(what_goes_back_any_way_is_copied_from_what_was_trimmed, data::make(kinds()), kind) {
+  twin twin(kind, 4, 200);
+  if (twin.tested().slack() < longest) return;
+  twin.append({{.slot = 0, .count = 190}});
+  twin.fork(1, 0, 128, 190);
+  twin.tested().trim(0, 128);
+  twin.truncate(0, 128);
+  for (const int length : {128, 100, 1}) {
+    twin.fork(2, 0, 0, length);
+    BOOST_TEST(twin.tested().can_truncate(2, length / 2));
+    twin.clear(2);
+  }
+  twin.fork(3, 0, 0, 100);
+  twin.append({{.slot = 1, .count = 5}, {.slot = 3, .count = 9}});
+  twin.truncate(1, 40);
+  twin.check();
+}
+
 /// Slot 1 follows slot 0, which has gone further meanwhile.
 void catch_up(twin& twin, int fork_at, int reach, int end) {
   twin.append({{.slot = 0, .count = fork_at}});

@@ -85,7 +85,7 @@ class layer {
   /// The most tokens a slot can hold here.
   virtual int max_length() const noexcept;
 
-  /// How far a slot can go back without a snapshot, counted from the most tokens it has held. By default any way.
+  /// How far a slot can go back without a snapshot, from the most it, or what it came from, held. By default any way.
   virtual int slack() const noexcept;
 
   /// The most new tokens of a slot in one step that there is always room for. By default any number.
