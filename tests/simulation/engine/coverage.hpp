@@ -72,6 +72,7 @@ enum class feature {
   reused,
   transferred,
   image_opened,
+  cut_when_opened,  ///< before it went on
   lost,
   end,
   length,

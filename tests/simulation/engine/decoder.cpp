@@ -125,6 +125,7 @@ std::vector<token> decoder::draw_fed(random& chance, int most) const {
 void decoder::begin(std::vector<token> fed) {
   fed_ = std::move(fed);
   begun_ = stage_.rounds();
+  opened_ = false;
 }
 
 net::awaitable<void> decoder::forward(random& chance) {
@@ -190,6 +191,8 @@ void decoder::truncate(random& chance) {
     return require(wrong, "a cut was refused that makes sense");
   }
   require(!wrong, "it was cut to more than it holds");
+  if (opened_ && length > 0 && length < static_cast<int>(held_.tokens.size()))
+    stage_.seen().visit(feature::cut_when_opened);
   held_.truncate(static_cast<std::size_t>(length));
 }
 
@@ -248,6 +251,7 @@ net::awaitable<void> decoder::open() {
   require(!heard.code, "it could not be opened: " + heard.code.message());
   sequence_ = std::move(heard.value);
   held_ = saved_;
+  opened_ = true;
 }
 
 void decoder::destroy() {

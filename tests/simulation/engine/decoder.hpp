@@ -71,7 +71,8 @@ class decoder final : public client {
   std::optional<sequence_at> busy_with_;       // by the pending operation, which feeds nothing
   std::optional<std::filesystem::path> file_;  // where it was saved
   held_sequence saved_;
-  int left_ = 0;  // operations that it will begin
+  bool opened_ = false;  // it has not gone on since
+  int left_ = 0;         // operations that it will begin
 };
 
 }  // namespace cogen::engine_simulation

@@ -15,30 +15,45 @@ namespace {
 
 using simulation_image = scheduler::toy::cache::image;
 
-/// How far the slot had reached, the source, the tokens.
+/// Four numbers (how far the slot had reached, the oldest that its rings hold, how many tokens there are, how many
+/// bytes of a real cache), the source, the tokens, those bytes.
 class toy_image final : public slot_image {
  public:
-  explicit toy_image(const simulation_image& what)
-      : numbers_{what.reach}, source_(static_cast<int>(what.source.size())) {
-    for (const auto* part : {&what.source, &what.tokens}) numbers_.insert(numbers_.end(), part->begin(), part->end());
+  toy_image(const simulation_image& what, const kept_cache::bytes& kept)
+      : source_(static_cast<int>(what.source.size())) {
+    add({{what.reach, what.oldest, static_cast<int>(what.tokens.size()), static_cast<int>(kept.size())}});
+    add(what.source);
+    add(what.tokens);
+    bytes_.insert(bytes_.end(), kept.begin(), kept.end());
   }
-  toy_image(std::vector<std::byte> bytes, int source) : numbers_(bytes.size() / sizeof(token)), source_(source) {
-    std::memcpy(numbers_.data(), bytes.data(), bytes.size());
-  }
+  toy_image(std::vector<std::byte> bytes, int source) : bytes_(std::move(bytes)), source_(source) {}
 
-  std::size_t size() const noexcept override { return std::as_bytes(std::span(numbers_)).size(); }
+  std::size_t size() const noexcept override { return bytes_.size(); }
   int source() const noexcept override { return source_; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override {
-    visit(std::as_bytes(std::span(numbers_)));
-  }
+  void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
 
   simulation_image what() const {
-    const auto source = numbers_.begin() + 1, tokens = source + source_;
-    return {.tokens = {tokens, numbers_.end()}, .source = {source, tokens}, .reach = numbers_.front()};
+    return {.tokens = numbers(4 + source_, number(2)),
+            .source = numbers(4, source_),
+            .reach = number(0),
+            .oldest = number(1)};
   }
+  kept_cache::bytes kept() const { return {bytes_.end() - number(3), bytes_.end()}; }
 
  private:
-  std::vector<token> numbers_;
+  void add(const std::vector<token>& more) {
+    const auto bytes = std::as_bytes(std::span(more));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<token> numbers(int first, int count) const {
+    std::vector<token> all(static_cast<std::size_t>(count));
+    std::memcpy(all.data(), bytes_.data() + static_cast<std::size_t>(first) * sizeof(token),
+                all.size() * sizeof(token));
+    return all;
+  }
+  int number(int index) const { return numbers(index, 1).front(); }
+
+  std::vector<std::byte> bytes_;
   int source_;
 };
 
@@ -59,11 +74,15 @@ class device::face final : public runner {
   std::string image_format() const override { return device_->settings_.images ? "toy" : ""; }
   std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
     const auto& from = device_->cache_;
-    return from.keeps(name) ? std::make_shared<toy_image>(from.kept(name)) : nullptr;
+    if (!from.keeps(name)) return nullptr;
+    const auto& kept = device_->kept_;
+    return std::make_shared<toy_image>(from.kept(name), kept ? kept->image(name) : kept_cache::bytes());
   }
   void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
     device_->seen_.visit(feature::image_opened);
-    device_->cache_.keep(name, dynamic_cast<const toy_image&>(*what).what());
+    const auto& image = dynamic_cast<const toy_image&>(*what);
+    device_->cache_.keep(name, image.what());
+    if (device_->kept_) device_->kept_->keep(name, image.kept());
   }
   std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int source) const override {
     return std::make_shared<toy_image>(std::move(bytes), source);
@@ -74,7 +93,9 @@ class device::face final : public runner {
 };
 
 device::device(const settings& of, coverage& seen, const simulation::log& told)
-    : settings_(of), seen_(seen), told_(told), cache_(of.within) {}
+    : settings_(of), seen_(seen), told_(told), cache_(of.within, of.rings) {
+  if (of.kept.kind != cache_kind::none) kept_.emplace(of.kept, of.within);
+}
 
 std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
   return std::make_unique<face>(std::move(self));
@@ -116,15 +137,18 @@ bool device::end_transfer(simulation::random& chance) {
   if (told_) told_(fmt::format("  transfer {} {}", static_cast<std::uint64_t>(name), ok ? "ends" : "fails"));
   seen_.visit(ok ? feature::transferred : feature::lost);
   cache_.end(name, ok);
+  if (kept_) kept_->end(name, ok);
   listener_->transferred(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error(lost)));
   return true;
 }
 
 void device::carry_out(step_run& step) {
   cache_.apply(step.plan());
+  if (kept_) kept_->apply(step.plan());
   listener_ = &step.transfers();
   sampled_before_ = std::exchange(sampled_, {});
   for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
+  if (kept_) kept_->run(step.plan(), cache_);
   described_.erase(step.plan().number);
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
@@ -179,8 +203,8 @@ row_outcome device::draw(step_run& step, int index, std::vector<float> scores) {
   if (how.by_host) return step.drawer_of(index).draw(scores);
   seen_.visit(feature::drawn_by_device);
   if (how.unknown_last) seen_.visit(feature::drawn_after_unknown);
-  const auto [status, drawn] = test::described_draw(how, found->second.lists)(std::move(scores), kept_[how.slot]);
-  kept_[how.slot] = drawn;
+  const auto [status, drawn] = test::described_draw(how, found->second.lists)(std::move(scores), drawn_[how.slot]);
+  drawn_[how.slot] = drawn;
   return device_outcome(status, drawn);
 }
 

@@ -11,11 +11,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace cogen::engine_simulation {
 
-/// What carries an engine's plans out: literally, on a toy cache that throws at whatever a real one could not do. Lives
-/// longer than the engine, and is what the simulation holds on to.
+/// What carries an engine's plans out: literally, on a toy cache that throws at whatever a real one could not do, and
+/// in some histories on a real one, too. Lives longer than the engine, and is what the simulation holds on to.
 class device {
  public:
   device(const settings& of, coverage& seen, const simulation::log& told);
@@ -66,10 +67,11 @@ class device {
   coverage& seen_;
   const simulation::log& told_;
   scheduler::toy::cache cache_;
+  std::optional<kept_cache> kept_;
   std::deque<step_run*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
   std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
-  std::map<int, token> kept_;                                         // the last that the device has drawn in each slot
+  std::map<int, token> drawn_;                                        // the last that the device has drawn in each slot
   std::exception_ptr breaks_;
   transfer_listener* listener_ = nullptr;  // where there is an engine
   bool holds_ = false;

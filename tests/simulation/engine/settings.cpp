@@ -48,6 +48,40 @@ void let_grow(settings& drawn, random& from) {
   within.memory_bytes = from.between(whole, 2 * whole);
 }
 
+/// Layers with a window, in rings that hold all of a sequence or not.
+void add_rings(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  drawn.rings = {.window = from.between(1, 8), .longest_step = within.step_tokens, .slack = from.between(0, 6)};
+  if (from.chance(50)) within.slack = scheduler::limits().slack;
+  if (drawn.rings.tokens() < within.max_length) within.slack = std::min(within.slack, drawn.rings.slack);
+}
+
+/// Long enough that rings are overwritten.
+void let_go_round(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  within.max_length = from.between(130, 260);
+  within.step_tokens = from.between(8, 32);
+  for (auto& each : drawn.prefixes)
+    for (int more = from.between(0, within.max_length / 2); more > 0; --more)
+      each.push_back(static_cast<token>(from.between(0, drawn.spoken.words() - 1)));
+}
+
+/// A real cache under the plans, which says how far its slots go back.
+void add_real_cache(settings& drawn, random& from) {
+  auto& within = drawn.within;
+  const bool goes_round = from.chance(25);
+  if (goes_round) let_go_round(drawn, from);
+  drawn.kept = {.kind = static_cast<cache_kind>(from.between(1, static_cast<int>(cache_kind::count) - 1)),
+                .window = from.between(1, goes_round ? 40 : 8),
+                .longest_step = within.step_tokens,
+                .slack = from.between(0, goes_round ? 60 : 6)};
+  within.usage.block = cache::block_tokens;
+  const auto whole = within.usage(within.max_length);
+  within.memory_bytes = std::max(within.memory_bytes, whole);
+  if (within.spill_bytes > 0) within.spill_bytes = from.between(1, 4 * static_cast<int>(whole));
+  within.slack = make_cache(drawn.kept, within).slack();
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -73,6 +107,11 @@ settings draw(random& from) {
       if (added.push_back(word()); from.chance(10)) break;
   result.images = from.chance(60);
   result.draws = from.chance(50);
+  random aside = from;  // histories without windows stay what they were
+  if (aside.chance(50))
+    add_rings(result, aside);
+  else if (aside.chance(50))
+    add_real_cache(result, aside);
   return result;
 }
 
@@ -84,7 +123,7 @@ std::string describe(const settings& of) {
   return fmt::format(
       "slots {}, max_length {}, step_tokens {}, depth {}, usage {} + {} per {}, slack {}, patience {} ns, memory {}, "
       "spilled {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
-      "held{}{}{}{}{}{}{}",
+      "held{}{}{}{}{}{}{}{}{}",
       within.slots, within.max_length, within.step_tokens, within.depth, within.usage.fixed, within.usage.per_block,
       within.usage.block, limited(within.slack, scheduler::limits().slack),
       limited(within.patience.count(), scheduler::limits().patience.count()),
@@ -95,7 +134,12 @@ std::string describe(const settings& of) {
       of.misfortunes ? ", misfortunes" : "", of.images ? ", images" : "", within.reuse ? ", reuse" : "",
       of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "",
       of.marks ? fmt::format(", growing by {} up to {}, down to {}", of.marks->step, of.marks->high, of.marks->low)
-               : "");
+               : "",
+      of.rings.window > 0 ? fmt::format(", a window of {} in rings of {} tokens", of.rings.window, of.rings.tokens())
+                          : "",
+      of.kept.kind != cache_kind::none ? fmt::format(", over a real cache ({}, window {}, slack {})",
+                                                     name_of(of.kept.kind), of.kept.window, of.kept.slack)
+                                       : "");
 }
 
 }  // namespace cogen::engine_simulation

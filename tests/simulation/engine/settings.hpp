@@ -1,7 +1,9 @@
 #pragma once
 
+#include "simulation/engine/kept_cache.hpp"
 #include "simulation/engine/language.hpp"
 #include "simulation/random.hpp"
+#include "simulation/toy_cache.hpp"
 
 #include <cogen/engine.hpp>
 
@@ -18,6 +20,8 @@ constexpr std::chrono::milliseconds long_patience(100);
 /// What differs from one history to the next, drawn from its seed.
 struct settings {
   scheduler::limits within;
+  scheduler::toy::ring rings;
+  kept_options kept;
   language spoken;
   std::vector<token> end_tokens;
   std::optional<reads_sources> sources;

@@ -1,0 +1,160 @@
+#include "simulation/engine/kept_cache.hpp"
+
+#include "engine/slot_forks.hpp"
+
+#include <cogen/cache/codec.hpp>
+#include <cogen/cache/transfer.hpp>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace cogen::engine_simulation {
+namespace {
+
+constexpr int dims = 4;
+constexpr int state_numbers = 2;
+
+cache::layer_shape layer_of(cache::layer_kind kind, int window = 0) {
+  return {.kind = kind, .kv_heads = 1, .head_dim = dims, .window = window};
+}
+
+std::vector<cache::layer_shape> shapes_of(const kept_options& of) {
+  using enum cache::layer_kind;
+  const cache::layer_shape state{.kind = recurrent, .state = state_numbers};
+  switch (of.kind) {
+    case cache_kind::sliding:
+    case cache_kind::packed_sliding:
+      return {layer_of(sliding, of.window)};
+    case cache_kind::chunked:
+      return {layer_of(chunked, of.window), layer_of(full)};
+    case cache_kind::mixed:
+      return {layer_of(sliding, of.window), layer_of(full), layer_of(chunked, of.window + 3)};
+    case cache_kind::recurrent:
+      return {state, layer_of(full), layer_of(sliding, of.window)};
+    default:
+      return {layer_of(full), layer_of(full)};
+  }
+}
+
+bool is_packed(cache_kind kind) { return kind == cache_kind::packed || kind == cache_kind::packed_sliding; }
+
+/// What a state of two numbers holds after these tokens.
+std::pair<float, float> state_after(std::span<const token> tokens) {
+  int mixed = 1;
+  for (const token each : tokens) mixed = (mixed * 31 + each) % 8191;
+  return {static_cast<float>(tokens.size()), static_cast<float>(mixed)};
+}
+
+void require(bool holds, int slot, int layer, const char* what) {
+  if (!holds) throw std::logic_error(fmt::format("layer {} of slot {} {}", layer, slot, what));
+}
+
+}  // namespace
+
+std::string name_of(cache_kind kind) {
+  constexpr const char* names[] = {"no real cache", "full",  "sliding", "chunked",        "mixed",
+                                   "recurrent",     "sinks", "packed",  "packed sliding", "offloaded"};
+  return names[static_cast<int>(kind)];
+}
+
+cache::cache make_cache(const kept_options& of, const scheduler::limits& within) {
+  cache::options options{.type = cache::scalar::f32,
+                         .slots = within.all_slots(),
+                         .max_length = within.max_length,
+                         .longest_step = of.longest_step,
+                         .slack = of.slack};
+  if (is_packed(of.kind)) (options.quantised = cache::int8())->residual = 5;
+  if (of.kind == cache_kind::sinks) options.sinks = {.sinks = 2, .window = of.window};
+  if (of.kind == cache_kind::offloaded) options.offload = std::make_shared<cache::immediate_transfer>();
+  return {shapes_of(of), options};
+}
+
+void kept_cache::apply(const scheduler::plan& step) {
+  for (const auto name : step.drops) kept_.erase(name);
+  for (const int slot : step.clears) cache_.clear(slot);
+  for (const auto& each : step.truncations)
+    each.length == 0 ? cache_.clear(each.slot) : cache_.truncate(each.slot, each.length);
+  for (const auto& each : step.trims) cache_.trim(each.slot, each.length);
+  for (const auto& each : detail::forks_in(step)) cache_.fork(each.slot, each.origin);
+  for (const auto& each : step.spills) {
+    auto& into = kept_[each.name];
+    into.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));
+    cache_.export_slot(each.slot, into);
+  }
+  for (const auto& each : step.restores) {
+    cache_.import_slot(each.slot, each.length, kept_.extract(each.name).mapped());
+    filling_[each.name] = each.slot;
+  }
+}
+
+void kept_cache::end(scheduler::ticket name, bool ok) {
+  const auto filled = filling_.extract(name);
+  if (ok) return;
+  filled ? cache_.clear(filled.mapped()) : static_cast<void>(kept_.erase(name));
+}
+
+void kept_cache::run(const scheduler::plan& plan, const scheduler::toy::cache& told) {
+  if (plan.rows.empty()) return;
+  std::vector<cache::step_row> rows;
+  for (const auto& row : plan.rows) rows.push_back({row.slot, row.count});
+  const cache::step step(std::move(rows));
+  cache_.reserve(step);
+  write(step, told);
+  cache_.advance(step);
+  for (const auto& row : plan.rows) check(row.slot, told.content(row.slot));
+}
+
+void kept_cache::write(const cache::step& step, const scheduler::toy::cache& told) {
+  const auto keys = at::empty({step.tokens(), 1, dims}, at::kFloat);
+  float* to = keys.data_ptr<float>();
+  for (const auto& row : step.rows()) {
+    const auto content = told.content(row.slot);
+    for (auto each = content.end() - row.count; each != content.end(); ++each)
+      to = std::fill_n(to, dims, static_cast<float>(*each));
+  }
+  for (int index = 0; index < cache_.layers(); ++index) {
+    auto& layer = cache_.layer(index);
+    if (layer.shape().kind == cache::layer_kind::recurrent)
+      write_states(layer, step, told);
+    else
+      layer.append(step, keys, keys);
+  }
+}
+
+void kept_cache::write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& told) {
+  for (const auto& row : step.rows()) {
+    const auto content = told.content(row.slot);
+    const auto before = std::span(content).first(content.size() - static_cast<std::size_t>(row.count));
+    const auto view = layer.state(row.slot).value();
+    require(before.empty() || std::pair(view.before[0], view.before[1]) == state_after(before), row.slot, 0,
+            "has another state than it should");
+    std::tie(view.after[0], view.after[1]) = state_after(content);
+  }
+}
+
+void kept_cache::check(int slot, std::span<const token> content) const {
+  const float tolerance = is_packed(kind_) ? 0.6F : 0;
+  for (int index = 0; index < cache_.layers(); ++index) {
+    const auto& layer = cache_.layer(index);
+    if (layer.shape().kind == cache::layer_kind::recurrent) continue;
+    const auto extent = layer.mask_sizes(slot, 0);
+    const auto held = layer.materialise(slot, static_cast<int>(content.size()));
+    require(held.k.size(1) == extent.kv_length, slot, index, "shows another number of tokens than it should");
+    const auto keys = held.k.contiguous(), values = held.v.contiguous();
+    for (int i = 0; i < extent.kv_length; ++i) {
+      const int position = i < extent.sinks ? i : i - extent.sinks + extent.kv_offset;
+      const auto expected = static_cast<float>(content[static_cast<std::size_t>(position)]);
+      for (const auto* from : {keys.const_data_ptr<float>(), values.const_data_ptr<float>()})
+        require(std::abs(from[dims * i] - expected) <= tolerance, slot, index, "holds other tokens than it should");
+    }
+  }
+}
+
+}  // namespace cogen::engine_simulation
