@@ -45,6 +45,13 @@ cache::device_options cache_options(const device::place& where, const models::de
   return kept;
 }
 
+/// Where there is no memory for them, the row fails.
+void add_scores(std::vector<float>& scores, std::span<const float> more, row_outcome& outcome) try {
+  scores.insert(scores.end(), more.begin(), more.end());
+} catch (...) {
+  outcome.error = failure_of(std::current_exception());
+}
+
 /// Where a prompt's keys begin is told to a device that reads them in place, as an int32.
 const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
   const auto planes = 2 * (options.far ? 1 : static_cast<std::int64_t>(network.layer_shapes().size()));
@@ -282,13 +289,13 @@ void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::
         const auto& outcome = step.outcomes()[index] = step.drawer_of(each.row).draw({scores, width});
         last_.select(0, rows[index].slot).fill_(outcome.chosen.id);
       } else {
-        gathered[index].insert(gathered[index].end(), scores, scores + (end - begin) * options_.vocabulary);
+        add_scores(gathered[index], {scores, static_cast<std::size_t>(end - begin) * width}, step.outcomes()[index]);
       }
     }
   }
   for (const auto& each : wanted_by_turn_[draws_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
-    if (rows[index].wanted != scheduler::output::sample)
+    if (rows[index].wanted != scheduler::output::sample && !step.outcomes()[index].error)
       step.outcomes()[index].scores = logits(std::move(gathered[index]), options_.vocabulary);
   }
   take_drawn(step, draws_.turn());

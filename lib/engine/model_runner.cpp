@@ -1,5 +1,6 @@
 #include "engine/model_runner.hpp"
 
+#include "engine/failure_of.hpp"
 #include "engine/slot_forks.hpp"
 
 #include <fmt/format.h>
@@ -27,6 +28,13 @@ std::string_view name_of(cache::scalar type) {
 
 std::string format_of(const cache::quantisation& how) {
   return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
+}
+
+/// Where there is no memory for them, the row fails.
+void show(row_outcome& outcome, std::span<const float> scores, int vocabulary) try {
+  outcome.scores = logits({scores.begin(), scores.end()}, vocabulary);
+} catch (...) {
+  outcome.error = failure_of(std::current_exception());
 }
 
 std::string_view format_of(numerics mode) { return mode == numerics::fast ? ", fast products" : ""; }
@@ -133,7 +141,7 @@ void model_runner::hand_out(step_run& step, float* scores) {
       case scheduler::output::all_logits: {
         const auto count =
             rows[i].wanted == scheduler::output::all_logits ? static_cast<std::size_t>(rows[i].count) : 1;
-        outcome.scores = logits(std::vector<float>(scores, scores + count * width), vocabulary());
+        show(outcome, {scores, count * width}, vocabulary());
         scores += count * width;
       }
     }

@@ -1,6 +1,7 @@
 // Layers that a user brings: alone and beside the built-in kinds.
 #include "concat_layer.hpp"
 #include "kinds.hpp"
+#include "says.hpp"
 #include "twin.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -9,6 +10,7 @@
 
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <vector>
 
 namespace cogen::cache::test {
@@ -36,6 +38,20 @@ class refusing_layer final : public layer {
 
  private:
   const bool& refuses_;
+};
+
+/// Shows no more than its newest token.
+class short_sighted_layer final : public layer {
+ public:
+  short_sighted_layer(const layer_shape& shape, const slot_table& table) : layer(shape, scalar::f32, table) {}
+
+  void append(const step&, const at::Tensor&, const at::Tensor&) override {}
+  keys_values materialise(int, int) const override {
+    const at::Tensor one = at::ones({shape().kv_heads, 1, shape().head_dim});
+    return {.k = one, .v = one};
+  }
+  void truncate(int, int) override {}
+  void clear(int) override {}
 };
 
 kind with_one_that_refuses(const bool& refuses, cache_kind which) {
@@ -118,6 +134,17 @@ void append_numbers(cache& cache, int slot, int count) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(own_kind)
+
+BOOST_AUTO_TEST_CASE(a_kind_that_shows_a_part_of_its_tokens_is_not_exported_for_it) {
+  const auto own = [](int, const layer_shape& shape, const slot_table& table) {
+    return std::make_unique<short_sighted_layer>(shape, table);
+  };
+  const layer_shape shape{.kv_heads = 1, .head_dim = 8};
+  cache cache({&shape, 1}, {.slots = 1, .max_length = 100}, own);
+  append_ones(cache, step({{.slot = 0, .count = 20}}));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(20)));
+  BOOST_CHECK_EXCEPTION(cache.export_slot(0, bytes), std::logic_error, says({"slot 0", "1 of the 20 tokens"}));
+}
 
 BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) {
   bool refuses = false;
