@@ -112,8 +112,6 @@ constexpr probes portable{read_portable, multiply_portable<std::uint16_t>, 8, mu
 probes probes_of(instruction_set set) {
 #if defined(__x86_64__)
   switch (set) {
-    case instruction_set::portable:
-      break;
     case instruction_set::avx2:
       return {read_avx2, int8_avx2, 32, float32_avx2, 8, nullptr, 0};
     case instruction_set::avx512:
@@ -121,11 +119,13 @@ probes probes_of(instruction_set set) {
     case instruction_set::avx512_vnni:
     case instruction_set::avx512_bf16:
       return {read_avx512, int8_vnni, 64, float32_avx512, 16, has_bf16() ? bf16_avx512 : nullptr, 32};
+    default:
+      return portable;
   }
 #else
   static_cast<void>(set);
-#endif
   return portable;
+#endif
 }
 
 template <class Measure>

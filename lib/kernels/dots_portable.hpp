@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/fast_table.hpp"
 #include "kernels/simd_portable.hpp"
 
 #include <cstdint>
@@ -13,24 +14,64 @@ struct dots {
   using i = simd::i;
   using u = simd::u;
   // Rows of the register tiles: 4 vectors of outputs wide, and 2.
-  static constexpr int wide_rows = 1;
-  static constexpr int narrow_rows = 2;
+  static constexpr int wide_rows = simd::width == 16 ? 2 : 1;
+  static constexpr int narrow_rows = simd::width == 16 ? 6 : 2;
 
   static i low(i packed) { return packed & 0x0f0f0f0f; }
   static i high(i packed) { return (packed >> 4) & 0x0f0f0f0f; }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
-    return i{all, all, all, all};
+    return i{} + all;
   }
   // Fused, as on processors that have it.
-  static f fma(f a, f b, f c) {
-    for (int lane = 0; lane < simd::width; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
-    return c;
-  }
+  static f fma(f a, f b, f c) { return simd::fused(a, b, c); }
+
+#if defined(COGEN_EMULATED_PAIRS)
+  // Sums of 16 bits, as dots_avx2.hpp and dots_avx512.hpp without VNNI form them: products of a pair of bytes
+  // saturate, and the sum of eight pairs wraps around.
+  struct nibbles {
+    static i begin(std::int32_t) { return i{}; }
+    static i add(i sum, i weights, i codes) {
+      return join(low_half(sum) + pair<0>(weights, codes), high_half(sum) + pair<16>(weights, codes));
+    }
+    static i finish(i sum, std::int32_t start) { return low_half(sum) + high_half(sum) + start; }
+  };
 
   struct bytes {
-    static i begin(std::int32_t start) { return i{start, start, start, start}; }
+    static i begin(std::int32_t) { return i{} + sum_start; }
+    static i add(i sum, i weights, i codes) {
+      const i8 unbiased = reinterpret_cast<i8>(weights ^ static_cast<std::int32_t>(0x80808080));
+      const i8 signed_codes = reinterpret_cast<i8>(codes);
+      const i magnitudes = reinterpret_cast<i>(unbiased < 0 ? -unbiased : unbiased);
+      const i turned = reinterpret_cast<i>(unbiased < 0 ? -signed_codes : signed_codes);
+      return sum + pair<0>(magnitudes, turned) + pair<16>(magnitudes, turned);
+    }
+    static i finish(i sum, std::int32_t) { return sum; }
+  };
+
+ private:
+  using i8 = std::int8_t __attribute__((vector_size(sizeof(i))));
+
+  static i low_half(i v) { return reinterpret_cast<i>(reinterpret_cast<u>(v) << 16) >> 16; }
+  static i high_half(i v) { return v >> 16; }
+  static i join(i low, i high) { return (low & 0xffff) | reinterpret_cast<i>(reinterpret_cast<u>(high) << 16); }
+
+  template <int Shift>
+  static i byte_at(i v) {  // signed
+    return reinterpret_cast<i>(reinterpret_cast<u>(v) << (24 - Shift)) >> 24;
+  }
+  // Two unsigned weights times two signed codes, saturated to 16 bits.
+  template <int Shift>
+  static i pair(i weights, i codes) {
+    const i sum = (byte_at<Shift>(weights) & 255) * byte_at<Shift>(codes) +
+                  (byte_at<Shift + 8>(weights) & 255) * byte_at<Shift + 8>(codes);
+    const i limited = sum > 32767 ? i{} + 32767 : sum;
+    return limited < -32768 ? i{} - 32768 : limited;
+  }
+#else
+  struct bytes {
+    static i begin(std::int32_t start) { return i{} + start; }
     static i add(i sum, i weights, i codes) {
       for (int byte = 0; byte < 4; ++byte) {
         const i weight = reinterpret_cast<i>((reinterpret_cast<u>(weights) >> (8 * byte)) & 255U);
@@ -42,6 +83,7 @@ struct dots {
     static i finish(i sum, std::int32_t) { return sum; }
   };
   using nibbles = bytes;
+#endif
 };
 
 }  // namespace

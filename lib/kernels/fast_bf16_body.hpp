@@ -1,25 +1,19 @@
 #pragma once
 
+#include "kernels/bf16_pairs.hpp"
 #include "kernels/fast_table.hpp"
 #include "kernels/input_rows.hpp"
 #include "kernels/simd.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <immintrin.h>
 
 // Products of activations rounded to bf16 and one tile of bf16 weights: one chain of pairs over ascending inputs for
-// each output, as the processor sums them (it rounds to nearest and takes denormals for zeros).
+// each output; see bf16_pairs.hpp.
 namespace cogen::kernels {
 namespace {
 
 constexpr int bf16_rows = 12;
-
-// Spelt out: the intrinsic's own vector type makes clang 16 crash.
-COGEN_INLINE simd::f add_pairs(simd::f sum, simd::i weights, simd::i inputs) {
-  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(inputs));
-  return sum;
-}
 
 template <int M, int C>
 void multiply_pairs(const fast_job& job, int lane, std::int64_t row) {
@@ -41,11 +35,9 @@ void multiply_pairs(const fast_job& job, int lane, std::int64_t row) {
     }
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      std::int32_t pair;
-      __builtin_memcpy(&pair, x[m], sizeof pair);
-      const simd::i value = _mm512_set1_epi32(pair);
+      const simd::i value = bf16_pairs::broadcast(x[m]);
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c) sum[m][c] = add_pairs(sum[m][c], w[c], value);
+      for (int c = 0; c < C; ++c) sum[m][c] = bf16_pairs::add(sum[m][c], w[c], value);
     }
   }
   COGEN_UNROLL

@@ -58,6 +58,10 @@ extern const fast_table portable_fast;
 extern const fast_table avx2_fast;
 extern const fast_table avx512_fast;
 extern const fast_table avx512_vnni_fast;
+extern const fast_table emulated_avx2_fast;
+extern const fast_table emulated_avx512_fast;
+extern const fast_table emulated_avx512_vnni_fast;
 void avx512_multiply_bf16(const fast_job& job);
+void emulated_avx512_multiply_bf16(const fast_job& job);
 
 }  // namespace cogen::kernels

@@ -10,7 +10,7 @@
 #include <ranges>
 #include <stdexcept>
 
-#if defined(COGEN_KERNELS_X86)
+#if defined(COGEN_KERNELS_AVX2)
 #include <cpuid.h>
 #endif
 
@@ -18,6 +18,7 @@ namespace cogen::kernels {
 namespace {
 
 constexpr std::string_view variable = "COGEN_INSTRUCTION_SET";
+constexpr std::string_view emulated = "emulated_";
 
 struct named_set {
   instruction_set set;
@@ -25,12 +26,20 @@ struct named_set {
 };
 
 constexpr named_set all_sets[] = {
-    {instruction_set::portable, "portable"},       {instruction_set::avx2, "avx2"},
-    {instruction_set::avx512, "avx512"},           {instruction_set::avx512_vnni, "avx512_vnni"},
+    {instruction_set::portable, "portable"},
+    {instruction_set::avx2, "avx2"},
+    {instruction_set::avx512, "avx512"},
+    {instruction_set::avx512_vnni, "avx512_vnni"},
     {instruction_set::avx512_bf16, "avx512_bf16"},
+    {instruction_set::emulated_avx2, "emulated_avx2"},
+    {instruction_set::emulated_avx512, "emulated_avx512"},
+    {instruction_set::emulated_avx512_vnni, "emulated_avx512_vnni"},
+    {instruction_set::emulated_avx512_bf16, "emulated_avx512_bf16"},
 };
 
-#if defined(COGEN_KERNELS_X86)
+bool is_emulated(const named_set& each) { return each.name.starts_with(emulated); }
+
+#if defined(COGEN_KERNELS_AVX2)
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
@@ -38,6 +47,7 @@ bool has_f16c() {
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
 
+#if defined(COGEN_KERNELS_AVX512)
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -47,6 +57,8 @@ bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vn
 
 bool has_avx512_bf16() { return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16"); }
 
+#endif
+
 bool preferable(instruction_set set) { return set != instruction_set::avx512_bf16 || !__builtin_cpu_is("intel"); }
 
 bool available(instruction_set set) {
@@ -55,14 +67,17 @@ bool available(instruction_set set) {
       return true;
     case instruction_set::avx2:
       return has_avx2();
+#if defined(COGEN_KERNELS_AVX512)
     case instruction_set::avx512:
       return has_avx512();
     case instruction_set::avx512_vnni:
       return has_avx512_vnni();
     case instruction_set::avx512_bf16:
       return has_avx512_bf16();
+#endif
+    default:
+      return false;
   }
-  return false;
 }
 #else
 bool preferable(instruction_set) { return true; }
@@ -70,8 +85,17 @@ bool preferable(instruction_set) { return true; }
 bool available(instruction_set set) { return set == instruction_set::portable; }
 #endif
 
-std::string names_of(const std::vector<instruction_set>& sets) {
-  return fmt::format("{}", fmt::join(sets | std::views::transform([](auto set) { return name_of(set); }), ", "));
+const named_set* find(std::string_view name) {
+  const auto found = std::ranges::find(all_sets, name, &named_set::name);
+  return found == std::end(all_sets) ? nullptr : found;
+}
+
+[[noreturn]] void refuse(std::string_view name, const char* why) {
+  std::vector<instruction_set> sets = available_instruction_sets();
+  for (const instruction_set set : emulated_instruction_sets()) sets.push_back(set);
+  const auto names = sets | std::views::transform([](auto set) { return name_of(set); });
+  throw std::invalid_argument(
+      fmt::format("instruction set \"{}\" is {}; there are {} here", name, why, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -85,16 +109,22 @@ std::vector<instruction_set> available_instruction_sets() {
   return sets;
 }
 
+std::vector<instruction_set> emulated_instruction_sets() {
+  std::vector<instruction_set> sets;
+#if defined(COGEN_KERNELS_EMULATED)
+  for (const named_set& each : all_sets)
+    if (is_emulated(each)) sets.push_back(each.set);
+#endif
+  return sets;
+}
+
 instruction_set instruction_set_named(std::string_view name) {
-  const std::vector<instruction_set> here = available_instruction_sets();
-  const auto found = std::ranges::find(all_sets, name, &named_set::name);
-  if (found == std::end(all_sets))
-    throw std::invalid_argument(
-        fmt::format("unknown instruction set \"{}\"; this processor runs {}", name, names_of(here)));
-  if (std::ranges::find(here, found->set) == here.end())
-    throw std::invalid_argument(
-        fmt::format("instruction set \"{}\" is not available here; this processor runs {}", name, names_of(here)));
-  return found->set;
+  const named_set* const found = find(name);
+  if (!found) refuse(name, "unknown");
+  if (available(found->set)) return found->set;
+  const named_set* const instead = is_emulated(*found) ? found : find(fmt::format("{}{}", emulated, name));
+  if (emulated_instruction_sets().empty()) refuse(name, "not available");
+  return instead->set;
 }
 
 instruction_set preferred_instruction_set() {
@@ -111,56 +141,73 @@ instruction_set preferred_instruction_set() {
 }
 
 const kernel_table& kernels_of(instruction_set set) {
-#if defined(COGEN_KERNELS_X86)
   switch (set) {
-    case instruction_set::portable:
-      break;
+#if defined(COGEN_KERNELS_AVX2)
     case instruction_set::avx2:
       return avx2_kernels;
+#endif
+#if defined(COGEN_KERNELS_AVX512)
     case instruction_set::avx512:
     case instruction_set::avx512_vnni:
     case instruction_set::avx512_bf16:
       return avx512_kernels;
-  }
-#else
-  static_cast<void>(set);
 #endif
-  return portable_kernels;
+#if defined(COGEN_KERNELS_EMULATED)
+    case instruction_set::emulated_avx2:
+      return emulated_avx2_kernels;
+    case instruction_set::emulated_avx512:
+    case instruction_set::emulated_avx512_vnni:
+    case instruction_set::emulated_avx512_bf16:
+      return emulated_avx512_kernels;
+#endif
+    default:
+      return portable_kernels;
+  }
 }
 
-#if defined(COGEN_KERNELS_X86)
 namespace {
 
-const fast_table& avx512_bf16_fast() {
-  static const fast_table both = [] {
-    fast_table table = avx512_vnni_fast;
-    table.multiply_bf16 = avx512_multiply_bf16;
-    return table;
-  }();
-  return both;
+[[maybe_unused]] fast_table with_bf16(fast_table table, void (*multiply_bf16)(const fast_job&)) {
+  table.multiply_bf16 = multiply_bf16;
+  return table;
 }
 
 }  // namespace
-#endif
 
 const fast_table& fast_kernels_of(instruction_set set) {
-#if defined(COGEN_KERNELS_X86)
+#if defined(COGEN_KERNELS_AVX512)
+  static const fast_table avx512_bf16_fast = with_bf16(avx512_vnni_fast, avx512_multiply_bf16);
+#endif
+#if defined(COGEN_KERNELS_EMULATED)
+  static const fast_table emulated_avx512_bf16_fast =
+      with_bf16(emulated_avx512_vnni_fast, emulated_avx512_multiply_bf16);
+#endif
   switch (set) {
-    case instruction_set::portable:
-      break;
+#if defined(COGEN_KERNELS_AVX2)
     case instruction_set::avx2:
       return avx2_fast;
+#endif
+#if defined(COGEN_KERNELS_AVX512)
     case instruction_set::avx512:
       return avx512_fast;
     case instruction_set::avx512_vnni:
       return avx512_vnni_fast;
     case instruction_set::avx512_bf16:
-      return avx512_bf16_fast();
-  }
-#else
-  static_cast<void>(set);
+      return avx512_bf16_fast;
 #endif
-  return portable_fast;
+#if defined(COGEN_KERNELS_EMULATED)
+    case instruction_set::emulated_avx2:
+      return emulated_avx2_fast;
+    case instruction_set::emulated_avx512:
+      return emulated_avx512_fast;
+    case instruction_set::emulated_avx512_vnni:
+      return emulated_avx512_vnni_fast;
+    case instruction_set::emulated_avx512_bf16:
+      return emulated_avx512_bf16_fast;
+#endif
+    default:
+      return portable_fast;
+  }
 }
 
 }  // namespace cogen::kernels

@@ -9,15 +9,31 @@ namespace cogen::kernels {
 ///
 /// avx2 stands for AVX2 + FMA + F16C, avx512 for AVX-512 F/BW/DQ/VL on top, avx512_vnni for VNNI on top of that,
 /// avx512_bf16 for BF16 on top of both. The last two are avx512 with numerics::exact, and differ with numerics::fast.
-enum class instruction_set { portable, avx2, avx512, avx512_vnni, avx512_bf16 };
+///
+/// An emulated set computes the same bits in plain C++ on any processor, many times slower, so that tests cover sets
+/// that the processor lacks. Builds with COGEN_EMULATION (those with tests) have them.
+enum class instruction_set {
+  portable,
+  avx2,
+  avx512,
+  avx512_vnni,
+  avx512_bf16,
+  emulated_avx2,
+  emulated_avx512,
+  emulated_avx512_vnni,
+  emulated_avx512_bf16,
+};
 
-/// "portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16".
+/// The enumerator's name: "portable", "avx2", ..., "emulated_avx512_bf16".
 std::string_view name_of(instruction_set set);
 
-/// What this build and this processor both have, in the order above; never empty.
+/// What this build and this processor both have, without emulation, in the order above; never empty.
 std::vector<instruction_set> available_instruction_sets();
 
-/// The one that the name stands for.
+/// What this build can emulate; empty without COGEN_EMULATION.
+std::vector<instruction_set> emulated_instruction_sets();
+
+/// The one that the name stands for; if the processor lacks it, its emulation, where this build has that.
 /// Throws std::invalid_argument if the name is unknown, or names one that is not available here.
 instruction_set instruction_set_named(std::string_view name);
 

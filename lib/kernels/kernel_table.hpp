@@ -174,5 +174,7 @@ struct kernel_table {
 extern const kernel_table portable_kernels;
 extern const kernel_table avx2_kernels;
 extern const kernel_table avx512_kernels;
+extern const kernel_table emulated_avx2_kernels;
+extern const kernel_table emulated_avx512_kernels;
 
 }  // namespace cogen::kernels

@@ -1,23 +1,2 @@
-#include "kernels/attention_body.hpp"
-#include "kernels/elementwise_body.hpp"
-#include "kernels/kernel_table.hpp"
-#include "kernels/linear_body.hpp"
-#include "kernels/recurrent_body.hpp"
-#include "kernels/rope_body.hpp"
-
-namespace cogen::kernels {
-
-const kernel_table portable_kernels = {
-    .linear = linear_tile,
-    .rms_norm = rms_norm_row,
-    .layer_norm = layer_norm_row,
-    .activate = activate_row,
-    .rope_append = rope_append_token,
-    .attention = attention_tile,
-    .attention_partials = attention_partials,
-    .merge_attention_partials = merge_attention_partials,
-    .causal_convolution = causal_convolution_channels,
-    .selective_scan = selective_scan_channels,
-};
-
-}  // namespace cogen::kernels
+#define COGEN_KERNEL_TABLE portable_kernels
+#include "kernels/kernels_of_set.hpp"

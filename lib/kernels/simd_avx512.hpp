@@ -26,6 +26,7 @@ struct simd {
   static void store(float* to, f v) { _mm512_storeu_ps(to, v); }
   static void store_first(float* to, f v, int n) { _mm512_mask_storeu_ps(to, first(n), v); }
   static i load_bits(const void* from) { return _mm512_loadu_si512(from); }
+  static i set_bits(std::int32_t value) { return _mm512_set1_epi32(value); }
 
   static f add(f a, f b) { return _mm512_add_ps(a, b); }
   static f sub(f a, f b) { return _mm512_sub_ps(a, b); }

@@ -6,21 +6,29 @@
 namespace cogen::kernels {
 namespace {
 
-/// 4 float32 lanes in the compiler's own vectors, for any processor. No fused multiply-add.
+#if defined(COGEN_EMULATED_LANES)
+constexpr int portable_lanes = COGEN_EMULATED_LANES;
+#else
+constexpr int portable_lanes = 4;
+#endif
+
+/// float32 lanes in the compiler's own vectors, for any processor: the 4 of the portable instruction set, whose
+/// multiply-adds are not fused, or an emulation of AVX2 (8) or AVX-512 (16). An emulation computes what simd_avx2.hpp
+/// or simd_avx512.hpp computes, with the same rounding in the same order, so results are equal bit for bit.
 struct simd {
-  using f = float __attribute__((vector_size(16)));
-  using i = std::int32_t __attribute__((vector_size(16)));
-  using u = std::uint32_t __attribute__((vector_size(16)));
-  static constexpr int width = 4;
+  static constexpr int width = portable_lanes;
+  using f = float __attribute__((vector_size(4 * width)));
+  using i = std::int32_t __attribute__((vector_size(4 * width)));
+  using u = std::uint32_t __attribute__((vector_size(4 * width)));
   // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
   // none).
-  static constexpr int wide_rows = 2;
-  static constexpr int narrow_rows = 6;
-  static constexpr int wide_panel_rows = 0;
-  static constexpr int narrow_panel_rows = 6;
+  static constexpr int wide_rows = width == 16 ? 4 : 2;
+  static constexpr int narrow_rows = width == 16 ? 4 : 6;
+  static constexpr int wide_panel_rows = width == 16 ? 6 : 0;
+  static constexpr int narrow_panel_rows = width == 16 ? 12 : 6;
 
   static f zero() { return f{}; }
-  static f set(float value) { return f{value, value, value, value}; }
+  static f set(float value) { return value - f{}; }  // which keeps -0
   static f load(const float* from) { return read<f>(from); }
   static f load_first(const float* from, int n) {
     f v{};
@@ -32,12 +40,20 @@ struct simd {
     for (int lane = 0; lane < width && lane < n; ++lane) to[lane] = v[lane];
   }
   static i load_bits(const void* from) { return read<i>(from); }
+  static i set_bits(std::int32_t value) { return i{} + value; }
 
   static f add(f a, f b) { return a + b; }
   static f sub(f a, f b) { return a - b; }
   static f mul(f a, f b) { return a * b; }
   static f div(f a, f b) { return a / b; }
-  static f fma(f a, f b, f c) { return a * b + c; }
+  static f fma(f a, f b, f c) {
+    if constexpr (width == 4) return a * b + c;
+    return fused(a, b, c);
+  }
+  static f fused(f a, f b, f c) {
+    for (int lane = 0; lane < width; ++lane) c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+    return c;
+  }
   static f min(f a, f b) { return a < b ? a : b; }  // b if either is NaN
   static f max(f a, f b) { return a > b ? a : b; }  // b if either is NaN
 
@@ -52,15 +68,20 @@ struct simd {
   static f where_less(f x, f y, f a, f b) { return x < y ? a : b; }
   // v in lanes [from, to), else other.
   static f within(f v, int from, int to, f other) {
-    const i lane{0, 1, 2, 3};
-    return ((lane >= from) & (lane < to)) ? v : other;
+    for (int lane = 0; lane < width; ++lane) other[lane] = lane >= from && lane < to ? v[lane] : other[lane];
+    return other;
   }
 
-  static float sum(f v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+  // Halves are combined lane by lane until one lane is left.
+  static float sum(f v) {
+    for (int half = width / 2; half > 0; half /= 2)
+      for (int lane = 0; lane < half; ++lane) v[lane] = v[lane] + v[lane + half];
+    return v[0];
+  }
   static float largest(f v) {
-    const float a = v[0] > v[2] ? v[0] : v[2];
-    const float b = v[1] > v[3] ? v[1] : v[3];
-    return a > b ? a : b;
+    for (int half = width / 2; half > 0; half /= 2)
+      for (int lane = 0; lane < half; ++lane) v[lane] = v[lane] > v[lane + half] ? v[lane] : v[lane + half];
+    return v[0];
   }
 
   static f load_f16(const void* from) { return f16_to_float(widen(from)); }
@@ -81,31 +102,33 @@ struct simd {
     constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
     return number((reinterpret_cast<u>(v) >> shift) & 15U);
   }
-  // What turns byte(v) into (value - 128) * scale with one multiply and one add: see byte_offset.
-  static f byte_scale(f scale) { return scale; }
-  static f byte_offset(f scale) { return scale * -128.0F; }
-  // Input 0..3 of four biased bytes a lane, as a number 0..255.
+  // What turns byte(v) into (value - 128) * scale with fma: see byte_offset.
+  static f byte_scale(f scale) { return width == 16 ? scale * 256.0F : scale; }
+  static f byte_offset(f scale) { return scale * (width == 16 ? -384.0F : -128.0F); }
+  // Input 0..3 of four biased bytes a lane, as a number 0..255, of 16 lanes as 1 + value / 256.
   template <int Input>
   static f byte(i v) {
-    return number((reinterpret_cast<u>(v) >> (8 * Input)) & 255U);
+    const u value = (reinterpret_cast<u>(v) >> (8 * Input)) & 255U;
+    if constexpr (width == 16) return reinterpret_cast<f>((value << 15) | 0x3f800000U);
+    return number(value);
   }
 
   // One float16 in every lane.
   static f set_f16(const void* from) {
     std::uint16_t half;
     __builtin_memcpy(&half, from, sizeof half);
-    return f16_to_float(u{half, half, half, half});
+    return f16_to_float(u{} + half);
   }
   // Codes number `part` of `width` bytes, Bits each, as numbers.
   template <int Bits>
   static f codes(const void* from, int part) {
-    using bytes = std::uint8_t __attribute__((vector_size(4)));
+    using bytes = std::uint8_t __attribute__((vector_size(width)));
     const u v = __builtin_convertvector(read<bytes>(from), u);
     return number((v >> static_cast<std::uint32_t>(Bits == 8 ? 0 : part * Bits)) & ((1U << Bits) - 1U));
   }
 
  private:
-  using halves = std::uint16_t __attribute__((vector_size(8)));
+  using halves = std::uint16_t __attribute__((vector_size(2 * width)));
 
   template <class T>
   static T read(const void* from) {

@@ -95,13 +95,13 @@ void mamba_mixer::scan(const pass& pass, const activations& x, const activations
   const auto b = selection.columns_from(shape_.rank, shape_.states);
   const auto c = selection.columns_from(shape_.rank + shape_.states, shape_.states);
   const auto step = pass.space.take(x.rows, shape_.channels);
-  selection_(pass, x, selection);
+  selection_(pass.exact(), x, selection);
   if (norms_) {
     norms_->step(pass, low_step, low_step);
     norms_->b(pass, b, b);
     norms_->c(pass, c, c);
   }
-  step_(pass, low_step, step);
+  step_(pass.exact(), low_step, step);
   kernels::selective_scan(pass.run, pass.rows,
                           {.x = x.data,
                            .x_stride = x.stride,

@@ -52,7 +52,7 @@ void mixture_of_experts::add(const pass& pass, const activations& x, const activ
   const auto shares = pass.space.take(x.rows, shape_.experts);
   const auto gathered = pass.space.take(x.rows, shape_.hidden);
   const auto results = pass.space.take(x.rows, shape_.hidden);
-  router_(pass, x, shares);
+  router_(pass.exact(), x, shares);
   choose_experts(shares, shape_.chosen);
   for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
     const auto own = gather(shares, expert, x, gathered);

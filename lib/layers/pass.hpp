@@ -20,6 +20,14 @@ struct pass {
   std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
   arena& space;
 
+  /// The same pass with activations that no product rounds, for what decides: a rounded router chooses another expert,
+  /// and a rounded decay stays wrong for all tokens to come.
+  pass exact() const {
+    pass unrounded = *this;
+    unrounded.run.mode = numerics::exact;
+    return unrounded;
+  }
+
   /// Positions that the step's rows reach, the largest of them.
   std::int64_t reach() const {
     std::int64_t reach = 0;

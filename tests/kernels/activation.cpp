@@ -110,6 +110,13 @@ BOOST_AUTO_TEST_CASE(extremes_stay_what_they_are) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  const std::vector<float> x = random_floats(2 * 3 * 523, 5, 8.0F);
+  for (const auto kind : kinds)
+    check_emulations(workers, [&](const execution& run) { return activated(run, kind, x, 3, 523); });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -194,6 +194,15 @@ BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
                     std::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  for (const cache::scalar type : all_scalars) {
+    const sequence each({6, 2, 40}, type, 600, 0, 7);
+    check_emulations(workers, [&](const execution& run) { return each.attend(run, 0, 600, 0.2F); });
+    check_emulations(workers, [&](const execution& run) { return each.attend(run, 599, 600, 0.2F); });
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -138,6 +138,13 @@ BOOST_AUTO_TEST_CASE(the_state_holds_the_last_inputs_oldest_first) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  const convolution convolve{.channels = 130, .taps = 4};
+  const std::vector<float> x = convolve.inputs(11, 3);
+  check_emulations(workers, [&](const execution& run) { return convolve.alone(run, x, 11, {11}); });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

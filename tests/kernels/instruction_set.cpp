@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -59,6 +60,26 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_refused_with_its_source) {
   BOOST_CHECK_EXCEPTION(preferred_instruction_set(), std::invalid_argument, [](const auto& error) {
     return names_the_value(error, "avx1024") && names_the_value(error, variable) && names_the_value(error, "portable");
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_set_that_the_processor_lacks_is_emulated_or_refused) {
+  const auto here = available_instruction_sets(), emulations = emulated_instruction_sets();
+  for (const char* name : {"avx2", "avx512", "avx512_vnni", "avx512_bf16"}) {
+    const std::string emulated = std::string("emulated_") + name;
+    const bool native = std::ranges::any_of(here, [&](auto set) { return name_of(set) == name; });
+    if (emulations.empty()) {
+      BOOST_CHECK_THROW(instruction_set_named(emulated), std::invalid_argument);
+      if (!native) BOOST_CHECK_THROW(instruction_set_named(name), std::invalid_argument);
+    } else {
+      BOOST_TEST(name_of(instruction_set_named(emulated)) == emulated);
+      BOOST_TEST(name_of(instruction_set_named(name)) == (native ? std::string(name) : emulated));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_set_is_emulated_unless_its_name_is_given) {
+  const forced_set forced("");
+  BOOST_TEST(!name_of(preferred_instruction_set()).starts_with("emulated_"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

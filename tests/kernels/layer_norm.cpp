@@ -45,6 +45,24 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(1);
+  const std::vector<float> x = random_floats(3 * 75, 1), weight = random_floats(75, 2), bias = random_floats(75, 3);
+  check_emulations(workers, [&](const execution& run) {
+    std::vector<float> out(x.size());
+    layer_norm(run, {.x = x.data(),
+                     .x_stride = 75,
+                     .weight = weight.data(),
+                     .bias = bias.data(),
+                     .epsilon = 1e-5F,
+                     .out = out.data(),
+                     .out_stride = 75,
+                     .rows = 3,
+                     .width = 75});
+    return out;
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

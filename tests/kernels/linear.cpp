@@ -115,6 +115,15 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  for (const weight_format format : all_formats)
+    for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
+      const linear_problem each(format, rows, 136, whole_blocks(format, is_quantised(format) ? 672 : 157), workers);
+      check_emulations(workers, [&](const execution& run) { return each.multiply(run); });
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -110,6 +110,26 @@ BOOST_AUTO_TEST_CASE(a_norm_may_be_added_to_what_is_there) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(1);
+  const std::vector<float> x = random_floats(3 * 75, 1), weight = random_floats(75, 2);
+  check_emulations(workers, [&](const execution& run) {
+    std::vector<float> sum = x, out(x.size());
+    rms_norm(run, {.x = sum.data(),
+                   .x_stride = 75,
+                   .add = x.data(),
+                   .add_stride = 75,
+                   .weight = weight.data(),
+                   .weight_offset = 1.0F,
+                   .epsilon = 1e-5F,
+                   .out = out.data(),
+                   .out_stride = 75,
+                   .rows = 3,
+                   .width = 75});
+    return out;
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -155,6 +155,29 @@ BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(1);
+  const rope_table table(frequencies(10), 1.25, 100);
+  for (const cache::scalar type : all_scalars)
+    check_emulations(workers, [&](const execution& run) {
+      kv_storage storage(type, 2, 24, 5);
+      const token_rows row{storage.view(), 0, 5, 0};
+      std::vector<float> qkv = random_floats(5 * 8 * 24, 6);
+      rope_append(run, &table, {&row, 1},
+                  {.q = qkv.data(),
+                   .q_stride = 8 * 24,
+                   .k = qkv.data() + 4 * 24,
+                   .k_stride = 8 * 24,
+                   .v = qkv.data() + 6 * 24,
+                   .v_stride = 8 * 24,
+                   .heads = 4});
+      for (const bool value : {false, true})
+        for (int head = 0; head < 2; ++head)
+          for (int dim = 0; dim < 24; ++dim) qkv.push_back(storage.at(value, 4, head, dim));
+      return qkv;
+    });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

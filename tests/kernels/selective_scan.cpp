@@ -199,6 +199,13 @@ BOOST_AUTO_TEST_CASE(output_may_lie_where_an_input_lay) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  const scan each{.channels = 70, .states = 5};
+  const scan_inputs from = each.inputs(9, 4);
+  check_emulations(workers, [&](const execution& run) { return each.alone(run, from, 9, {9}); });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
