@@ -2,6 +2,7 @@
 #include "cache_choice.hpp"
 #include "device_runs.hpp"
 #include "golden.hpp"
+#include "kernels/kernel_choice.hpp"
 #include "runs.hpp"
 #include "verdict.hpp"
 
@@ -64,12 +65,20 @@ std::optional<request> parse(int argc, char** argv) {
 
 bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
 
-float tolerance_for(const request& wanted, const std::string& path) {
+/// What numerics::fast adds: nothing where no product rounds.
+float tolerance_of_rounding(const model& model, bool real) {
+  const auto type = model.weight_type();
+  if (type == "f32") return 0;
+  if (type != "bf16") return real ? golden::real_int8_tolerance : golden::int8_tolerance;
+  const auto& kernels = kernels::fast_kernels_of(kernels::preferred_instruction_set());
+  return kernels.multiply_bf16 ? golden::bf16_tolerance : 0;
+}
+
+float tolerance_for(const request& wanted, const model& model, bool real) {
   if (wanted.tolerance) return *wanted.tolerance;
-  const float fast = is_continuations(path) ? golden::real_fast_tolerance : golden::fast_tolerance;
   if (wanted.device != "cpu") return golden::device_tolerance;
-  return (is_continuations(path) ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
-         (wanted.mode == numerics::fast ? fast : 0.0F);
+  return (real ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
+         (wanted.mode == numerics::fast ? tolerance_of_rounding(model, real) : 0.0F);
 }
 
 /// Throws std::runtime_error where the prompts have sources and the model does not read any, or the other way round.
@@ -91,7 +100,7 @@ bool check(const request& wanted, const std::string& path) {
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   const auto model = load_model(reference.model, {.device = wanted.device});
   check_sources(*model, reference);
-  const float tolerance = tolerance_for(wanted, path);
+  const float tolerance = tolerance_for(wanted, *model, is_continuations(path));
   auto result = judged(wanted, model, reference, tolerance);
   const bool on_device = wanted.device != "cpu";
   const auto changed = on_device ? std::exchange(result.changed, {}) : result.changed;

@@ -22,7 +22,7 @@ def make(family, name, folder):
     settings = family.MODELS[name]
     torch.manual_seed(0)
     model = build(family, settings)
-    for seed in range(1, 2000):
+    for seed in range(1, 5000):
         draw_weights(family, model, seed)
         model.load_state_dict({k: rounded(family, settings, k, v) for k, v in model.state_dict().items()})
         found = answers(family, model, settings.get("prompts", family.PROMPTS), seed)

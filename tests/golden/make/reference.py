@@ -7,7 +7,8 @@ import torch
 
 CLEARANCE = 50  # a greedy choice's margin, in units of the rounding noise
 MARGIN = 1e-3  # and at least this, five times golden_check's tolerance
-EXPERT_MARGIN = 1e-2  # the same for the choice of experts, between scores
+EXPERT_MARGIN = 1e-4  # the same for the choice of experts, between scores
+EXPERT_CLEARANCE = 1.2  # and in units of what rounding activations to bfloat16 moves that row's scores by
 CACHED = 1e-4  # where cached and uncached logits agree
 
 
@@ -53,6 +54,31 @@ def exact_logits(model, ids, source=None):
     exact = copy.deepcopy(model).double()
     with in_double():
         return logits_of(exact, ids, source)
+
+
+@contextlib.contextmanager
+def rounded_activations():
+    """What every matrix is multiplied with is rounded to bfloat16, as processors with such products do."""
+    kept = torch.nn.functional.linear
+    rounded = lambda x, *weights: kept(x.to(torch.bfloat16).to(x.dtype), *weights)
+    torch.nn.functional.linear = rounded
+    try:
+        yield
+    finally:
+        torch.nn.functional.linear = kept
+
+
+def experts_are_clear(family, model, run):
+    """Whether each choice of experts is clear of ties, also where activations are rounded."""
+    exact = family.expert_scores(model, run)
+    with rounded_activations():
+        rounded = family.expert_scores(model, run)
+    for (scores, chosen), (moved, _) in zip(exact, rounded):
+        best = scores.topk(chosen + 1).values
+        gaps, moves = best[:, -2] - best[:, -1], (scores - moved).abs().max(1).values
+        if (gaps < (EXPERT_CLEARANCE * moves).clamp(min=EXPERT_MARGIN)).any():
+            return False
+    return True
 
 
 def greedy(model, prompt, count, source=None):
@@ -117,6 +143,8 @@ class answers:
     def add(self, family, model, shape, source, prompt):
         continuation = greedy(model, prompt, shape["new"], source)
         ids = prompt + continuation[:-1]
+        if not self.experts_are_clear(family, model, ids, source):
+            return False
         rows = logits_of(model, ids, source)
         noise = float((rows.double() - exact_logits(model, ids, source)).abs().max())
         generated = rows[len(prompt) - 1:]
@@ -124,22 +152,25 @@ class answers:
         self.clearance = min(self.clearance, smallest / noise)
         if smallest < max(CLEARANCE * noise, MARGIN) or (shape["new"] > 20 and circles(continuation)):
             return False
-        if hasattr(family, "tightest_choice"):
-            if family.tightest_choice(model, lambda: logits_of(model, ids, source)) < EXPERT_MARGIN:
-                return False
         difference = float((cached_logits(model, prompt, continuation, source) - generated).abs().max())
         if difference > CACHED:
             self.flags.append(f"p{len(self.prompts)}: cached logits of Transformers differ by {difference:.1e}")
-        if "beams" in shape and not self.add_beams(model, shape["beams"], source, prompt, noise):
+        if "beams" in shape and not self.add_beams(family, model, shape["beams"], source, prompt, noise):
             return False
         self.keep(source, prompt, rows, continuation, generated)
         self.prompts.append({**describe(shape), "smallest_margin": smallest, "noise": noise})
         return True
 
-    def add_beams(self, model, shape, source, prompt, noise):
+    def experts_are_clear(self, family, model, ids, source):
+        return not hasattr(family, "expert_scores") or experts_are_clear(
+            family, model, lambda: logits_of(model, ids, source))
+
+    def add_beams(self, family, model, shape, source, prompt, noise):
         ids, scores = beam_search(model, prompt, **shape, source=source)
         own, own_scores, gap = plain_beam_search(model, prompt, **shape, source=source)
         if gap < max(CLEARANCE * noise, MARGIN):
+            return False
+        if not all(self.experts_are_clear(family, model, prompt + beam[:-1], source) for beam in own):
             return False
         if ids.tolist() != own:
             raise SystemExit(f"Transformers finds {ids.tolist()}, a plain search {own}")
