@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(own_kind)
 namespace {
 
 /// Refuses to grow while it is told to.
@@ -116,8 +118,6 @@ void append_numbers(cache& cache, int slot, int count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(own_kind)
 
 BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) {
   bool refuses = false;
