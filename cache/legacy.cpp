@@ -12,12 +12,12 @@ namespace {
 
 bool reads_source(const layer& layer) { return layer.shape().kind == layer_kind::cross; }
 
-std::string name_of(int layer) { return "cache: layer " + std::to_string(layer); }
+std::string layer_name(int layer) { return "cache: layer " + std::to_string(layer); }
 
 void check_has_tokens(const cache& cache) {
   for (int i = 0; i < cache.layers(); ++i)
     if (cache.layer(i).shape().kind == layer_kind::recurrent)
-      throw std::logic_error(name_of(i) + " is recurrent: it has a state, no keys and values");
+      throw std::logic_error(layer_name(i) + " is recurrent: it has a state, no keys and values");
 }
 
 void check_same_lengths(const cache& cache, std::span<const int> slots) {
@@ -36,7 +36,7 @@ keys_values all_tokens(const cache& cache, int index, int slot) {
   const int length = layer.slots().length(slot);
   const kv_extent kept = layer.mask_sizes(slot, 0);
   if (kept.kv_length != length || kept.kv_offset != 0 || kept.sinks != 0)
-    throw std::logic_error(name_of(index) + " has forgotten some of the " + std::to_string(length) +
+    throw std::logic_error(layer_name(index) + " has forgotten some of the " + std::to_string(length) +
                            " tokens of slot " + std::to_string(slot) + ": it keeps what queries still see");
   return layer.materialise(slot, length);
 }
@@ -45,7 +45,7 @@ keys_values all_tokens(const cache& cache, int index, int slot) {
 class checked_layer {
  public:
   checked_layer(const cache& cache, int index, const legacy_layer& tensors, std::size_t batch)
-      : shape_(cache.layer(index).shape()), name_(name_of(index)), batch_(static_cast<std::int64_t>(batch)) {
+      : shape_(cache.layer(index).shape()), name_(layer_name(index)), batch_(static_cast<std::int64_t>(batch)) {
     check("k", tensors.k);
     check("v", tensors.v);
     if (tensors.k.size(2) != tensors.v.size(2)) wrong("v", tensors.v, "as long as k");

@@ -178,7 +178,7 @@ void put_behind(std::span<const layer_shape> shapes, const options& options, int
       layers[i] = std::make_unique<offloaded_layer>(std::move(layers[i]), road);
 }
 
-void check_at_least(int least, const char* what, int value) {
+void check_option(int least, const char* what, int value) {
   if (value < least)
     throw std::invalid_argument(std::string("cache: ") + what + " is " + std::to_string(value) + ", below " +
                                 std::to_string(least));
@@ -186,12 +186,12 @@ void check_at_least(int least, const char* what, int value) {
 
 void check_quantised(const quantisation& how) {
   if (!how.keys || !how.values) throw std::invalid_argument("cache: quantised needs a codec for keys and for values");
-  check_at_least(0, "quantised.residual", how.residual);
+  check_option(0, "quantised.residual", how.residual);
 }
 
 void check_sinks(const options& options) {
-  check_at_least(0, "sinks.sinks", options.sinks->sinks);
-  check_at_least(1, "sinks.window", options.sinks->window);
+  check_option(0, "sinks.sinks", options.sinks->sinks);
+  check_option(1, "sinks.window", options.sinks->window);
   if (options.sinks->sinks > block_tokens)
     throw std::invalid_argument("cache: sinks.sinks is " + std::to_string(options.sinks->sinks) + ", above " +
                                 std::to_string(block_tokens));
@@ -218,10 +218,10 @@ void check(std::span<const layer_shape> shapes, const options& options) {
     throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
   if (options.type == scalar::fp8)
     throw std::invalid_argument("cache: type is fp8, which only caches on a device keep");
-  check_at_least(0, "max_length", options.max_length);
-  check_at_least(1, "longest_step", options.longest_step);
-  check_at_least(0, "slack", options.slack);
-  check_at_least(0, "max_source", options.max_source);
+  check_option(0, "max_length", options.max_length);
+  check_option(1, "longest_step", options.longest_step);
+  check_option(0, "slack", options.slack);
+  check_option(0, "max_source", options.max_source);
   if (options.quantised) check_quantised(*options.quantised);
   if (options.sinks) check_sinks(options);
   check_bounds(shapes, options);

@@ -1,17 +1,11 @@
 #include "prefix_tree.hpp"
+#include "require.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 
 namespace cogen::scheduler {
-namespace {
-
-void require(bool holds, const char* what, int slot) {
-  if (!holds) throw std::logic_error("slot " + std::to_string(slot) + ": " + what);
-}
-
-}  // namespace
 
 void prefix_tree::verify() const {
   const auto known =

@@ -1,3 +1,4 @@
+#include "require.hpp"
 #include "slot_table.hpp"
 
 #include <algorithm>
@@ -6,10 +7,6 @@
 
 namespace cogen::scheduler {
 namespace {
-
-void require(bool holds, const char* what, int index) {
-  if (!holds) throw std::logic_error("slot " + std::to_string(index) + ": " + what);
-}
 
 int times(const std::vector<int>& in, int value) { return static_cast<int>(std::count(in.begin(), in.end(), value)); }
 

@@ -150,7 +150,7 @@ void ask_all(witness& asked, const quiz& about, const boost::json::object& where
   }
 }
 
-void check(const settings& given) {
+void check_retrieval(const settings& given) {
   if (given.facts > static_cast<int>(names.size()) || given.depths % given.facts != 0)
     throw std::invalid_argument(fmt::format("--facts is {}; it must divide --depths, which is {}, and be at most {}",
                                             given.facts, given.depths, names.size()));
@@ -159,7 +159,7 @@ void check(const settings& given) {
 }  // namespace
 
 void retrieval(const cogen::model& model, const settings& given) {
-  check(given);
+  check_retrieval(given);
   constexpr int told = 32;  // at least the tokens that one fact takes, and a question with its answer
   const int texts = given.trials * given.depths / given.facts, longest = given.lengths.back();
   const auto all = tokens_of(model, given.text, static_cast<std::size_t>(longest) * static_cast<std::size_t>(texts));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t piece_bytes = std::int64_t{1} << 20;
 
-std::size_t bytes_of(std::span<const cache::exported_run> runs) {
+std::size_t total_bytes(std::span<const cache::exported_run> runs) {
   std::int64_t bytes = 0;
   for (const auto& run : runs) bytes += run.bytes;
   return static_cast<std::size_t>(bytes);
@@ -24,7 +24,7 @@ cache::exported_run first_piece(const cache::exported_run& of) {
 
 packed_image::packed_image(std::vector<cache::exported_run> runs, int source)
     : runs_(std::move(runs)),
-      size_(bytes_of(runs_)),
+      size_(total_bytes(runs_)),
       kept_(static_cast<std::size_t>(cache::packed_image_bytes(runs_)), source) {}
 
 void packed_image::pack(std::span<const std::byte> whole) {

@@ -9,7 +9,7 @@
 namespace cogen::detail {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 20;
+constexpr std::size_t part_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -44,10 +44,10 @@ void stored_image::move() {
 
 void stored_image::read(const std::function<void(std::span<const std::byte>)>& visit) const {
   if (bytes_) return visit(bytes());
-  std::vector<std::byte> held(std::min(piece, size_));
+  std::vector<std::byte> held(std::min(part_bytes, size_));
   load::checksum sum;
   for (std::size_t done = 0; done < size_;) {
-    const auto part = std::span(held).first(std::min(piece, size_ - done));
+    const auto part = std::span(held).first(std::min(part_bytes, size_ - done));
     file_->read(begin_ + static_cast<std::int64_t>(done), part);
     sum.add(part);
     visit(part);

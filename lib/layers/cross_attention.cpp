@@ -11,7 +11,7 @@ namespace cogen::layers {
 
 namespace {
 
-void set_views(const pass& pass, const cache::layer& layer) {
+void set_views_of_source(const pass& pass, const cache::layer& layer) {
   const auto slots = pass.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto view = layer.view(slots[index].slot, layer.slots().length(slots[index].slot));
@@ -46,7 +46,7 @@ void cross_attention::add(const pass& pass, int layer, const activations& x, con
   const arena::scope scratch(pass.space);
   const auto q = pass.space.take(x.rows, shape_.width());
   q_(pass, x, q);
-  set_views(pass, pass.memory.layer(layer));
+  set_views_of_source(pass, pass.memory.layer(layer));
   kernels::attention(pass.run, pass.rows,
                      {.q = q.data,
                       .q_stride = q.stride,

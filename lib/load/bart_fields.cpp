@@ -1,13 +1,11 @@
 #include "load/bart_fields.hpp"
 
+#include "load/field_ranges.hpp"
+
 #include <fmt/format.h>
 
 namespace cogen::load {
 namespace {
-
-constexpr integer_range layer_counts{1, 1 << 12};
-constexpr integer_range head_counts{1, 1 << 14};
-constexpr integer_range inner_widths{1, 1 << 24};
 
 std::int64_t read_encoder_heads(const config_fields& fields, std::int64_t hidden) {
   const auto heads = fields.integer("encoder_attention_heads", head_counts);

@@ -1,3 +1,4 @@
+#include "load/field_ranges.hpp"
 #include "load/gguf_names.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
@@ -17,7 +18,6 @@ namespace cogen::load {
 namespace {
 
 constexpr std::uint64_t largest_config = 4 << 20;
-constexpr integer_range head_counts{1, 1 << 14};
 constexpr std::string_view listed_frequencies = "rope_freqs.weight";
 
 bool is_folder(const std::filesystem::path& path) {

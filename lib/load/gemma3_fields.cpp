@@ -1,11 +1,12 @@
 #include "load/gemma3_fields.hpp"
 
+#include "load/field_ranges.hpp"
+
 #include <fmt/format.h>
 
 namespace cogen::load {
 namespace {
 
-constexpr real_range thetas{1, 1e15};
 constexpr integer_range patterns{1, 1 << 12};
 constexpr real_range query_scalars{1e-6, 1e6};
 constexpr real_range caps{1e-6, 1e6};
@@ -36,7 +37,7 @@ std::vector<bool> read_slides(const config_fields& fields, const model_config& c
 // Today's spelling has an object for each type of layer; published checkpoints say rope_local_base_freq.
 rope_config read_local(const config_fields& fields, const model_config& config) {
   constexpr std::string_view object = "rope_parameters.sliding_attention";
-  const auto theta = fields.real("rope_local_base_freq", thetas, 10000);
+  const auto theta = fields.real("rope_local_base_freq", rope_thetas, 10000);
   rope_config local;
   if (fields.has(object)) local = read_rope_config(fields, object, config);
   if (!fields.has("rope_parameters.sliding_attention.rope_theta")) local.theta = theta;

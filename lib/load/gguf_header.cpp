@@ -19,8 +19,8 @@ constexpr std::uint64_t most_array_elements = 1 << 28;
 constexpr std::uint64_t most_array_strings = 1 << 24;
 constexpr std::uint64_t longest_name = (1 << 16) - 1;
 constexpr std::uint64_t longest_string = 1 << 26;
-constexpr std::uint32_t most_dimensions = 4;
-constexpr std::uint64_t largest_dimension = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t most_gguf_dimensions = 4;
+constexpr std::uint64_t largest_gguf_dimension = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t largest_alignment = 1 << 20;
 constexpr std::uint64_t default_alignment = 32;
 constexpr std::uint64_t smallest_entry = 8 + 4 + 1;           // key length, type, value
@@ -198,14 +198,14 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
 
 std::vector<std::int64_t> read_shape(header_cursor& cursor) {
   const auto dimensions = cursor.number<std::uint32_t>("the number of dimensions");
-  if (dimensions < 1 || dimensions > most_dimensions) {
-    cursor.refuse("it has {} dimensions; 1 to {} are read", dimensions, most_dimensions);
+  if (dimensions < 1 || dimensions > most_gguf_dimensions) {
+    cursor.refuse("it has {} dimensions; 1 to {} are read", dimensions, most_gguf_dimensions);
   }
   std::vector<std::int64_t> shape(dimensions);
   for (std::uint32_t i = 0; i < dimensions; ++i) {
     const auto size = cursor.number<std::uint64_t>("a dimension");
-    if (size < 1 || size > largest_dimension) {
-      cursor.refuse("dimension {} is {}; 1 to {} is allowed", i, size, largest_dimension);
+    if (size < 1 || size > largest_gguf_dimension) {
+      cursor.refuse("dimension {} is {}; 1 to {} is allowed", i, size, largest_gguf_dimension);
     }
     shape[dimensions - 1 - i] = static_cast<std::int64_t>(size);
   }

@@ -1,5 +1,7 @@
 #include "load/mamba_fields.hpp"
 
+#include "load/field_ranges.hpp"
+
 #include <fmt/format.h>
 
 #include <string_view>
@@ -7,8 +9,7 @@
 namespace cogen::load {
 namespace {
 
-constexpr integer_range inner_widths{1, 1 << 24};
-constexpr integer_range factors{1, 1 << 10};
+constexpr integer_range expansions{1, 1 << 10};
 constexpr integer_range state_sizes{1, 1 << 12};
 constexpr integer_range convolutions{1, 1 << 8};
 constexpr integer_range periods{1, 1 << 12};
@@ -18,13 +19,14 @@ struct mamba_names {
   std::string_view state, convolution, expand, time_step_rank, bias, convolution_bias;
 };
 
-constexpr mamba_names mamba_keys{"state_size", "conv_kernel", "expand", "time_step_rank", "use_bias", "use_conv_bias"};
-constexpr mamba_names jamba_keys{"mamba_d_state", "mamba_d_conv",    "mamba_expand",
-                                 "mamba_dt_rank", "mamba_proj_bias", "mamba_conv_bias"};
+constexpr mamba_names mamba_mixer_keys{"state_size",     "conv_kernel", "expand",
+                                       "time_step_rank", "use_bias",    "use_conv_bias"};
+constexpr mamba_names jamba_mixer_keys{"mamba_d_state", "mamba_d_conv",    "mamba_expand",
+                                       "mamba_dt_rank", "mamba_proj_bias", "mamba_conv_bias"};
 
 // As in Transformers, whatever a file may say under intermediate_size.
 std::int64_t expanded(const config_fields& fields, std::string_view key, std::int64_t hidden) {
-  const auto inner = hidden * fields.integer(key, factors, 2);
+  const auto inner = hidden * fields.integer(key, expansions, 2);
   if (inner > inner_widths.highest) {
     fields.refuse(key, fmt::format("it makes {} channels; {} are allowed", inner, inner_widths.highest));
   }
@@ -60,12 +62,12 @@ std::string_view experts_key(const config_fields& fields) {
 }  // namespace
 
 mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config) {
-  return read(fields, mamba_keys, config);
+  return read(fields, mamba_mixer_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {
   jamba_fields jamba;
-  jamba.mamba = read(fields, jamba_keys, config);
+  jamba.mamba = read(fields, jamba_mixer_keys, config);
   jamba.attention_period = fields.integer("attn_layer_period", periods, 8);
   jamba.attention_offset = offset_within(fields, "attn_layer_offset", jamba.attention_period, 4);
   jamba.expert_period = fields.integer("expert_layer_period", periods, 2);

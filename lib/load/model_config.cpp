@@ -1,4 +1,5 @@
 #include "load/family_fields.hpp"
+#include "load/field_ranges.hpp"
 #include "load/message.hpp"
 #include "load/rope_config.hpp"
 
@@ -11,13 +12,9 @@
 namespace cogen::load {
 namespace {
 
-constexpr integer_range layer_counts{1, 1 << 12};
-constexpr integer_range head_counts{1, 1 << 14};
 constexpr integer_range head_sizes{1, 1 << 13};
 constexpr integer_range widths{1, 1 << 20};
-constexpr integer_range inner_widths{1, 1 << 24};
 constexpr integer_range vocabularies{1, 1 << 24};
-constexpr integer_range position_counts{1, (std::int64_t{1} << 31) - 1};
 constexpr real_range epsilons{1e-30, 1};
 
 bool is_gguf(const config_fields& fields) { return fields.origin() == config_fields::source::gguf; }

@@ -1,5 +1,6 @@
 #include "load/rope_config.hpp"
 
+#include "load/field_ranges.hpp"
 #include "load/message.hpp"
 
 #include <array>
@@ -9,11 +10,9 @@
 namespace cogen::load {
 namespace {
 
-constexpr real_range thetas{1, 1e15};
 constexpr real_range factors{1e-6, 1e6};
 constexpr real_range shares{1e-6, 1};
 constexpr real_range attention_factors{0, 1e6};
-constexpr integer_range position_counts{1, (std::int64_t{1} << 31) - 1};
 
 constexpr std::array<std::pair<std::string_view, rope_kind>, 4> kinds{{{"default", rope_kind::standard},
                                                                        {"linear", rope_kind::linear},
@@ -38,7 +37,7 @@ class rope_reader {
   rope_config read() {
     rope_config rope;
     rope.kind = kind();
-    rope.theta = fields_.real(own_or_top("rope_theta"), thetas, default_theta_);
+    rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, default_theta_);
     rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, 1);
     rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
                                  shape_.head_dim, rope.partial_factor);
@@ -153,7 +152,7 @@ rope_config read_rope_config(const config_fields& fields, const model_config& sh
 rope_config read_gguf_rope_config(const config_fields& fields, const model_config& shape) {
   rope_config rope;
   rope.kind = gguf_kind(fields);
-  rope.theta = fields.real("rope.freq_base", thetas, rope.theta);
+  rope.theta = fields.real("rope.freq_base", rope_thetas, rope.theta);
   rope.rotary_dim = fields.integer("rope.dimension_count", {2, shape.head_dim}, shape.head_dim);
   rope.partial_factor = static_cast<double>(rope.rotary_dim) / static_cast<double>(shape.head_dim);
   if (rope.rotary_dim % 2 != 0) fields.refuse("rope.dimension_count", "it must be even");

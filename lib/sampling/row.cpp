@@ -8,7 +8,6 @@
 namespace cogen {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::size_t lanes = 16;
 
 /// Largest entry and unfit entries of each lane, kept apart so that the loops over lanes become vector instructions.

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace cogen {
+
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// A row of logits is read in blocks of this many, whose maxima let later passes skip most of it.
 constexpr std::size_t row_block = 64;

@@ -12,8 +12,6 @@
 namespace cogen {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 draw_status status_of(const row_scan& scan) {
   if (!scan.finite) return draw_status::not_finite;
   return scan.largest == -infinity ? draw_status::nothing_left : draw_status::drawn;

@@ -8,8 +8,6 @@
 namespace cogen::text {
 namespace {
 
-constexpr token none = -1;
-
 token existing(const vocabulary& words, const std::string& spelling, std::size_t rank) {
   if (auto id = words.find(spelling)) return *id;
   throw std::invalid_argument("merge " + std::to_string(rank) + " needs the token \"" + spelling +
@@ -24,7 +22,7 @@ std::string byte_spelling(unsigned byte) {
 
 std::array<token, 256> byte_tokens(const vocabulary& words) {
   std::array<token, 256> tokens;
-  for (unsigned byte = 0; byte < 256; ++byte) tokens[byte] = words.find(byte_spelling(byte)).value_or(none);
+  for (unsigned byte = 0; byte < 256; ++byte) tokens[byte] = words.find(byte_spelling(byte)).value_or(no_token);
   return tokens;
 }
 
@@ -55,7 +53,7 @@ byte_pair_encoder::byte_pair_encoder(const vocabulary& words, const tokenizer_sp
   for (char32_t c = 0; c < common_characters_.size(); ++c) {
     std::string character;
     append_utf8(character, c);
-    common_characters_[c] = words.find(character).value_or(none);
+    common_characters_[c] = words.find(character).value_or(no_token);
   }
   if (spec.byte_fallback) byte_tokens_ = byte_tokens(words);
 }
@@ -97,13 +95,13 @@ void byte_pair_encoder::begin(std::string_view piece, symbol_chain& chain) const
 std::optional<token> byte_pair_encoder::token_of(std::string_view character, char32_t code_point) const {
   if (code_point >= common_characters_.size()) return words_->find(character);
   auto id = common_characters_[code_point];
-  return id == none ? std::nullopt : std::optional(id);
+  return id == no_token ? std::nullopt : std::optional(id);
 }
 
 bool byte_pair_encoder::append_bytes(std::string_view character, symbol_chain& chain) const {
   if (!byte_tokens_) return false;
   for (char byte : character) {
-    if ((*byte_tokens_)[static_cast<unsigned char>(byte)] == none) return false;
+    if ((*byte_tokens_)[static_cast<unsigned char>(byte)] == no_token) return false;
   }
   for (char byte : character) chain.append((*byte_tokens_)[static_cast<unsigned char>(byte)]);
   return true;

@@ -8,8 +8,6 @@
 namespace cogen::text {
 namespace {
 
-constexpr std::string_view lower_block = "\xE2\x96\x81";
-
 std::optional<char> byte_literal(std::string_view spelling) {
   if (spelling.size() != 6 || !spelling.starts_with("<0x") || !spelling.ends_with('>')) return std::nullopt;
   unsigned value = 0;

@@ -11,19 +11,11 @@
 namespace cogen::text {
 namespace {
 
-token id_of(const json_field& field) {
-  auto id = field.integer();
-  if (id < 0 || id >= static_cast<std::int64_t>(max_vocabulary)) {
-    field.refuse("a token id lies between 0 and " + std::to_string(max_vocabulary - 1));
-  }
-  return static_cast<token>(id);
-}
-
 std::vector<std::string> vocabulary_of(const json_field& vocab) {
   std::vector<std::string> spellings(vocab.object().size());
   for (const auto& [spelling, value] : vocab.object()) {
     json_field field(value, vocab.path() + "." + std::string(spelling));
-    auto id = static_cast<std::size_t>(id_of(field));
+    auto id = static_cast<std::size_t>(token_id(field));
     if (id >= spellings.size()) spellings.resize(id + 1);
     if (!spellings[id].empty()) field.refuse("\"" + spellings[id] + "\" has that id already");
     spellings[id] = spelling;
@@ -79,7 +71,7 @@ void read_unknown(const json_field& model, tokenizer_spec& spec) {
 
 added_token added_token_of(const json_field& field) {
   added_token added;
-  added.id = id_of(field.at("id"));
+  added.id = token_id(field.at("id"));
   added.content = field.at("content").string();
   added.special = field.flag("special", false);
   added.lstrip = field.flag("lstrip", false);

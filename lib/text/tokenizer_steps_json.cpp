@@ -1,6 +1,7 @@
 #include "text/tokenizer_steps_json.hpp"
 
 #include "text/spec_check.hpp"
+#include "text/token_bytes.hpp"
 
 #include <array>
 #include <string_view>
@@ -8,8 +9,6 @@
 
 namespace cogen::text {
 namespace {
-
-constexpr std::string_view lower_block = "\xE2\x96\x81";
 
 struct matcher {
   std::string pattern;
@@ -115,16 +114,10 @@ void read_decoder(const json_field& step, decoder_kind& kind) {
   }
 }
 
-token id_of(const json_field& field) {
-  auto id = field.integer();
-  if (id < 0 || id >= static_cast<std::int64_t>(max_vocabulary)) field.refuse("must be a token id");
-  return static_cast<token>(id);
-}
-
 std::vector<token> ids_of_special(const json_field& special_tokens, const std::string& name) {
   std::vector<token> ids;
   auto listed = special_tokens.at(name).at("ids");
-  for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(id_of(listed.element(i)));
+  for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(token_id(listed.element(i)));
   return ids;
 }
 
@@ -147,6 +140,14 @@ surrounding_tokens surrounding_of_template(const json_field& step) {
 }
 
 }  // namespace
+
+token token_id(const json_field& field) {
+  auto id = field.integer();
+  if (id < 0 || id >= static_cast<std::int64_t>(max_vocabulary)) {
+    field.refuse("a token id lies between 0 and " + std::to_string(max_vocabulary - 1));
+  }
+  return static_cast<token>(id);
+}
 
 std::vector<normalizer_step> normalizer_steps(const json_field& section) {
   std::vector<normalizer_step> steps;
@@ -171,7 +172,7 @@ surrounding_tokens surrounding_of(const json_field& section) {
   if (type == "ByteLevel") return {};
   if (type == "TemplateProcessing") return surrounding_of_template(section);
   if (type == "RobertaProcessing" || type == "BertProcessing") {
-    return {{id_of(section.at("cls").element(1))}, {id_of(section.at("sep").element(1))}};
+    return {{token_id(section.at("cls").element(1))}, {token_id(section.at("sep").element(1))}};
   }
   if (type != "Sequence") {
     section.at("type").refuse(

@@ -9,6 +9,7 @@ namespace cogen::text {
 
 // Each reads one section of a tokenizer.json. Throws std::invalid_argument naming what is malformed or unknown.
 
+token token_id(const json_field& field);
 std::vector<normalizer_step> normalizer_steps(const json_field& section);
 std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json_field& section);
 

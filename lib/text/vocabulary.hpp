@@ -12,6 +12,9 @@
 
 namespace cogen::text {
 
+/// Stands where there is none.
+inline constexpr token no_token = -1;
+
 /// Ids by spelling. Immutable.
 class vocabulary {
  public:

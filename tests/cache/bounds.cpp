@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(bounds)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -26,8 +28,6 @@ cache with_shape(const layer_shape& shape) { return made({shape}, {.slots = 1, .
 cache with_options(const options& options) { return made({{.kv_heads = 1, .head_dim = 8}}, options); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(bounds)
 
 BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
   BOOST_CHECK_EXCEPTION(made({}, {.max_length = 64}), std::invalid_argument, says({"0 layers"}));

@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(conformance)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -80,8 +82,6 @@ const std::vector<std::vector<int>>& chunkings() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conformance)
 
 BOOST_DATA_TEST_CASE(append_in_any_chunking_equals_append_at_once, data::make(kinds()), kind) {
   for (const auto& chunks : chunkings()) {

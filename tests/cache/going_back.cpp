@@ -10,6 +10,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(going_back)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -17,8 +19,6 @@ namespace data = boost::unit_test::data;
 constexpr int longest = 300;  // neither a multiple of a block nor of a page's worth of tokens
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(going_back)
 
 BOOST_DATA_TEST_CASE(a_fork_goes_on_by_itself, data::make(kinds()), kind) {
   for (const int length : {1, 63, 64, 65, 130, 200, 299}) {

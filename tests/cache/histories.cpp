@@ -11,6 +11,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(histories)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -173,8 +175,6 @@ class history {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(histories)
 
 BOOST_DATA_TEST_CASE(any_history_reads_like_concatenation, data::make(kinds()) * data::xrange(1U, 4U), kind, seed) {
   history(kind, seed).run(80);

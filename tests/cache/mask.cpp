@@ -10,6 +10,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(masks)
 namespace {
 
 /// One line for each row, 'x' where the query sees the key.
@@ -28,8 +30,6 @@ using picture = std::vector<std::string>;
 constexpr mask_window square_of(int length) { return {.q_length = length, .kv_length = length}; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(masks)
 
 BOOST_AUTO_TEST_CASE(causal_looks_back) {
   const picture wanted{"x...", "xx..", "xxx.", "xxxx"};

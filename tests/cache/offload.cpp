@@ -19,6 +19,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(offloading)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -91,8 +93,6 @@ class gated_transfer final : public transfer {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(offloading)
 
 BOOST_AUTO_TEST_CASE(older_tokens_come_up_once_and_only_blocks_with_new_ones_go_down) {
   const auto watched = std::make_shared<watched_transfer>();

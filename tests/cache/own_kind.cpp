@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(own_kind)
 namespace {
 
 /// Refuses to grow while it is told to.
@@ -132,8 +134,6 @@ void append_numbers(cache& cache, int slot, int count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(own_kind)
 
 BOOST_AUTO_TEST_CASE(a_kind_that_shows_a_part_of_its_tokens_is_not_exported_for_it) {
   const auto own = [](int, const layer_shape& shape, const slot_table& table) {

@@ -25,6 +25,8 @@ std::ostream& operator<<(std::ostream& out, scalar type) { return out << bytes_o
 }  // namespace cogen::cache
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(packed_images)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -138,8 +140,6 @@ struct exported {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(packed_images)
 
 BOOST_DATA_TEST_CASE(a_number_is_off_by_half_a_scale_of_its_group_at_most,
                      every_type* data::make({1, 2, 5, 16, 31, 32, 33, 64, 80, 130}), type, dims) {

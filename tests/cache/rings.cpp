@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(rings_of_blocks)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -95,8 +97,6 @@ int changed(const std::vector<std::byte>& before, const std::vector<std::byte>& 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rings_of_blocks)
 
 BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
   cache cache = made(kind);

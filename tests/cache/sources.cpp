@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(sources)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -94,8 +96,6 @@ void check_source(const cache& cache, int slot, int length, float value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sources)
 
 BOOST_DATA_TEST_CASE(several_slots_read_in_one_step, data::make(self_kinds()), kind) {
   cache cache = made(kind.how);

@@ -17,7 +17,7 @@
 namespace cogen::test {
 namespace {
 
-BOOST_AUTO_TEST_SUITE(faults)
+BOOST_AUTO_TEST_SUITE(kept_faults)
 
 /// In memory where that can be had: a disk would be asked thousands of times to have written.
 std::filesystem::path for_many_files() {

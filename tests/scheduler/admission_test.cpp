@@ -3,12 +3,6 @@
 #include <boost/test/unit_test.hpp>
 
 namespace cogen::scheduler {
-namespace {
-
-constexpr int plenty = 1000;
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(those_without_a_slot_wait_in_order) {
   auto within = roomy();
   within.slots = 2;

@@ -7,9 +7,9 @@
 #include <set>
 
 namespace cogen::scheduler {
-namespace {
 
-constexpr int plenty = 1000;
+BOOST_AUTO_TEST_SUITE(batches)
+namespace {
 
 sequence_id stream(served& s, std::vector<token> prompt) {
   return s.machine.submit({}, {std::move(prompt), output::sample, plenty});
@@ -150,5 +150,7 @@ BOOST_AUTO_TEST_CASE(events_come_in_the_order_of_the_rows) {
   for (const auto& each : s.absorb()) BOOST_CHECK_EQUAL(each.row, row++);
   BOOST_CHECK_EQUAL(row, 6);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::scheduler

@@ -8,7 +8,6 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr int plenty = 1000;
 constexpr auto never = time::max();
 
 /// Tenants take turns, and the runs of each are served by deadline.

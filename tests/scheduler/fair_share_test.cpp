@@ -12,8 +12,6 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr int plenty = 1000;
-
 using weights = std::map<std::uint64_t, double>;
 
 limits with_slots(int slots, int step_tokens = 64) {

@@ -15,7 +15,7 @@ struct bad_limit {
   void (*spoil)(limits&);
 };
 
-struct bound {
+struct limit_bound {
   const char* name;
   std::int64_t least;
   std::optional<std::int64_t> most;
@@ -23,7 +23,7 @@ struct bound {
 };
 
 std::ostream& operator<<(std::ostream& out, const bad_limit& each) { return out << each.name; }
-std::ostream& operator<<(std::ostream& out, const bound& each) { return out << each.name; }
+std::ostream& operator<<(std::ostream& out, const limit_bound& each) { return out << each.name; }
 
 namespace {
 
@@ -64,7 +64,7 @@ const bad_limit bad_limits[] = {
 };
 
 /// Of 8 slots with 64 blocks each, of which all together may take half of 2^60 bytes.
-const bound bounds[] = {
+const limit_bound bounds[] = {
     {"slots", 1, {}, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
     {"spare_slots", 0, {}, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
     {"max_length", 1, {}, [](limits& l, std::int64_t n) { l.max_length = static_cast<int>(n); }},
@@ -97,7 +97,7 @@ const bound bounds[] = {
      }},
 };
 
-limits with(const bound& of, std::int64_t value) {
+limits with(const limit_bound& of, std::int64_t value) {
   auto within = roomy();
   of.set(within, value);
   return within;

@@ -5,8 +5,6 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr int plenty = 1000;
-
 void check_tokens(std::span<const token> held, const std::vector<token>& expected) {
   BOOST_CHECK_EQUAL_COLLECTIONS(held.begin(), held.end(), expected.begin(), expected.end());
 }

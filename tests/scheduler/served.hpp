@@ -71,6 +71,9 @@ std::vector<token> alone(std::vector<token> prompt, int count, std::span<const t
 /// Limits with room for everything, blocks of 4 tokens of a byte each.
 limits roomy();
 
+/// More tokens than a test waits for.
+inline constexpr int plenty = 1000;
+
 const row* row_of(const plan& step, sequence_id id);
 std::vector<token> tokens_of(const plan& step, sequence_id id);
 int tokens_in(const plan& step);

@@ -7,6 +7,8 @@
 #include <limits>
 
 namespace cogen::scheduler {
+
+BOOST_AUTO_TEST_SUITE(shared_prefixes)
 namespace {
 
 constexpr int anywhere = std::numeric_limits<int>::max();
@@ -435,5 +437,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_taken_over_that_is_as_long_as_the_sequence_may_be
   s.finish();
   BOOST_CHECK_EQUAL(s.machine.reused(again), 11);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::scheduler

@@ -8,6 +8,8 @@
 #include <stdexcept>
 
 namespace cogen::scheduler {
+
+BOOST_AUTO_TEST_SUITE(spilled_runs)
 namespace {
 
 /// No patience, so many slots, and room for everything that is spilled.
@@ -318,5 +320,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_what_is_not_on_its_way_is_refused) {
   p.s.end_transfers();
   BOOST_CHECK_THROW(p.s.machine.transferred(p.begun.spills[0].name, true), std::out_of_range);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::scheduler

@@ -8,9 +8,11 @@
 #include <algorithm>
 
 namespace cogen::scheduler {
+
+BOOST_AUTO_TEST_SUITE(step_times)
 namespace {
 
-constexpr int plenty = 100'000;
+constexpr int no_end = 100'000;
 
 /// What a machine takes that spends a fixed time on each step and more on each token.
 struct machine_speed {
@@ -21,7 +23,7 @@ struct machine_speed {
 };
 
 sequence_id stream(served& s, std::vector<token> prompt) {
-  return s.machine.submit({}, {std::move(prompt), output::sample, plenty});
+  return s.machine.submit({}, {std::move(prompt), output::sample, no_end});
 }
 
 limits with_target(std::int64_t nanoseconds) {
@@ -42,8 +44,6 @@ served& crowded(served& s) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(step_times)
 
 BOOST_AUTO_TEST_CASE(nothing_is_known_before_the_first_step) {
   BOOST_CHECK_EQUAL(step_costs().tokens_within(time(1'000'000)), 0);

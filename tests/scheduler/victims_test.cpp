@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 
 namespace cogen::scheduler {
+
+BOOST_AUTO_TEST_SUITE(choice_of_victims)
 namespace {
 
 limits crowded(int slots) {
@@ -211,5 +213,7 @@ BOOST_AUTO_TEST_CASE(what_one_that_is_displaced_had_still_to_be_fed_is_not_charg
     BOOST_CHECK_EQUAL(charged.owed, 0);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::scheduler

@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
+BOOST_AUTO_TEST_SUITE(tokenizer_files)
 namespace {
 
 using namespace cogen;
@@ -47,8 +48,6 @@ struct gguf_fields {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tokenizer_files)
 
 BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
   tokenizer tokens(from_tokenizer_json(file_with("")));

@@ -18,7 +18,7 @@ namespace {
 using namespace cogen;
 using namespace cogen::text;
 
-constexpr encode_options parsing{.add_special = true, .parse_special = true};
+constexpr encode_options parsing_all{.add_special = true, .parse_special = true};
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
@@ -36,12 +36,12 @@ void check_decoding(const tokenizer& tokens, const std::vector<token>& ids) {
 }
 
 void check_text(const tokenizer& tokens, const std::string& text) {
-  check_decoding(tokens, tokens.encode(text, parsing));
+  check_decoding(tokens, tokens.encode(text, parsing_all));
   auto plain = tokens.encode(text);
   check_decoding(tokens, plain);
   for (auto id : plain) require(!tokens.is_special(id), "a control token came out of plain text");
   std::vector<text_segment> parts{{text.substr(0, text.size() / 2), true}, {text.substr(text.size() / 2), false}};
-  check_decoding(tokens, tokens.encode(parts, parsing));
+  check_decoding(tokens, tokens.encode(parts, parsing_all));
 }
 
 const tokenizer& tokenizer_with_added_tokens() {
@@ -74,7 +74,7 @@ void use_as_tokenizer(std::string_view bytes) {
   try {
     tokenizer tokens(from_tokenizer_json(bytes));
     for (auto text : {"", "a b  c\n123 \u00E9", "<|a|> \xFF\xC3", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"}) {
-      check_decoding(tokens, tokens.encode(text, parsing));
+      check_decoding(tokens, tokens.encode(text, parsing_all));
     }
   } catch (const std::invalid_argument&) {
   } catch (const std::runtime_error&) {

@@ -19,7 +19,7 @@ constexpr std::array<named_comparison, 6> comparisons{{{"==", comparison::equal}
                                                        {">", comparison::greater},
                                                        {">=", comparison::greater_or_equal}}};
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 }  // namespace
 
@@ -293,7 +293,7 @@ expression_ptr expression_parser::parse_call(expression_ptr callee) {
   auto* method = dynamic_cast<attribute*>(callee.get());
   if (!method) throw template_error("only names and methods can be called", line);
   auto name = method->name();
-  if (!is_method(name)) throw template_error("the method " + quoted(name) + " is unknown", line);
+  if (!is_method(name)) throw template_error("the method " + in_quotes(name) + " is unknown", line);
   auto object = method->take_object();
   return make<call_of_method>(line, std::move(object), std::move(name), parse_arguments());
 }
@@ -303,7 +303,7 @@ argument_list expression_parser::parse_arguments() {
   from_.expect_symbol("(");
   while (!from_.is_symbol(")")) {
     if (from_.is_symbol("*") || from_.is_symbol("**")) {
-      throw template_error("arguments unpacked by " + quoted(from_.now().text) + " are unknown", from_.line());
+      throw template_error("arguments unpacked by " + in_quotes(from_.now().text) + " are unknown", from_.line());
     }
     bool is_named =
         from_.is(lexeme_kind::name) && from_.after().kind == lexeme_kind::symbol && from_.after().text == "=";
@@ -339,7 +339,7 @@ expression_ptr expression_parser::parse_filter(expression_ptr input) {
   from_.take();
   auto name = from_.expect(lexeme_kind::name, "the name of a filter");
   auto apply = find_filter(name.text);
-  if (!apply) throw template_error("the filter " + quoted(name.text) + " is unknown", name.line);
+  if (!apply) throw template_error("the filter " + in_quotes(name.text) + " is unknown", name.line);
   auto given = from_.is_symbol("(") ? parse_arguments() : argument_list();
   return make<filtered>(name.line, std::move(input), apply, std::move(given));
 }
@@ -349,7 +349,7 @@ expression_ptr expression_parser::parse_test(expression_ptr input) {
   bool is_negated = from_.take_name("not");
   auto name = from_.expect(lexeme_kind::name, "the name of a test");
   auto check = find_test(name.text);
-  if (!check) throw template_error("the test " + quoted(name.text) + " is unknown", name.line);
+  if (!check) throw template_error("the test " + in_quotes(name.text) + " is unknown", name.line);
   argument_list given;
   if (from_.is_symbol("(")) {
     given = parse_arguments();

@@ -44,7 +44,7 @@ value to_list(renderer& run, const value& input, const arguments& given) {
   return items->is_tuple ? run.make_list(items->items) : value(items);
 }
 
-value items(renderer& run, const value& input, const arguments& given) {
+value pairs_of(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "items", {});
   if (input.is_undefined()) return run.make_list({});
   return call_method(run, input, "items", {});
@@ -239,9 +239,9 @@ value map(renderer& run, const value& input, const arguments& given) {
   return run.make_list(std::move(mapped));
 }
 
-constexpr std::array<std::pair<std::string_view, filter>, 20> filters{{
+constexpr std::array<std::pair<std::string_view, filter>, 20> sequence_filters{{
     {"count", length},      {"d", default_value},       {"default", default_value},
-    {"dictsort", dictsort}, {"first", first},           {"items", items},
+    {"dictsort", dictsort}, {"first", first},           {"items", pairs_of},
     {"last", last},         {"length", length},         {"list", to_list},
     {"map", map},           {"max", largest},           {"min", smallest},
     {"reject", reject},     {"rejectattr", rejectattr}, {"reverse", reverse},
@@ -252,7 +252,7 @@ constexpr std::array<std::pair<std::string_view, filter>, 20> filters{{
 }  // namespace
 
 filter find_sequence_filter(std::string_view name) {
-  for (const auto& [known, apply] : filters) {
+  for (const auto& [known, apply] : sequence_filters) {
     if (known == name) return apply;
   }
   return nullptr;

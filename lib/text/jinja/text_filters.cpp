@@ -14,7 +14,7 @@ namespace cogen::text::jinja {
 namespace {
 
 template <std::string (*Change)(std::string_view)>
-value change_case(renderer& run, const value& input, const arguments& given) {
+value in_other_case(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
   auto text = as_text(run, input);
   return run.make_text(Change(text.bytes()), text.is_trusted());
@@ -32,7 +32,7 @@ value to_text(renderer& run, const value& input, const arguments& given) {
   return run.make_text(as_text(run, input));
 }
 
-value replace(renderer& run, const value& input, const arguments& given) {
+value with_replaced(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "replace", {"old", "new", "count"});
   auto limit = bound.find(2) && bound.find(2)->is_none() ? -1 : bound.integer(2, -1);
   return replaced(run, as_text(run, input), as_text(run, bound.at(0)), as_text(run, bound.at(1)), limit);
@@ -149,7 +149,7 @@ value indent(renderer& run, const value& input, const arguments& given) {
   return result;
 }
 
-value join(renderer& run, const value& input, const arguments& given) {
+value joined(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "join", {"d", "attribute"});
   auto separator = bound.find(0) ? as_text(run, bound.at(0)) : traced_text();
   auto items = items_of(run, input);
@@ -169,28 +169,28 @@ value as_it_is(renderer& run, const value& input, const arguments& given) {
   return input;
 }
 
-constexpr std::array<std::pair<std::string_view, filter>, 15> filters{{
+constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
     {"abs", absolute},
-    {"capitalize", change_case<capitalize>},
+    {"capitalize", in_other_case<capitalize>},
     {"float", to_number},
     {"indent", indent},
     {"int", to_integer},
-    {"join", join},
-    {"lower", change_case<lower>},
-    {"replace", replace},
+    {"join", joined},
+    {"lower", in_other_case<lower>},
+    {"replace", with_replaced},
     {"round", round_number},
     {"safe", as_it_is},
     {"string", to_text},
-    {"title", change_case<title_words>},
+    {"title", in_other_case<title_words>},
     {"tojson", to_json},
     {"trim", trim},
-    {"upper", change_case<upper>},
+    {"upper", in_other_case<upper>},
 }};
 
 }  // namespace
 
 filter find_text_filter(std::string_view name) {
-  for (const auto& [known, apply] : filters) {
+  for (const auto& [known, apply] : text_filters) {
     if (known == name) return apply;
   }
   return nullptr;

@@ -13,7 +13,7 @@ namespace {
 
 using type = net::cancellation_type;
 
-sequence_event event_of(misfortune what) {
+sequence_event sequence_event_of(misfortune what) {
   switch (what) {
     case misfortune::engine_stopped:
       return sequence_event::engine_stopped;
@@ -357,7 +357,7 @@ void decoder::interfere(random& chance) {
 }
 
 void decoder::meet(misfortune what) {
-  if (sequence_) visit(event_of(what));
+  if (sequence_) visit(sequence_event_of(what));
 }
 
 // What it hears

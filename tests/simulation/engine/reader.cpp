@@ -8,7 +8,7 @@ namespace {
 
 using type = net::cancellation_type;
 
-stream_event event_of(misfortune what) {
+stream_event stream_event_of(misfortune what) {
   switch (what) {
     case misfortune::engine_stopped:
       return stream_event::engine_stopped;
@@ -143,7 +143,7 @@ void reader::interfere(random& chance) {
 }
 
 void reader::meet(misfortune what) {
-  if (stream_) visit(event_of(what));
+  if (stream_) visit(stream_event_of(what));
 }
 
 // What it hears
