@@ -33,6 +33,8 @@ std::ostream& operator<<(std::ostream& out, row_order order) {
 }  // namespace cogen::cache
 
 namespace cogen::cache::test {
+
+BOOST_AUTO_TEST_SUITE(codecs)
 namespace {
 
 namespace data = boost::unit_test::data;
@@ -186,8 +188,6 @@ void check_layout(const group_format& format, const at::Tensor& values) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(codecs)
 
 BOOST_DATA_TEST_CASE(packing_is_plain_quantisation, every_form, bits, axis, order) {
   for (const int group : groups_for(axis))
