@@ -2,7 +2,8 @@
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests. UNOPTIMISED is for
-# tests full of coroutines, which would take two to three times as long to compile and run for a second.
+# tests full of coroutines, which would take two to three times as long to compile and run for a second. Under the
+# sanitizers no test is optimised, only what is tested: checked code takes up to five times as long to optimise.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
 add_custom_target(threaded_tests)
 add_custom_target(gpu)
@@ -14,8 +15,12 @@ function(cogen_test name)
     BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}")
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})
-  # What is tested is optimised, the tests need not be.
-  target_compile_options(test_${name} PRIVATE $<IF:$<BOOL:${test_UNOPTIMISED}>,-O0,$<$<CONFIG:Release>:-O1>>)
+  if(test_UNOPTIMISED)
+    target_compile_options(test_${name} PRIVATE -O0)
+  else()
+    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  cogen_unoptimised_if_sanitized(test_${name})
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_sanitizer_environment(${name})
   if("threads" IN_LIST test_LABELS)
@@ -27,6 +32,12 @@ function(cogen_test name)
   endif()
   if(COGEN_SANITIZE AND "slow" IN_LIST test_LABELS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+function(cogen_unoptimised_if_sanitized target)
+  if(COGEN_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
 
