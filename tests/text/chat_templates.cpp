@@ -1,5 +1,6 @@
 // Chat templates, compared with what Transformers makes of them.
 #include "cogen/text/chat_template.hpp"
+#include "mentions.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
@@ -62,8 +63,6 @@ std::string refusal(const std::string& source, const std::vector<chat_message>& 
   }
   return "nothing was refused";
 }
-
-bool mentions(const std::string& message, std::string_view part) { return message.find(part) != std::string::npos; }
 
 std::string repeated(std::string_view text, int count) {
   std::string result;

@@ -1,5 +1,6 @@
 // What tokenizer.json, tokenizer_config.json and GGUF metadata say, and what they must not say.
 #include "cogen/text/tokenizer.hpp"
+#include "mentions.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -30,8 +31,6 @@ std::string refusal(const std::function<void()>& action) {
 std::string refusal_of(const std::string& json, const std::string& config = "") {
   return refusal([&] { tokenizer tokens(from_tokenizer_json(json, config)); });
 }
-
-bool mentions(const std::string& message, std::string_view part) { return message.find(part) != std::string::npos; }
 
 struct gguf_fields {
   strings tokens{"a", "b", "ab", "<s>", "</s>", "<mine>"};

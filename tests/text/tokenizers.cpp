@@ -1,4 +1,5 @@
 #include "cogen/text/tokenizer.hpp"
+#include "mentions.hpp"
 #include "small_tokenizer.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -24,8 +25,6 @@ std::string message_of(const std::function<void()>& action) {
   }
   return "nothing was thrown";
 }
-
-bool mentions(const std::string& message, std::string_view part) { return message.find(part) != std::string::npos; }
 
 }  // namespace
 

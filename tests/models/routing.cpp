@@ -1,0 +1,109 @@
+// Rounding moves numbers and not choices: routers read activations that no product rounds.
+#include "kernels/kernel_choice.hpp"
+#include "layers/mixture_of_experts.hpp"
+#include "some_models.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <random>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+constexpr std::int64_t hidden = 30;
+
+using numbers = std::vector<float>;
+
+/// The experts of a layer of jamba_tiny: 2 of 4, in bfloat16.
+class experts {
+ public:
+  experts()
+      : files_(golden_folder("jamba_tiny")),
+        reader_(files_, workers_, {}),
+        mixture_(reader_, "model.layers.1.feed_forward.",
+                 {.hidden = hidden, .intermediate = 14, .experts = 4, .chosen = 2}) {}
+
+  numbers operator()(numbers x, kernels::instruction_set set, numerics mode) {
+    numbers out(x.size());
+    const cache::step step({{.slot = 0, .count = 1}});
+    const layers::pass pass{{&workers_, set, mode}, step, cache_, {}, space_};
+    mixture_.add(pass, {.data = x.data(), .rows = 1, .columns = hidden, .stride = hidden},
+                 {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
+    return out;
+  }
+
+ private:
+  static constexpr cache::layer_shape one_layer{.kv_heads = 1, .head_dim = 8};
+
+  kernels::worker_pool workers_{1};
+  load::checkpoint files_;
+  layers::weight_reader reader_;
+  layers::mixture_of_experts mixture_;
+  cache::cache cache_{{&one_layer, 1}, {.slots = 1, .max_length = 8}};
+  layers::arena space_;
+};
+
+numbers between(const numbers& from, const numbers& to, double share) {
+  numbers x(from.size());
+  std::ranges::transform(from, to, x.begin(), [share](float a, float b) {
+    return static_cast<float>(a + share * (static_cast<double>(b) - a));
+  });
+  return x;
+}
+
+double distance(const numbers& a, const numbers& b) {
+  double most = 0;
+  for (std::size_t at = 0; at < a.size(); ++at) most = std::max(most, std::abs(double{a[at]} - b[at]));
+  return most;
+}
+
+/// The sets here that round activations to bfloat16, native or emulated.
+std::vector<kernels::instruction_set> rounding_sets() {
+  auto sets = kernels::available_instruction_sets();
+  std::ranges::copy(kernels::emulated_instruction_sets(), std::back_inserter(sets));
+  std::erase_if(sets, [](auto set) { return !kernels::fast_kernels_of(set).multiply_bf16; });
+  return sets;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(routing)
+
+// Between two inputs that are sent to different experts lies one where the output jumps. Rounding must not move it.
+BOOST_AUTO_TEST_CASE(the_same_experts_are_chosen_on_either_side_of_a_tie_with_rounding_and_without) {
+  experts some;
+  const auto sets = rounding_sets();
+  if (sets.empty()) BOOST_TEST_MESSAGE("SKIPPED: no instruction set here rounds activations to bfloat16");
+  for (const auto set : sets) {
+    int ties = 0;
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      std::mt19937 random(seed);
+      std::normal_distribution<float> normal;
+      numbers from(hidden), to(hidden);
+      for (auto* ends : {&from, &to}) std::ranges::generate(*ends, [&] { return normal(random); });
+      double low = 0, high = 1;  // halves the way to where the output changes most
+      for (int round = 0; round < 16; ++round) {
+        const double middle = (low + high) / 2;
+        const auto before = some(between(from, to, low), set, numerics::exact);
+        const auto half = some(between(from, to, middle), set, numerics::exact);
+        const auto after = some(between(from, to, high), set, numerics::exact);
+        (distance(before, half) > distance(half, after) ? high : low) = middle;
+      }
+      const auto left = between(from, to, low), right = between(from, to, high);
+      const double jump = distance(some(left, set, numerics::exact), some(right, set, numerics::exact));
+      if (jump < 0.1) continue;  // the same experts from one end to the other
+      ++ties;
+      for (const auto& x : {left, right})
+        BOOST_TEST(distance(some(x, set, numerics::exact), some(x, set, numerics::fast)) < jump / 2);
+    }
+    BOOST_TEST(ties > 5);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
