@@ -15,8 +15,6 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
-
 /// How what is cached has left the slot that it was run in.
 enum class left { parked, parked_twice, saved, saved_parked };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,7 @@ std::ostream& operator<<(std::ostream& out, const kept_engine& each);
 
 /// Every golden architecture over every kind of cache that suits it.
 std::vector<kept_engine> kept_engines();
+
+inline std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
 
 }  // namespace cogen::test

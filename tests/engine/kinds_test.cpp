@@ -16,8 +16,6 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
-
 BOOST_AUTO_TEST_SUITE(kinds)
 
 BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engines()), each) {
