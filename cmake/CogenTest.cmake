@@ -1,4 +1,4 @@
-# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...] [UNOPTIMISED])
+# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...] [UNOPTIMISED | OPTIMISED])
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests. UNOPTIMISED is for
@@ -8,7 +8,7 @@
 add_custom_target(threaded_tests)
 add_custom_target(gpu)
 function(cogen_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMISED" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMISED;OPTIMISED" "" "SOURCES;LINK;LABELS")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${test_LINK} Boost::unit_test_framework cogen_settings)
   target_compile_definitions(test_${name} PRIVATE
@@ -20,7 +20,9 @@ function(cogen_test name)
   else()
     target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  cogen_unoptimised_if_sanitized(test_${name})
+  if(NOT test_OPTIMISED)  # given to tests that compute much themselves
+    cogen_unoptimised_if_sanitized(test_${name})
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_sanitizer_environment(${name})
   if("threads" IN_LIST test_LABELS)
