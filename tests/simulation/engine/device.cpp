@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -47,8 +47,9 @@ class toy_image final : public slot_image {
   }
   std::vector<token> numbers(int first, int count) const {
     std::vector<token> all(static_cast<std::size_t>(count));
-    std::memcpy(all.data(), bytes_.data() + static_cast<std::size_t>(first) * sizeof(token),
-                all.size() * sizeof(token));
+    const auto bytes = std::span(bytes_).subspan(static_cast<std::size_t>(first) * sizeof(token),
+                                                 all.size() * sizeof(token));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(all)).begin());
     return all;
   }
   int number(int index) const { return numbers(index, 1).front(); }
