@@ -47,8 +47,8 @@ class toy_image final : public slot_image {
   }
   std::vector<token> numbers(int first, int count) const {
     std::vector<token> all(static_cast<std::size_t>(count));
-    const auto bytes = std::span(bytes_).subspan(static_cast<std::size_t>(first) * sizeof(token),
-                                                 all.size() * sizeof(token));
+    const auto bytes =
+        std::span(bytes_).subspan(static_cast<std::size_t>(first) * sizeof(token), all.size() * sizeof(token));
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(all)).begin());
     return all;
   }
