@@ -134,8 +134,8 @@ void measure_copy(stopwatch& watch) {
 struct kind {
   std::string name;
   number type = number::bf16;
-  packed_format keys;
-  packed_format values;
+  quantized_format keys;
+  quantized_format values;
 };
 
 std::vector<kind> all_kinds() {
@@ -152,11 +152,11 @@ class cache {
  public:
   explicit cache(const kind& how)
       : name_(how.name),
-        packs_(how.keys.bits > 0),
+        quantizes_(how.keys.bits > 0),
         row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(how.type))),
-        block_(packs_ ? static_cast<std::size_t>(kv_heads *
-                                                 packed_head_bytes({.keys = how.keys, .values = how.values}, head_dim))
-                      : 0),
+        block_(quantizes_ ? static_cast<std::size_t>(
+                                kv_heads * quantized_head_bytes({.keys = how.keys, .values = how.values}, head_dim))
+                          : 0),
         rows_(2 * row_ * places() * slots),
         blocks_(block_ * longest / 64 * slots + 16) {
     layer_.keys = rows_.bytes();
@@ -165,26 +165,27 @@ class cache {
     layer_.type = how.type;
     layer_.kv_heads = kv_heads;
     layer_.head_dim = head_dim;
-    if (!packs_) return;
+    if (!quantizes_) return;
     layer_.ring = static_cast<int>(places());
-    layer_.packed = {.blocks = blocks_.bytes(),
-                     .slot_stride = static_cast<std::int64_t>(block_ * longest / 64),
-                     .keys = how.keys,
-                     .values = how.values};
+    layer_.quantized = {.blocks = blocks_.bytes(),
+                        .slot_stride = static_cast<std::int64_t>(block_ * longest / 64),
+                        .keys = how.keys,
+                        .values = how.values};
   }
   const kv_layer& layer() const { return layer_; }
   const std::string& name() const { return name_; }
 
   double bytes_read(int rows, int context) const {
-    const auto packed = packs_ ? static_cast<double>(packed_tokens(context, layer_.packed.residual)) : 0;
-    return rows * (packed / 64 * static_cast<double>(block_) + 2.0 * static_cast<double>(row_) * (context - packed));
+    const auto quantized = quantizes_ ? static_cast<double>(quantized_tokens(context, layer_.quantized.residual)) : 0;
+    return rows *
+           (quantized / 64 * static_cast<double>(block_) + 2.0 * static_cast<double>(row_) * (context - quantized));
   }
 
  private:
-  std::size_t places() const { return packs_ ? 256 : longest; }
+  std::size_t places() const { return quantizes_ ? 256 : longest; }
 
   std::string name_;
-  bool packs_;
+  bool quantizes_;
   std::size_t row_;
   std::size_t block_;  // bytes of 64 packed tokens
   buffer rows_;

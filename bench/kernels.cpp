@@ -5,8 +5,8 @@
 #include "kernels/causal_convolution.hpp"
 #include "kernels/execution.hpp"
 #include "kernels/linear.hpp"
-#include "kernels/packed_matrix.hpp"
 #include "kernels/selective_scan.hpp"
+#include "kernels/tiled_matrix.hpp"
 
 #include <cogen/cache/cache.hpp>
 
@@ -56,14 +56,14 @@ timing measure(const std::function<void()>& work) {
   return {median, (times[times.size() * 3 / 4] - times[times.size() / 4]) / 2 / median};
 }
 
-packed_matrix random_matrix(weight_format format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
-                            weight_arena& arena) {
+tiled_matrix random_matrix(weight_format format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
+                           weight_arena& arena) {
   const std::int64_t bytes = row_bytes(format, inputs);
   std::vector<std::byte> row(static_cast<std::size_t>(bytes * tile_lanes));
   std::mt19937 engine(1);
   for (std::byte& each : row) each = static_cast<std::byte>((engine() & 0x0bU) | 0x30U);  // ordinary numbers
   const weight_source source{format, outputs, [&](std::int64_t, std::int64_t, std::byte*) { return row.data(); }};
-  return packed_matrix({&source, 1}, inputs, workers, &arena);
+  return tiled_matrix({&source, 1}, inputs, workers, &arena);
 }
 
 // Bytes per second that all threads read together from memory larger than any cache.
@@ -89,7 +89,7 @@ double bandwidth(worker_pool& workers) {
 double arithmetic_peak(const execution& run) {
   worker_pool& workers = *run.workers;
   const std::vector<float> ones(static_cast<std::size_t>(64 * 64), 1.0F);
-  const packed_matrix weights = pack(ones.data(), 64, 64, workers);
+  const tiled_matrix weights = pack(ones.data(), 64, 64, workers);
   const std::vector<float> x(static_cast<std::size_t>(96 * 64), 1.0F);
   std::vector<float> y(static_cast<std::size_t>(96 * weights.outputs()));
   execution alone = run;
@@ -133,7 +133,7 @@ double integer_peak() { return 0.0; }
 #endif
 
 double peak_of(const execution& run) {
-  if (run.mode == numerics::exact) return arithmetic_peak(run);
+  if (run.mode == compute_type::float32) return arithmetic_peak(run);
   return run.set == instruction_set::avx512_vnni ? integer_peak() * run.workers->threads() : 0.0;
 }
 
@@ -148,7 +148,7 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
   weight_arena arena;
   const std::int64_t bytes = row_bytes(shape.format, shape.inputs) * shape.outputs;
   const std::int64_t copies = std::max<std::int64_t>(1, (std::int64_t{80} << 20) / bytes);
-  std::vector<packed_matrix> layers;
+  std::vector<tiled_matrix> layers;
   for (std::int64_t copy = 0; copy < copies; ++copy)
     layers.push_back(random_matrix(shape.format, shape.outputs, shape.inputs, *run.workers, arena));
   std::size_t next = 0;
@@ -156,7 +156,7 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
     if (shape.outputs > 10000 && rows > 32) break;
     const std::vector<float> x(static_cast<std::size_t>(rows * shape.inputs), 0.5F);
     std::vector<float> y(static_cast<std::size_t>(rows * shape.outputs));
-    for (const numerics mode : {numerics::exact, numerics::fast}) {
+    for (const compute_type mode : {compute_type::float32, compute_type::int8}) {
       run.mode = mode;
       std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, layers[0], rows)));
       const timing time = measure([&] {
@@ -168,11 +168,11 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
                 .rows = rows,
                 .scratch = scratch.data()});
       });
-      const bool fast = mode == numerics::fast;
+      const bool fast = mode == compute_type::int8;
       const double read = static_cast<double>(layers[0].bytes()) / time.median;
       const double work = 2.0 * static_cast<double>(rows * shape.inputs * shape.outputs) / time.median;
       fmt::print("{:9} {:4} rows {:5} {:9.1f} us ±{:2.0f} %  {:6.1f} GB/s ({:3.0f} %)  {:7.1f} GOP/s ({:3.0f} %)\n",
-                 shape.name, rows, fast ? "fast" : "exact", time.median * 1e6, time.spread * 100, read / 1e9,
+                 shape.name, rows, fast ? "int8" : "float32", time.median * 1e6, time.spread * 100, read / 1e9,
                  read / peak.bandwidth * 100, work / 1e9, work / (fast ? peak.fast : peak.exact) * 100);
     }
   }
@@ -216,15 +216,15 @@ void bench_attention(const execution& run, std::int64_t sequences, std::int64_t 
 struct kv_kind {
   const char* name;
   cache::scalar type;
-  std::optional<cache::quantisation> quantised;
+  std::optional<cache::quantization> kv_quantization;
 };
 
 // One slot's cache of one kind, full of random tokens, with more layers than processor caches hold.
 struct kv_memory {
   kv_memory(const kv_kind& kind, int length)
       : name(kind.name),
-        tokens(std::vector<cache::layer_shape>(layers, {.kv_heads = 3, .head_dim = 64}),
-               {.type = kind.type, .max_length = length, .quantised = kind.quantised}) {
+        tokens(std::vector<cache::kv_cache_spec>(layers, {.kv_heads = 3, .head_dim = 64}),
+               {.type = kind.type, .max_sequence_length = length, .kv_quantization = kind.kv_quantization}) {
     for (int done = 0; done < length; done += 512) {
       const cache::step step({{.slot = 0, .count = std::min(512, length - done)}});
       const at::Tensor numbers = at::randn({2, step.tokens(), 3, 64});
@@ -343,7 +343,7 @@ int main(int count, char** arguments) try {
     bench_kv_kinds(run, 4096);
     return 0;
   }
-  const peaks peak{bandwidth(workers), peak_of(run), peak_of({&workers, run.set, numerics::fast})};
+  const peaks peak{bandwidth(workers), peak_of(run), peak_of({&workers, run.set, compute_type::int8})};
   fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s, products of bytes {:.0f} GOP/s\n", set,
              workers.threads(), peak.bandwidth / 1e9, peak.exact / 1e9, peak.fast / 1e9);
   bench_regions(workers);

@@ -28,7 +28,7 @@ struct workload {
   int live;
   int slots;
   int prompt;
-  int step_tokens;
+  int max_batched_tokens;
   int depth;
   int new_tokens;
   int common = 0;        ///< tokens that all prompts begin with, and slots are reused; 0: they are not
@@ -50,7 +50,7 @@ class load {
  public:
   explicit load(const workload& what)
       : what_(what),
-        machine_(limits_of(what), first_come(), longest_rested(), what.growing ? watermarks() : whole_length()) {
+        machine_(limits_of(what), fcfs(), longest_idle(), what.growing ? watermarks() : reserve_max_length()) {
     top_up();
   }
 
@@ -73,11 +73,11 @@ class load {
   static limits limits_of(const workload& what) {
     limits result;
     result.slots = what.slots;
-    result.max_length = 1 << 16;
-    result.step_tokens = what.step_tokens;
+    result.max_sequence_length = 1 << 16;
+    result.max_batched_tokens = what.max_batched_tokens;
     result.depth = what.depth;
     result.usage = {0, 1, 64};
-    result.reuse = what.common > 0;
+    result.prefix_caching = what.common > 0;
     result.spare_slots = what.common > 0 ? what.slots : 0;
     if (what.growing) result.memory_bytes = std::int64_t{1000} * (1 << 16);
     return result;

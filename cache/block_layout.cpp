@@ -8,10 +8,10 @@ namespace cogen::cache {
 namespace {
 
 template <class PartOf>
-block_layout lay_out_each(std::span<const layer_shape> shapes, PartOf part_of) {
+block_layout lay_out_each(std::span<const kv_cache_spec> shapes, PartOf part_of) {
   block_layout layout;
   std::int64_t end = 0;
-  for (const layer_shape& shape : shapes) {
+  for (const kv_cache_spec& shape : shapes) {
     block_part part = part_of(shape);
     part.offset = end;
     part.kv_heads = shape.kv_heads;
@@ -30,17 +30,17 @@ void copy_bytes(const std::byte* from, std::byte* to, std::int64_t at, std::int6
 
 }  // namespace
 
-block_layout lay_out(std::span<const layer_shape> shapes, scalar type) {
-  return lay_out_each(shapes, [&](const layer_shape& shape) {
+block_layout lay_out(std::span<const kv_cache_spec> shapes, scalar type) {
+  return lay_out_each(shapes, [&](const kv_cache_spec& shape) {
     const std::int64_t bytes = std::int64_t{block_tokens} * shape.head_dim * bytes_of(type);
     return block_part{.head_stride = bytes, .value_head_stride = bytes};
   });
 }
 
-block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, const codec& values) {
-  return lay_out_each(shapes, [&](const layer_shape& shape) {
-    return block_part{.head_stride = keys.packed_bytes(shape.head_dim),
-                      .value_head_stride = values.packed_bytes(shape.head_dim)};
+block_layout lay_out(std::span<const kv_cache_spec> shapes, const codec& keys, const codec& values) {
+  return lay_out_each(shapes, [&](const kv_cache_spec& shape) {
+    return block_part{.head_stride = keys.quantized_bytes(shape.head_dim),
+                      .value_head_stride = values.quantized_bytes(shape.head_dim)};
   });
 }
 

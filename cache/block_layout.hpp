@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cogen/cache/codec.hpp>
-#include <cogen/cache/layer_shape.hpp>
-#include <cogen/cache/packed_image.hpp>
+#include <cogen/cache/compressed_snapshot.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <cstddef>
@@ -30,10 +30,10 @@ struct block_layout {
   std::int64_t stride = 0;
 };
 
-block_layout lay_out(std::span<const layer_shape> shapes, scalar type);
+block_layout lay_out(std::span<const kv_cache_spec> shapes, scalar type);
 
 /// The same with every head packed.
-block_layout lay_out(std::span<const layer_shape> shapes, const codec& keys, const codec& values);
+block_layout lay_out(std::span<const kv_cache_spec> shapes, const codec& keys, const codec& values);
 
 /// Adds what the bytes of one block in full precision are, which holds so many tokens.
 void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type, int tokens = block_tokens);

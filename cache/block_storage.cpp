@@ -8,16 +8,17 @@
 
 namespace cogen::cache {
 
-block_storage::block_storage(block_layout layout, const slot_table& table, int max_length, std::optional<int> residual)
+block_storage::block_storage(block_layout layout, const slot_table& table, int max_sequence_length,
+                             std::optional<int> residual)
     : token_storage(std::move(layout), table, residual),
-      max_length_(max_length),
-      slot_stride_(product(blocks_for(max_length), layout_.stride)),
+      max_sequence_length_(max_sequence_length),
+      slot_stride_(product(blocks_for(max_sequence_length), layout_.stride)),
       memory_(product(table.slots(), slot_stride_)),
       owned_(static_cast<std::size_t>(table.slots())),
       before_(owned_.size()) {}
 
 int block_storage::room(int slot) const {
-  return static_cast<int>(std::min<std::int64_t>(std::int64_t{owned(slot).end} * block_tokens, max_length_));
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{owned(slot).end} * block_tokens, max_sequence_length_));
 }
 
 int block_storage::ranges(int slot, int length, kv_range* into) const {
@@ -30,13 +31,13 @@ int block_storage::ranges(int slot, int length, kv_range* into) const {
   const auto add = [&](int of, int first, int last) {
     if (first < last) into[count++] = {.data = block(of, 0), .begin = first, .end = last};
   };
-  add(table_.base(slot).slot, 0, std::min(shared(slot), end));
+  add(table_.parent(slot).slot, 0, std::min(shared(slot), end));
   add(slot, shared(slot), end);
   return count;
 }
 
 const std::byte* block_storage::readable_block(int slot, int number) const {
-  return number < owned(slot).begin ? block(table_.base(slot).slot, number) : block(slot, number);
+  return number < owned(slot).begin ? block(table_.parent(slot).slot, number) : block(slot, number);
 }
 
 void block_storage::grow(int slot, int length) {
@@ -67,14 +68,14 @@ void block_storage::reserve(const step& step) {
 }
 
 void block_storage::truncate(int slot, int length) {
-  if (length < table_.base(slot).length) return leave_base_within_block(slot, length);
+  if (length < table_.parent(slot).length) return leave_parent_within_block(slot, length);
   const int end = std::min(owned(slot).end, blocks_for(stored(length)));
   release(slot, {end, owned(slot).end});
   owned(slot).end = end;
   if (length == 0) owned(slot) = {};
 }
 
-void block_storage::leave_base_within_block(int slot, int length) {
+void block_storage::leave_parent_within_block(int slot, int length) {
   const int kept = stored(length / block_tokens * block_tokens);
   const blocks left{kept / block_tokens, blocks_for(stored(length))};
   if (left.begin < left.end) {
@@ -85,7 +86,7 @@ void block_storage::leave_base_within_block(int slot, int length) {
   owned(slot) = left;
 }
 
-void block_storage::adopt(int slot, int, int length) {
+void block_storage::share_prefix(int slot, int, int length) {
   release(slot, owned(slot));
   owned(slot) = {stored(length) / block_tokens, stored(length) / block_tokens};
 }

@@ -16,17 +16,18 @@ class block_storage final : public token_storage {
  public:
   /// `table` outlives the storage. With a `residual` it holds packed tokens. Throws std::system_error where address
   /// space is refused, std::length_error where it would exceed 63 bits.
-  block_storage(block_layout layout, const slot_table& table, int max_length, std::optional<int> residual = {});
+  block_storage(block_layout layout, const slot_table& table, int max_sequence_length,
+                std::optional<int> residual = {});
 
-  int max_length() const noexcept override { return max_length_; }
-  int slack() const noexcept override { return std::numeric_limits<int>::max(); }
+  int max_sequence_length() const noexcept override { return max_sequence_length_; }
+  int max_rollback_tokens() const noexcept override { return std::numeric_limits<int>::max(); }
   int longest_step() const noexcept override { return std::numeric_limits<int>::max(); }
   int ranges(int slot, int length, kv_range* into) const override;
   void reserve(const step& step) override;
   bool can_truncate(int, int) const override { return true; }
   void truncate(int slot, int length) override;
-  void trim(int slot, int length) override { truncate(slot, length); }
-  void adopt(int slot, int of, int length) override;
+  void release(int slot, int length) override { truncate(slot, length); }
+  void share_prefix(int slot, int of, int length) override;
   void copy(int from, int to, int begin, int end) override;
   void take_snapshot(int) override {}
   void drop_snapshot(int, int) override {}
@@ -47,18 +48,18 @@ class block_storage final : public token_storage {
   std::byte* block(int slot, int number) const {
     return memory_.data() + slot * slot_stride_ + number * layout_.stride;
   }
-  int shared(int slot) const { return stored(table_.base(slot).length); }
+  int shared(int slot) const { return stored(table_.parent(slot).length); }
   int room(int slot) const;
   const std::byte* readable_block(int slot, int number) const;
 
   void grow(int slot, int length);
   void release(int slot, blocks range) noexcept;
-  void leave_base_within_block(int slot, int length);
+  void leave_parent_within_block(int slot, int length);
   template <class Copy>
   void each_piece(int from, blocks range, Copy copy) const;
   void copy_blocks(int from, blocks range, std::byte* into) const;
 
-  int max_length_;
+  int max_sequence_length_;
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<blocks> owned_;   // [slots]

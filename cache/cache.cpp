@@ -16,10 +16,10 @@ std::string name_of(int slot) { return "cache: slot " + std::to_string(slot); }
 
 std::string count_of(std::int64_t tokens) { return std::to_string(tokens) + " tokens"; }
 
-std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers, bool of_sources) {
+std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer>>& layers, bool of_encoders) {
   std::vector<layer*> firsts;
   for (const auto& layer : layers) {
-    if ((layer->shape().kind == layer_kind::cross) != of_sources) continue;
+    if ((layer->shape().kind == layer_kind::cross) != of_encoders) continue;
     const auto shares = [&](const auto* other) { return other->storage() == layer->storage(); };
     if (std::none_of(firsts.begin(), firsts.end(), shares)) firsts.push_back(layer.get());
   }
@@ -28,7 +28,7 @@ std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer
 
 int least_length(const std::vector<layer*>& storages) {
   int length = std::numeric_limits<int>::max();
-  for (const layer* storage : storages) length = std::min(length, storage->max_length());
+  for (const layer* storage : storages) length = std::min(length, storage->max_sequence_length());
   return length;
 }
 
@@ -38,12 +38,12 @@ int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)(
   return tokens;
 }
 
-/// Of storages, and of readers at the longest that their sources may be.
+/// Of storages, and of readers at the longest that their encoder inputs may be.
 memory_terms sum_of(const std::vector<layer*>& storages, memory_terms (layer::*terms)() const,
                     const std::vector<layer*>& readers) {
   memory_terms sum;
   for (const layer* storage : storages) sum += (storage->*terms)();
-  for (const layer* reader : readers) sum.fixed += reader->footprint_terms()(reader->max_length());
+  for (const layer* reader : readers) sum.fixed += reader->footprint_terms()(reader->max_sequence_length());
   return sum;
 }
 
@@ -61,18 +61,19 @@ void reserve_in_each(const std::vector<layer*>& storages, const step& step) {
 
 }  // namespace
 
-cache::cache(std::span<const layer_shape> shapes, const options& options, const layer_factory& own) {
+cache::cache(std::span<const kv_cache_spec> shapes, const options& options, const layer_factory& own) {
   check(shapes, options);
   table_ = std::make_unique<slot_table>(options.slots);
-  sources_ = std::make_unique<slot_table>(options.slots);
-  layers_ = make_layers(shapes, options, {*table_, *sources_}, own);
+  encoder_inputs_ = std::make_unique<slot_table>(options.slots);
+  layers_ = make_layers(shapes, options, {*table_, *encoder_inputs_}, own);
   storages_ = one_for_each_storage(layers_, false);
   readers_ = one_for_each_storage(layers_, true);
-  max_length_ = least_length(storages_);
-  if (options.max_length > 0 && !options.sinks) max_length_ = std::min(max_length_, options.max_length);
+  max_sequence_length_ = least_length(storages_);
+  if (options.max_sequence_length > 0 && !options.sinks)
+    max_sequence_length_ = std::min(max_sequence_length_, options.max_sequence_length);
   snapshots_.resize(static_cast<std::size_t>(options.slots));
   longest_step_ = least(layers_, &layer::longest_step);
-  slack_ = least(layers_, &layer::slack);
+  max_rollback_tokens_ = least(layers_, &layer::max_rollback_tokens);
 }
 
 cache::~cache() = default;
@@ -89,9 +90,9 @@ const layer& cache::layer(int index) const {
 layer& cache::layer(int index) { return const_cast<cogen::cache::layer&>(std::as_const(*this).layer(index)); }
 
 void cache::check_bound(int slot, std::int64_t wanted) const {
-  if (wanted > max_length_)
+  if (wanted > max_sequence_length_)
     throw std::length_error(name_of(slot) + " would hold " + count_of(wanted) + ", the limit is " +
-                            std::to_string(max_length_));
+                            std::to_string(max_sequence_length_));
 }
 
 void cache::check_empty(int slot) const {
@@ -130,20 +131,20 @@ void cache::advance(const step& step) {
   table_->advance(step);
 }
 
-void cache::reserve_source(const step& step) {
-  sources_->check(step);
-  if (readers_.empty()) throw std::logic_error("cache: no layer reads a source");
+void cache::reserve_encoder(const step& step) {
+  encoder_inputs_->check(step);
+  if (readers_.empty()) throw std::logic_error("cache: no layer reads an encoder input");
   for (const step_row& row : step.rows())
-    if (source_length(row.slot) > 0 || length(row.slot) > 0)
-      throw std::logic_error(name_of(row.slot) + " holds " + count_of(length(row.slot)) + " and a source of " +
-                             std::to_string(source_length(row.slot)) + ", a source comes first and once");
+    if (encoder_length(row.slot) > 0 || length(row.slot) > 0)
+      throw std::logic_error(name_of(row.slot) + " holds " + count_of(length(row.slot)) + " and an encoder input of " +
+                             std::to_string(encoder_length(row.slot)) + ", an encoder input comes first and once");
   reserve_in_each(readers_, step);
 }
 
-void cache::advance_source(const step& step) {
-  sources_->check(step);
+void cache::advance_encoder(const step& step) {
+  encoder_inputs_->check(step);
   for (auto* reader : readers_) reader->advance(step);
-  sources_->advance(step);
+  encoder_inputs_->advance(step);
 }
 
 bool cache::can_truncate(int slot, int length) const {
@@ -183,7 +184,7 @@ void cache::clear(int slot) {
   for (auto* reader : readers_) reader->clear(slot);
   forget_snapshots(slot, -1);
   table_->set_length(slot, 0);
-  sources_->set_length(slot, 0);
+  encoder_inputs_->set_length(slot, 0);
 }
 
 bool cache::take_snapshot(int slot) {
@@ -208,19 +209,19 @@ void cache::drop_snapshot(int slot, int length) {
   for (auto* storage : storages_) storage->drop_snapshot(slot, length);
 }
 
-void cache::trim(int slot, int length) {
+void cache::release(int slot, int length) {
   check_not_shared(slot, length);
   length = std::min(length, table_->length(slot)) / block_tokens * block_tokens;
-  for (auto* storage : storages_) storage->trim(slot, length);
+  for (auto* storage : storages_) storage->release(slot, length);
   forget_snapshots(slot, -1);
   table_->set_length(slot, length);
   if (length > 0) return;
   for (auto* reader : readers_) reader->clear(slot);
-  sources_->set_length(slot, 0);
+  encoder_inputs_->set_length(slot, 0);
 }
 
-slot_base cache::base_for(int of, int length) const {
-  const slot_base theirs = table_->base(of);
+slot_parent cache::parent_for(int of, int length) const {
+  const slot_parent theirs = table_->parent(of);
   if (theirs.length == 0) return {.slot = of, .length = length};
   if (theirs.length >= length) return {.slot = theirs.slot, .length = length};
   throw std::logic_error(name_of(of) + " reads its first " + count_of(theirs.length) + " in slot " +
@@ -228,46 +229,46 @@ slot_base cache::base_for(int of, int length) const {
                          " do not lie in one slot, so no other can read them in place");
 }
 
-void cache::adopt(int slot, int of, int length) {
+void cache::share_prefix(int slot, int of, int length) {
   check_empty(slot);
   if (length < 1 || length % block_tokens != 0 || length > table_->length(of))
-    throw std::invalid_argument(name_of(slot) + " cannot adopt " + count_of(length) + " of slot " + std::to_string(of) +
+    throw std::invalid_argument(name_of(slot) + " cannot share " + count_of(length) + " of slot " + std::to_string(of) +
                                 ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
   check_can_return(of, length);
-  const slot_base base = base_for(of, length);
+  const slot_parent parent = parent_for(of, length);
   fill(slot, [&] {
-    for (auto* storage : storages_) storage->adopt(slot, base.slot, length);
+    for (auto* storage : storages_) storage->share_prefix(slot, parent.slot, length);
   });
-  table_->set_base(slot, base);
+  table_->set_parent(slot, parent);
 }
 
-void cache::check_origin(int slot, const fork_origin& origin) const {
+void cache::check_origin(int slot, const fork_spec& origin) const {
   check_empty(slot);
   if (origin.shared < 0 || origin.shared % block_tokens != 0 || origin.shared > origin.end ||
-      origin.end > length(origin.from) || (origin.shared > 0 && origin.shared > length(origin.base)))
+      origin.end > length(origin.from) || (origin.shared > 0 && origin.shared > length(origin.parent)))
     throw std::invalid_argument(name_of(slot) + " cannot begin with " + count_of(origin.shared) + " of slot " +
-                                std::to_string(origin.base) + " and end at " + std::to_string(origin.end) +
+                                std::to_string(origin.parent) + " and end at " + std::to_string(origin.end) +
                                 " of slot " + std::to_string(origin.from));
-  if (source_length(slot) > 0)
-    throw std::logic_error(name_of(slot) + " holds a source of " + std::to_string(source_length(slot)) +
+  if (encoder_length(slot) > 0)
+    throw std::logic_error(name_of(slot) + " holds an encoder input of " + std::to_string(encoder_length(slot)) +
                            ", it has to be empty");
   check_can_return(origin.from, origin.end);
 }
 
-void cache::fork(int slot, const fork_origin& origin) {
+void cache::fork(int slot, const fork_spec& origin) {
   check_origin(slot, origin);
-  const slot_base base = origin.shared > 0 ? base_for(origin.base, origin.shared) : slot_base{};
-  const fork_origin whole{.base = base.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
-  const int source = source_length(origin.from);
+  const slot_parent parent = origin.shared > 0 ? parent_for(origin.parent, origin.shared) : slot_parent{};
+  const fork_spec whole{.parent = parent.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
+  const int encoder_input = encoder_length(origin.from);
   fill(slot, [&] {
     if (origin.end > 0)
       for (auto* storage : storages_) storage->fork(slot, whole);
-    if (source > 0)
-      for (auto* reader : readers_) reader->copy(origin.from, slot, 0, source);
+    if (encoder_input > 0)
+      for (auto* reader : readers_) reader->copy(origin.from, slot, 0, encoder_input);
   });
-  if (origin.shared > 0) table_->set_base(slot, base);
+  if (origin.shared > 0) table_->set_parent(slot, parent);
   table_->set_length(slot, origin.end);
-  sources_->set_length(slot, source);
+  encoder_inputs_->set_length(slot, encoder_input);
 }
 
 void cache::copy(int from, int to, int begin, int end) {
@@ -277,9 +278,9 @@ void cache::copy(int from, int to, int begin, int end) {
                             " cannot be copied from slot " + std::to_string(from) + ", which holds " +
                             std::to_string(length(from)) + ", to slot " + std::to_string(to) + ", which holds " +
                             std::to_string(length(to)));
-  if (begin < table_->base(to).length)
-    throw std::logic_error(name_of(to) + " reads its first " + count_of(table_->base(to).length) + " in slot " +
-                           std::to_string(table_->base(to).slot) + ": a copy from " + std::to_string(begin) +
+  if (begin < table_->parent(to).length)
+    throw std::logic_error(name_of(to) + " reads its first " + count_of(table_->parent(to).length) + " in slot " +
+                           std::to_string(table_->parent(to).slot) + ": a copy from " + std::to_string(begin) +
                            " on would overwrite them");
   check_can_return(from, end);
   truncate(to, begin);
@@ -295,9 +296,11 @@ void cache::copy(int from, int to, int begin, int end) {
 
 /// Rings and states may be further than `begin` already, and then nothing can go on from there.
 void cache::give_up_copy(int slot, int begin) {
-  const auto keeps_all = [](const auto* storage) { return storage->slack() == std::numeric_limits<int>::max(); };
+  const auto keeps_all = [](const auto* storage) {
+    return storage->max_rollback_tokens() == std::numeric_limits<int>::max();
+  };
   if (std::all_of(storages_.begin(), storages_.end(), keeps_all)) return drop(slot, begin);
-  trim(slot, table_->pinned(slot));
+  release(slot, table_->pinned(slot));
 }
 
 template <class Fill>
@@ -306,31 +309,31 @@ void cache::fill(int slot, Fill fill_it) {
     fill_it();
   } catch (...) {
     for (auto* storage : storages_) storage->truncate(slot, 0);
-    if (source_length(slot) == 0)
+    if (encoder_length(slot) == 0)
       for (auto* reader : readers_) reader->truncate(slot, 0);
     throw;
   }
 }
 
-std::int64_t cache::exported_bytes(int length, int source_length) const {
+std::int64_t cache::exported_bytes(int length, int encoder_length) const {
   std::int64_t bytes = 0;
   for (const auto* storage : storages_) bytes += storage->exported_bytes(length);
-  for (const auto* reader : readers_) bytes += reader->exported_bytes(source_length);
+  for (const auto* reader : readers_) bytes += reader->exported_bytes(encoder_length);
   return bytes;
 }
 
-std::vector<exported_run> cache::exported_runs(int length, int source_length) const {
+std::vector<exported_run> cache::exported_runs(int length, int encoder_length) const {
   std::vector<exported_run> runs;
   for (const auto* storage : storages_)
     for (const exported_run& run : storage->exported_runs(length)) append(runs, run);
-  for (const auto* reader : readers_) append(runs, {.bytes = reader->exported_bytes(source_length)});
+  for (const auto* reader : readers_) append(runs, {.bytes = reader->exported_bytes(encoder_length)});
   return runs;
 }
 
-memory_terms cache::packed_terms() const { return sum_of(storages_, &layer::packed_terms, readers_); }
+memory_terms cache::compressed_terms() const { return sum_of(storages_, &layer::compressed_terms, readers_); }
 
-void cache::check_exported(int slot, int length, int source_length, std::size_t bytes) const {
-  const std::int64_t wanted = exported_bytes(length, source_length);
+void cache::check_exported(int slot, int length, int encoder_length, std::size_t bytes) const {
+  const std::int64_t wanted = exported_bytes(length, encoder_length);
   if (static_cast<std::int64_t>(bytes) != wanted)
     throw std::invalid_argument(name_of(slot) + " takes " + std::to_string(wanted) + " bytes for " + count_of(length) +
                                 ", not " + std::to_string(bytes));
@@ -338,12 +341,12 @@ void cache::check_exported(int slot, int length, int source_length, std::size_t 
 
 void cache::export_slot(int slot, std::span<std::byte> into) const { run(begin_export(slot, into)); }
 
-void cache::import_slot(int slot, int length, std::span<const std::byte> from, int source_length) {
-  run(begin_import(slot, length, from, source_length));
+void cache::import_slot(int slot, int length, std::span<const std::byte> from, int encoder_length) {
+  run(begin_import(slot, length, from, encoder_length));
 }
 
 std::vector<byte_copy> cache::begin_export(int slot, std::span<std::byte> into) const {
-  check_exported(slot, length(slot), source_length(slot), into.size());
+  check_exported(slot, length(slot), encoder_length(slot), into.size());
   std::vector<byte_copy> later;
   const auto put = [&](const cogen::cache::layer& storage, int length) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
@@ -351,20 +354,20 @@ std::vector<byte_copy> cache::begin_export(int slot, std::span<std::byte> into) 
     into = into.subspan(bytes);
   };
   for (const auto* storage : storages_) put(*storage, length(slot));
-  for (const auto* reader : readers_) put(*reader, source_length(slot));
+  for (const auto* reader : readers_) put(*reader, encoder_length(slot));
   return later;
 }
 
-std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const std::byte> from, int source_length) {
+std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const std::byte> from, int encoder_length) {
   check_empty(slot);
-  if (length < 0 || source_length < 0)
-    throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, source_length)));
+  if (length < 0 || encoder_length < 0)
+    throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, encoder_length)));
   check_bound(slot, length);
   for (const auto* reader : readers_)
-    if (source_length > reader->max_length())
-      throw std::length_error(name_of(slot) + " would hold a source of " + count_of(source_length) + ", the limit is " +
-                              std::to_string(reader->max_length()));
-  check_exported(slot, length, source_length, from.size());
+    if (encoder_length > reader->max_sequence_length())
+      throw std::length_error(name_of(slot) + " would hold an encoder input of " + count_of(encoder_length) +
+                              ", the limit is " + std::to_string(reader->max_sequence_length()));
+  check_exported(slot, length, encoder_length, from.size());
   std::vector<byte_copy> later;
   const auto take = [&](cogen::cache::layer& storage, int tokens) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));
@@ -373,10 +376,10 @@ std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const
   };
   fill(slot, [&] {
     for (auto* storage : storages_) take(*storage, length);
-    for (auto* reader : readers_) take(*reader, source_length);
+    for (auto* reader : readers_) take(*reader, encoder_length);
   });
   table_->set_length(slot, length);
-  sources_->set_length(slot, source_length);
+  encoder_inputs_->set_length(slot, encoder_length);
   return later;
 }
 

@@ -1,5 +1,5 @@
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/cache/sight_beside_sinks.hpp>
+#include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/cache/view.hpp>
 
 #include <ATen/ops/empty.h>
@@ -16,13 +16,13 @@ namespace {
 using std::to_string;
 
 /// Of layers whose tokens stay far: one computes while the next one comes.
-constexpr std::int64_t layers_near = 2;
+constexpr std::int64_t device_layers = 2;
 
-std::string heads_of(const layer_shape& shape) {
+std::string heads_of(const kv_cache_spec& shape) {
   return to_string(shape.kv_heads) + " key/value heads of " + to_string(shape.head_dim);
 }
 
-void check_layers(std::span<const layer_shape> shapes) {
+void check_layers(std::span<const kv_cache_spec> shapes) {
   if (shapes.empty()) throw std::invalid_argument("device cache: no layers, at least 1 is needed");
   for (std::size_t index = 0; index < shapes.size(); ++index) {
     const auto& shape = shapes[index];
@@ -42,12 +42,12 @@ void check_at_least_one(const char* name, int value) {
                                 ", it must be at least 1");
 }
 
-void check_packing(std::span<const layer_shape> shapes, const device_options& options) {
+void check_quantization(std::span<const kv_cache_spec> shapes, const device_options& options) {
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto window = sight_of(shapes[index], options.sinks).window; window > 0)
+    if (const auto window = span_of(shapes[index], options.sinks).window; window > 0)
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(window) +
                                   ", and is not packed");
-  const auto residual = options.packing->residual;
+  const auto residual = options.quantization->residual;
   if (residual < 0)
     throw std::invalid_argument("device cache: residual is " + to_string(residual) + ", it must be at least 0");
   const auto least = std::int64_t{residual} + block_tokens + 1;
@@ -65,11 +65,11 @@ void check_sinks(const sink_window& sinks) {
                                 ", and windows of at least 1");
 }
 
-void check_ring(std::span<const layer_shape> shapes, const device_options& options) {
+void check_ring(std::span<const kv_cache_spec> shapes, const device_options& options) {
   constexpr int least = 16;
-  const auto window = sight_of(shapes.front(), options.sinks).window;
+  const auto window = span_of(shapes.front(), options.sinks).window;
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto other = sight_of(shapes[index], options.sinks).window; other != window || other == 0)
+    if (const auto other = span_of(shapes[index], options.sinks).window; other != window || other == 0)
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(other) +
                                   "; with a ring all must have the same");
   if (options.ring < std::max(least, window))
@@ -77,100 +77,102 @@ void check_ring(std::span<const layer_shape> shapes, const device_options& optio
                                 to_string(window) + " needs at least " + to_string(std::max(least, window)));
 }
 
-std::int64_t bytes_of_slot(std::span<const layer_shape> shapes, const device_options& options);
+std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_options& options);
 
-void check_far(std::span<const layer_shape> shapes, const device_options& options) {
+void check_host(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
   const auto needed = options.slots * bytes_of_slot(shapes, options);
-  if (options.far.scalar_type() != at::kByte || options.far.numel() != needed)
-    throw std::invalid_argument("device cache: far memory of " + to_string(options.far.nbytes()) + " bytes; " +
+  if (options.host.scalar_type() != at::kByte || options.host.numel() != needed)
+    throw std::invalid_argument("device cache: far memory of " + to_string(options.host.nbytes()) + " bytes; " +
                                 to_string(needed) + " are needed");
 }
 
-const device_options& checked(std::span<const layer_shape> shapes, const device_options& options) {
+const device_options& checked(std::span<const kv_cache_spec> shapes, const device_options& options) {
   check_layers(shapes);
   check_at_least_one("slots", options.slots);
-  check_at_least_one("max_length", options.max_length);
+  check_at_least_one("max_sequence_length", options.max_sequence_length);
   if (options.sinks) check_sinks(*options.sinks);
-  if (options.packing)
-    check_packing(shapes, options);
+  if (options.quantization)
+    check_quantization(shapes, options);
   else if (options.ring != 0)
     check_ring(shapes, options);
-  if (options.far.defined()) check_far(shapes, options);
+  if (options.host.defined()) check_host(shapes, options);
   return options;
 }
 
-std::int64_t planes_of(std::span<const layer_shape> shapes) { return 2 * static_cast<std::int64_t>(shapes.size()); }
-std::int64_t width_of(const layer_shape& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
+std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * static_cast<std::int64_t>(shapes.size()); }
+std::int64_t width_of(const kv_cache_spec& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
 
 std::int64_t places_of(const device_options& options) {
-  if (options.ring == 0) return options.max_length;
+  if (options.ring == 0) return options.max_sequence_length;
   return std::int64_t{options.sinks ? options.sinks->sinks : 0} + options.ring;
 }
 
-std::int64_t blocks_of(const device_options& options) { return (options.max_length + block_tokens - 1) / block_tokens; }
-
-std::int64_t bytes_of_slot(std::span<const layer_shape> shapes, const device_options& options) {
-  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
-                    static_cast<std::int64_t>(c10::elementSize(options.type));
-  if (!options.packing) return full;
-  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
-                    options.packing->head_bytes;
+std::int64_t blocks_of(const device_options& options) {
+  return (options.max_sequence_length + block_tokens - 1) / block_tokens;
 }
 
-at::Tensor rows_near(at::IntArrayRef sizes, const device_options& options) {
+std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
+                    static_cast<std::int64_t>(c10::elementSize(options.type));
+  if (!options.quantization) return full;
+  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
+                    options.quantization->head_bytes;
+}
+
+at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
   return at::empty(sizes, at::TensorOptions(options.device).dtype(options.type));
 }
 
 /// [slots, planes, places, width]
-at::Tensor storage_for(std::span<const layer_shape> shapes, const device_options& options) {
+at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   const std::array sizes{std::int64_t{options.slots}, planes_of(shapes), places_of(options), width_of(shapes.front())};
-  return options.far.defined() ? options.far.view(options.type).view(sizes) : rows_near(sizes, options);
+  return options.host.defined() ? options.host.view(options.type).view(sizes) : device_rows(sizes, options);
 }
 
 /// [turns, slots, planes of a layer, places, width]
-at::Tensor turns_for(std::span<const layer_shape> shapes, const device_options& options) {
-  if (!options.far.defined()) return {};
-  return rows_near({layers_near, options.slots, 2, places_of(options), width_of(shapes.front())}, options);
+at::Tensor turns_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  if (!options.host.defined()) return {};
+  return device_rows({device_layers, options.slots, 2, places_of(options), width_of(shapes.front())}, options);
 }
 
 }  // namespace
 
-device_cache::device_cache(std::span<const layer_shape> shapes, const device_options& options)
-    : max_length_(checked(shapes, options).max_length),
-      slot_rows_((options.far.defined() ? 2 : planes_of(shapes)) * places_of(options)),
+device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_options& options)
+    : max_sequence_length_(checked(shapes, options).max_sequence_length),
+      slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
       storage_(storage_for(shapes, options)),
-      near_(turns_for(shapes, options)) {
+      device_(turns_for(shapes, options)) {
   const auto& shape = shapes.front();
-  if (options.packing)
-    packed_ = at::empty({options.slots, static_cast<std::int64_t>(shapes.size()), blocks_of(options),
-                         shape.kv_heads * options.packing->head_bytes},
-                        at::TensorOptions(options.device).dtype(at::kByte));
+  if (options.quantization)
+    quantized_ = at::empty({options.slots, static_cast<std::int64_t>(shapes.size()), blocks_of(options),
+                            shape.kv_heads * options.quantization->head_bytes},
+                           at::TensorOptions(options.device).dtype(at::kByte));
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(shapes.size()); ++index) {
-    const auto planes = is_far() ? near_.select(0, index % layers_near) : storage_.narrow(1, 2 * index, 2);
+    const auto planes = on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, 2 * index, 2);
     const auto plane = [&](int number) {
       return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
     };
     auto& made =
         layers_.emplace_back(device_layer{.keys = plane(0),
                                           .values = plane(1),
-                                          .sees = sight_of(shapes[static_cast<std::size_t>(index)], options.sinks),
+                                          .span = span_of(shapes[static_cast<std::size_t>(index)], options.sinks),
                                           .ring = options.ring,
-                                          .packing = options.packing});
-    if (options.packing)
-      made.packed = packed_.select(1, index).unflatten(2, {shape.kv_heads, options.packing->head_bytes});
+                                          .quantization = options.quantization});
+    if (options.quantization)
+      made.quantized = quantized_.select(1, index).unflatten(2, {shape.kv_heads, options.quantization->head_bytes});
   }
 }
 
-std::int64_t device_cache::slot_bytes(std::span<const layer_shape> shapes, const device_options& options) {
+std::int64_t device_cache::slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options) {
   return bytes_of_slot(shapes, checked(shapes, options));
 }
 
-moving_tokens device_cache::moving(int layer, int slot, int begin, int end) const {
+kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
   const auto tokens = [&](const at::Tensor& planes) { return planes.narrow(1, begin, end - begin); };
-  return {.far = tokens(storage_.select(0, slot).narrow(0, 2 * layer, 2)),
-          .near = tokens(near_.select(0, layer % layers_near).select(0, slot))};
+  return {.host = tokens(storage_.select(0, slot).narrow(0, 2 * layer, 2)),
+          .device = tokens(device_.select(0, layer % device_layers).select(0, slot))};
 }
 
 void device_cache::advance(const step& step) {
@@ -200,7 +202,7 @@ std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   table_.length(slot);  // throws where there is no such slot
   const auto places = std::min<std::int64_t>(length, storage_.size(2));
   std::vector<at::Tensor> parts{storage_.select(0, slot).narrow(1, 0, places)};
-  if (packed_.defined()) parts.push_back(packed_.select(0, slot).narrow(1, 0, length / block_tokens));
+  if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));
   return parts;
 }
 
@@ -213,9 +215,9 @@ void device_cache::fill(int slot, int length) {
 }
 
 void device_cache::check_bound(int slot, std::int64_t length) const {
-  if (length > max_length_)
+  if (length > max_sequence_length_)
     throw std::length_error("device cache: slot " + to_string(slot) + " would hold " + to_string(length) +
-                            " tokens; at most " + to_string(max_length_) + " fit");
+                            " tokens; at most " + to_string(max_sequence_length_) + " fit");
 }
 
 }  // namespace cogen::cache

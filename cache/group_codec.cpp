@@ -56,10 +56,10 @@ class group_codec final : public codec {
     return "int" + std::to_string(format_.bits) + (format_.axis == group_axis::token ? " by token" : " by channel");
   }
 
-  std::int64_t packed_bytes(int head_dim) const override { return group_layout(format_, head_dim).bytes; }
+  std::int64_t quantized_bytes(int head_dim) const override { return group_layout(format_, head_dim).bytes; }
   const group_format* format() const noexcept override { return &format_; }
 
-  void pack(const float* values, int head_dim, std::byte* into) const override {
+  void quantize(const float* values, int head_dim, std::byte* into) const override {
     const group_layout at(format_, head_dim);
     std::memset(into, 0, static_cast<std::size_t>(at.bytes));
     std::vector<scale_of_group> scales = scales_of(values, head_dim, at);
@@ -72,13 +72,14 @@ class group_codec final : public codec {
     }
   }
 
-  void unpack(const std::byte* packed, int head_dim, float* values) const override {
+  void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
     const group_layout at(format_, head_dim);
     for (int row = 0; row < at.rows; ++row)
       for (int i = 0; i < at.length; ++i) {
         const std::size_t group = group_of(at, row, i);
-        const float code = static_cast<float>(code_at(packed, at, row, i));
-        values[index(head_dim, row, i)] = std::fma(code, half_at(packed, group), half_at(packed + at.minimums, group));
+        const float code = static_cast<float>(code_at(quantized, at, row, i));
+        values[index(head_dim, row, i)] =
+            std::fma(code, half_at(quantized, group), half_at(quantized + at.minimums, group));
       }
   }
 
@@ -171,10 +172,11 @@ group_layout::group_layout(const group_format& format, int head_dim) {
   bytes = codes + rounded_up(rows * row_bytes, 64);
 }
 
-packed_plane plane_of(const codec& how, int head_dim, row_order rows) {
-  packed_plane plane{.how = &how, .unpack = [](const codec& codec, const std::byte* packed, int dims, float* values) {
-                       codec.unpack(packed, dims, values);
-                     }};
+quantized_plane plane_of(const codec& how, int head_dim, row_order rows) {
+  quantized_plane plane{.how = &how,
+                        .dequantize = [](const codec& codec, const std::byte* quantized, int dims, float* values) {
+                          codec.dequantize(quantized, dims, values);
+                        }};
   const group_format* format = how.format();
   constexpr int widest_vector = 16;
   if (!format || format->order != rows || format->group % widest_vector != 0) return plane;
@@ -193,12 +195,12 @@ std::shared_ptr<const codec> make_group_codec(const group_format& format) {
   return std::make_shared<group_codec>(format);
 }
 
-quantisation int8() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(8, 64)}; }
+quantization int8() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(8, 64)}; }
 
-quantisation int8_int4() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(4, 32)}; }
+quantization int8_int4() { return {.keys = keys_in(8, group_axis::token, 64), .values = values_in(4, 32)}; }
 
-quantisation int4() { return {.keys = keys_in(4, group_axis::channel, 32), .values = values_in(4, 32)}; }
+quantization int4() { return {.keys = keys_in(4, group_axis::channel, 32), .values = values_in(4, 32)}; }
 
-quantisation kivi2() { return {.keys = keys_in(2, group_axis::channel, 32), .values = values_in(2, 32)}; }
+quantization kivi2() { return {.keys = keys_in(2, group_axis::channel, 32), .values = values_in(2, 32)}; }
 
 }  // namespace cogen::cache

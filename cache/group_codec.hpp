@@ -20,6 +20,6 @@ struct group_layout {
 };
 
 /// How attention reads what `how` packs, the rows it wants being `rows`.
-packed_plane plane_of(const codec& how, int head_dim, row_order rows);
+quantized_plane plane_of(const codec& how, int head_dim, row_order rows);
 
 }  // namespace cogen::cache

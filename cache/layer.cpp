@@ -13,7 +13,7 @@
 namespace cogen::cache {
 namespace {
 
-std::int64_t token_bytes(const layer_shape& shape, scalar type) {
+std::int64_t token_bytes(const kv_cache_spec& shape, scalar type) {
   return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
 }
 
@@ -45,17 +45,17 @@ at::ScalarType tensor_type(scalar type) {
   }
 }
 
-layer::layer(const layer_shape& shape, scalar type, const slot_table& slots)
-    : layer(shape, type, slots, sight_of(shape)) {}
+layer::layer(const kv_cache_spec& shape, scalar type, const slot_table& slots)
+    : layer(shape, type, slots, span_of(shape)) {}
 
-layer::layer(const layer_shape& shape, scalar type, const slot_table& slots, const sight& sees)
-    : shape_(shape), type_(type), slots_(slots), sees_(sees) {
+layer::layer(const kv_cache_spec& shape, scalar type, const slot_table& slots, const attention_span& span)
+    : shape_(shape), type_(type), slots_(slots), span_(span) {
   check(shape);
 }
 
-int layer::max_length() const noexcept { return std::numeric_limits<int>::max(); }
+int layer::max_sequence_length() const noexcept { return std::numeric_limits<int>::max(); }
 
-int layer::slack() const noexcept { return std::numeric_limits<int>::max(); }
+int layer::max_rollback_tokens() const noexcept { return std::numeric_limits<int>::max(); }
 
 int layer::longest_step() const noexcept { return std::numeric_limits<int>::max(); }
 
@@ -72,15 +72,15 @@ std::optional<state_view> layer::state(int) const { return std::nullopt; }
 void layer::written(const step&) {}
 
 kv_extent layer::mask_sizes(int slot, int q_length) const {
-  return {.kv_length = slots_.length(slot) + (sees_.causal ? q_length : 0)};
+  return {.kv_length = slots_.length(slot) + (span_.causal ? q_length : 0)};
 }
 
 kv_extent layer::extent(int length, int q_length) const {
-  const int end = length + (sees_.causal ? q_length : 0);
-  const int offset = sees_.causal ? first_seen(sees_, length) : 0;
-  if (sees_.sinks == 0) return {.kv_length = end - offset, .kv_offset = offset};
-  if (offset <= sees_.sinks) return {.kv_length = end};
-  return {.kv_length = sees_.sinks + end - offset, .kv_offset = offset, .sinks = sees_.sinks};
+  const int end = length + (span_.causal ? q_length : 0);
+  const int offset = span_.causal ? first_seen(span_, length) : 0;
+  if (span_.sinks == 0) return {.kv_length = end - offset, .kv_offset = offset};
+  if (offset <= span_.sinks) return {.kv_length = end};
+  return {.kv_length = span_.sinks + end - offset, .kv_offset = offset, .sinks = span_.sinks};
 }
 
 keys_values layer::read_extent(int slot, int length, const std::function<keys_values(int begin, int end)>& read) const {
@@ -92,7 +92,7 @@ keys_values layer::read_extent(int slot, int length, const std::function<keys_va
   return {.k = at::cat({oldest.k, newest.k}, 1), .v = at::cat({oldest.v, newest.v}, 1)};
 }
 
-void layer::trim(int slot, int length) { truncate(slot, length); }
+void layer::release(int slot, int length) { truncate(slot, length); }
 
 void layer::take_snapshot(int) {}
 
@@ -100,13 +100,13 @@ void layer::drop_snapshot(int, int) {}
 
 bool layer::can_truncate(int slot, int length) const { return length >= 0 && length <= slots_.length(slot); }
 
-void layer::adopt(int slot, int of, int length) { copy(of, slot, 0, length); }
+void layer::share_prefix(int slot, int of, int length) { copy(of, slot, 0, length); }
 
-void layer::fork(int slot, const fork_origin& origin) { copy(origin.from, slot, 0, origin.end); }
+void layer::fork(int slot, const fork_spec& origin) { copy(origin.from, slot, 0, origin.end); }
 
 void layer::copy(int from, int to, int begin, int end) {
   const step moved({{.slot = to, .count = end - begin}});
-  const keys_values all = materialise(from, end);
+  const keys_values all = to_dense(from, end);
   reserve(moved);
   append(moved, tokens_first(all.k, begin, end), tokens_first(all.v, begin, end));
   advance(moved);
@@ -116,14 +116,14 @@ std::int64_t layer::exported_bytes(int length) const { return length * token_byt
 
 std::vector<exported_run> layer::exported_runs(int length) const { return {{.bytes = exported_bytes(length)}}; }
 
-memory_terms layer::packed_terms() const { return footprint_terms(); }
+memory_terms layer::compressed_terms() const { return footprint_terms(); }
 
 void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
   if (into.empty()) return;
   const int length = slots_.length(slot);
-  const keys_values all = materialise(slot, length);
+  const keys_values all = to_dense(slot, length);
   if (all.k.size(1) != length || all.v.size(1) != length)
-    throw std::logic_error("cache: a layer that materialises " + std::to_string(all.k.size(1)) + " of the " +
+    throw std::logic_error("cache: a layer that gives " + std::to_string(all.k.size(1)) + " of the " +
                            std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                            " has to export them by itself");
   const std::size_t half = into.size() / 2;
@@ -155,9 +155,9 @@ std::int64_t layer::committed_bytes() const {
 void layer::check_room(const step& step) const {
   for (const step_row& row : step.rows()) {
     const std::int64_t wanted = std::int64_t{slots_.length(row.slot)} + row.count;
-    if (wanted > max_length())
+    if (wanted > max_sequence_length())
       throw std::length_error("cache: slot " + std::to_string(row.slot) + " would hold " + std::to_string(wanted) +
-                              " tokens, the limit is " + std::to_string(max_length()));
+                              " tokens, the limit is " + std::to_string(max_sequence_length()));
   }
 }
 

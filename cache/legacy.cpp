@@ -10,7 +10,7 @@
 namespace cogen::cache {
 namespace {
 
-bool reads_source(const layer& layer) { return layer.shape().kind == layer_kind::cross; }
+bool reads_encoder(const layer& layer) { return layer.shape().kind == layer_kind::cross; }
 
 std::string layer_name(int layer) { return "cache: layer " + std::to_string(layer); }
 
@@ -23,12 +23,12 @@ void check_has_tokens(const cache& cache) {
 void check_same_lengths(const cache& cache, std::span<const int> slots) {
   if (slots.empty()) throw std::invalid_argument("cache: 0 slots, a batch has at least 1");
   for (const int slot : slots)
-    if (cache.length(slot) != cache.length(slots[0]) || cache.source_length(slot) != cache.source_length(slots[0]))
+    if (cache.length(slot) != cache.length(slots[0]) || cache.encoder_length(slot) != cache.encoder_length(slots[0]))
       throw std::invalid_argument("cache: slots of one batch have the same length, slot " + std::to_string(slots[0]) +
-                                  " holds " + std::to_string(cache.length(slots[0])) + " tokens and a source of " +
-                                  std::to_string(cache.source_length(slots[0])) + ", slot " + std::to_string(slot) +
-                                  " " + std::to_string(cache.length(slot)) + " and " +
-                                  std::to_string(cache.source_length(slot)));
+                                  " holds " + std::to_string(cache.length(slots[0])) +
+                                  " tokens and an encoder input of " + std::to_string(cache.encoder_length(slots[0])) +
+                                  ", slot " + std::to_string(slot) + " " + std::to_string(cache.length(slot)) +
+                                  " and " + std::to_string(cache.encoder_length(slot)));
 }
 
 keys_values all_tokens(const cache& cache, int index, int slot) {
@@ -38,7 +38,7 @@ keys_values all_tokens(const cache& cache, int index, int slot) {
   if (kept.kv_length != length || kept.kv_offset != 0 || kept.sinks != 0)
     throw std::logic_error(layer_name(index) + " has forgotten some of the " + std::to_string(length) +
                            " tokens of slot " + std::to_string(slot) + ": it keeps what queries still see");
-  return layer.materialise(slot, length);
+  return layer.to_dense(slot, length);
 }
 
 /// Tensors of one layer, and what they have to be.
@@ -72,15 +72,15 @@ class checked_layer {
     throw std::invalid_argument(message.str());
   }
 
-  layer_shape shape_;
+  kv_cache_spec shape_;
   std::string name_;
   std::int64_t batch_;
 };
 
-/// Tokens of the slots and of their sources.
+/// Tokens of the slots and of their encoder inputs.
 struct two_lengths {
   std::int64_t own = -1;
-  std::int64_t source = -1;
+  std::int64_t encoder_input = -1;
 };
 
 two_lengths checked(const cache& cache, std::size_t batch, std::span<const legacy_layer> layers) {
@@ -91,7 +91,7 @@ two_lengths checked(const cache& cache, std::size_t batch, std::span<const legac
   for (int i = 0; i < cache.layers(); ++i) {
     const legacy_layer& given = layers[static_cast<std::size_t>(i)];
     const checked_layer layer(cache, i, given, batch);
-    std::int64_t& length = reads_source(cache.layer(i)) ? lengths.source : lengths.own;
+    std::int64_t& length = reads_encoder(cache.layer(i)) ? lengths.encoder_input : lengths.own;
     if (length < 0) length = given.k.size(2);
     layer.check_length(given.k, length);
   }
@@ -100,10 +100,10 @@ two_lengths checked(const cache& cache, std::size_t batch, std::span<const legac
 
 void check_empty(const cache& cache, std::span<const int> slots) {
   for (const int slot : slots)
-    if (cache.length(slot) > 0 || cache.source_length(slot) > 0)
+    if (cache.length(slot) > 0 || cache.encoder_length(slot) > 0)
       throw std::logic_error("cache: slot " + std::to_string(slot) + " is not empty, it holds " +
-                             std::to_string(cache.length(slot)) + " tokens and a source of " +
-                             std::to_string(cache.source_length(slot)));
+                             std::to_string(cache.length(slot)) + " tokens and an encoder input of " +
+                             std::to_string(cache.encoder_length(slot)));
 }
 
 /// [batch, heads, length, dim] -> tokens [begin, begin + count) of all rows, [batch * count, heads, dim]
@@ -117,21 +117,23 @@ step step_of(std::span<const int> slots, std::int64_t count) {
   return step(std::move(rows));
 }
 
-void append(cache& cache, const step& step, std::span<const legacy_layer> layers, std::int64_t begin, bool sources) {
+void append(cache& cache, const step& step, std::span<const legacy_layer> layers, std::int64_t begin,
+            bool encoder_inputs) {
   const std::int64_t count = step.rows()[0].count;
   for (int i = 0; i < cache.layers(); ++i) {
     const legacy_layer& given = layers[static_cast<std::size_t>(i)];
-    if (reads_source(cache.layer(i)) == sources)
+    if (reads_encoder(cache.layer(i)) == encoder_inputs)
       cache.layer(i).append(step, rows_of(given.k, begin, count), rows_of(given.v, begin, count));
   }
 }
 
-void fill_sources(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
+void fill_encoder_inputs(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers,
+                         std::int64_t length) {
   if (length <= 0) return;
   const step all = step_of(slots, length);
-  cache.reserve_source(all);
+  cache.reserve_encoder(all);
   append(cache, all, layers, 0, true);
-  cache.advance_source(all);
+  cache.advance_encoder(all);
 }
 
 void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
@@ -168,11 +170,11 @@ void from_legacy(cache& cache, std::span<const int> slots, std::span<const legac
   check_empty(cache, slots);
   step_of(slots, 1);  // refuses a slot that is named twice
   const two_lengths lengths = checked(cache, slots.size(), layers);
-  if (lengths.own > cache.max_length())
+  if (lengths.own > cache.max_sequence_length())
     throw std::length_error("cache: slot " + std::to_string(slots[0]) + " would hold " + std::to_string(lengths.own) +
-                            " tokens, the limit is " + std::to_string(cache.max_length()));
+                            " tokens, the limit is " + std::to_string(cache.max_sequence_length()));
   try {
-    fill_sources(cache, slots, layers, lengths.source);
+    fill_encoder_inputs(cache, slots, layers, lengths.encoder_input);
     fill_tokens(cache, slots, layers, lengths.own);
   } catch (...) {
     for (const int slot : slots) cache.clear(slot);

@@ -2,12 +2,12 @@
 
 #include "block_storage.hpp"
 #include "offloaded_layer.hpp"
-#include "quantised_layer.hpp"
+#include "quantized_layer.hpp"
 #include "ring_storage.hpp"
 #include "state_layer.hpp"
 #include "stored_layer.hpp"
 
-#include <cogen/cache/sight_beside_sinks.hpp>
+#include <cogen/cache/span_with_sinks.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,19 +25,19 @@ constexpr int most_tokens = std::numeric_limits<int>::max() - 2 * block_tokens;
 
 /// Layers that keep their memory together.
 struct group {
-  std::vector<layer_shape> shapes;
+  std::vector<kv_cache_spec> shapes;
   std::vector<std::size_t> indices;
 };
 
-bool is_ring(const sight& sees) { return sees.window > 0 || sees.chunk > 0; }
+bool is_ring(const attention_span& span) { return span.window > 0 || span.chunk > 0; }
 
-bool keeps_everything(const layer_shape& shape, const options& options) {
+bool keeps_everything(const kv_cache_spec& shape, const options& options) {
   return shape.kind == layer_kind::full && !options.sinks;
 }
 
-bool together(const layer_shape& a, const layer_shape& b) { return a.kind == b.kind && a.window == b.window; }
+bool together(const kv_cache_spec& a, const kv_cache_spec& b) { return a.kind == b.kind && a.window == b.window; }
 
-std::vector<group> groups_of(std::span<const layer_shape> shapes, const std::vector<std::unique_ptr<layer>>& made,
+std::vector<group> groups_of(std::span<const kv_cache_spec> shapes, const std::vector<std::unique_ptr<layer>>& made,
                              bool each_alone) {
   std::vector<group> groups;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -51,10 +51,10 @@ std::vector<group> groups_of(std::span<const layer_shape> shapes, const std::vec
   return groups;
 }
 
-int tokens_by_addresses(std::span<const layer_shape> shapes, const options& options) {
+int tokens_by_addresses(std::span<const kv_cache_spec> shapes, const options& options) {
   std::int64_t stride = 0;
-  for (const layer_shape& shape : shapes)
-    if (keeps_everything(shape, options) || (shape.kind == layer_kind::cross && options.max_source == 0))
+  for (const kv_cache_spec& shape : shapes)
+    if (keeps_everything(shape, options) || (shape.kind == layer_kind::cross && options.max_encoder_length == 0))
       stride += lay_out({&shape, 1}, options.type).stride;
   if (stride == 0) return most_tokens;
   const std::int64_t blocks = most_dynamic_addresses / options.slots / stride;
@@ -62,17 +62,17 @@ int tokens_by_addresses(std::span<const layer_shape> shapes, const options& opti
 }
 
 /// The most tokens that a slot may hold: what was declared, what addresses allow, or no bound where none is needed.
-int bound_of(std::span<const layer_shape> shapes, const options& options) {
+int bound_of(std::span<const kv_cache_spec> shapes, const options& options) {
   if (options.sinks) return most_tokens;
-  if (options.max_length > 0) return options.max_length;
+  if (options.max_sequence_length > 0) return options.max_sequence_length;
   return tokens_by_addresses(shapes, options);
 }
 
 /// Makes the layers of one group. All of them over the same memory.
 class layer_maker {
  public:
-  layer_maker(const options& options, const slot_tables& tables, int max_length)
-      : options_(options), tables_(tables), max_length_(max_length) {}
+  layer_maker(const options& options, const slot_tables& tables, int max_sequence_length)
+      : options_(options), tables_(tables), max_sequence_length_(max_sequence_length) {}
 
   std::vector<std::unique_ptr<layer>> layers_of(const group& group) const {
     switch (group.shapes.front().kind) {
@@ -81,12 +81,12 @@ class layer_maker {
       case layer_kind::cross:
         return cross(group.shapes);
       default:
-        return options_.quantised ? quantised(group.shapes) : plain(group.shapes);
+        return options_.kv_quantization ? kv_quantization(group.shapes) : plain(group.shapes);
     }
   }
 
  private:
-  std::vector<std::unique_ptr<layer>> recurrent(std::span<const layer_shape> shapes) const {
+  std::vector<std::unique_ptr<layer>> recurrent(std::span<const kv_cache_spec> shapes) const {
     const auto storage = std::make_shared<state_storage>(shapes, tables_.slots);
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -94,88 +94,94 @@ class layer_maker {
     return layers;
   }
 
-  std::vector<std::unique_ptr<layer>> cross(std::span<const layer_shape> shapes) const {
-    return stored(shapes, tables_.sources,
-                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.sources, longest_source()));
+  std::vector<std::unique_ptr<layer>> cross(std::span<const kv_cache_spec> shapes) const {
+    return stored(shapes, tables_.encoder_inputs,
+                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.encoder_inputs,
+                                                  longest_encoder_input()));
   }
 
-  std::vector<std::unique_ptr<layer>> plain(std::span<const layer_shape> shapes) const {
-    const sight sees = sight_of(shapes.front(), options_.sinks);
+  std::vector<std::unique_ptr<layer>> plain(std::span<const kv_cache_spec> shapes) const {
+    const attention_span span = span_of(shapes.front(), options_.sinks);
     block_layout layout = lay_out(shapes, options_.type);
-    if (!is_ring(sees))
+    if (!is_ring(span))
       return stored(shapes, tables_.slots,
-                    std::make_shared<block_storage>(std::move(layout), tables_.slots, max_length_));
-    return stored(shapes, tables_.slots,
-                  std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_length_, ring_of(sees)));
+                    std::make_shared<block_storage>(std::move(layout), tables_.slots, max_sequence_length_));
+    return stored(
+        shapes, tables_.slots,
+        std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_sequence_length_, ring_of(span)));
   }
 
-  std::vector<std::unique_ptr<layer>> stored(std::span<const layer_shape> shapes, const slot_table& table,
+  std::vector<std::unique_ptr<layer>> stored(std::span<const kv_cache_spec> shapes, const slot_table& table,
                                              const std::shared_ptr<token_storage>& storage) const {
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
       layers.push_back(std::make_unique<stored_layer>(
-          shapes[i], options_.type, table, sight_of(shapes[i], options_.sinks), storage, storage->layout().parts[i]));
+          shapes[i], options_.type, table, span_of(shapes[i], options_.sinks), storage, storage->layout().parts[i]));
     return layers;
   }
 
-  std::vector<std::unique_ptr<layer>> quantised(std::span<const layer_shape> shapes) const {
-    const sight sees = sight_of(shapes.front(), options_.sinks);
-    ring_shape newest = ring_of(sees);
-    newest.newest = options_.quantised->residual;
-    const auto storage = std::make_shared<quantised_storage>(quantised_storage{
-        .packed = packed_storage(shapes, sees),
-        .newest = std::make_shared<ring_storage>(lay_out(shapes, options_.type), tables_.slots, max_length_, newest),
-        .how = *options_.quantised});
+  std::vector<std::unique_ptr<layer>> kv_quantization(std::span<const kv_cache_spec> shapes) const {
+    const attention_span span = span_of(shapes.front(), options_.sinks);
+    ring_shape newest = ring_of(span);
+    newest.newest = options_.kv_quantization->residual;
+    const auto storage = std::make_shared<quantized_storage>(quantized_storage{
+        .quantized = quantized_storage_of(shapes, span),
+        .newest =
+            std::make_shared<ring_storage>(lay_out(shapes, options_.type), tables_.slots, max_sequence_length_, newest),
+        .how = *options_.kv_quantization});
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
-      layers.push_back(std::make_unique<quantised_layer>(shapes[i], options_.type, tables_.slots, sees, storage,
-                                                         storage->packed->layout().parts[i],
+      layers.push_back(std::make_unique<quantized_layer>(shapes[i], options_.type, tables_.slots, span, storage,
+                                                         storage->quantized->layout().parts[i],
                                                          storage->newest->layout().parts[i]));
     return layers;
   }
 
-  int longest_source() const {
-    if (options_.max_source > 0) return options_.max_source;
-    return options_.max_length > 0 ? options_.max_length : max_length_;
+  int longest_encoder_input() const {
+    if (options_.max_encoder_length > 0) return options_.max_encoder_length;
+    return options_.max_sequence_length > 0 ? options_.max_sequence_length : max_sequence_length_;
   }
 
-  std::shared_ptr<token_storage> packed_storage(std::span<const layer_shape> shapes, const sight& sees) const {
-    const quantisation& how = *options_.quantised;
+  std::shared_ptr<token_storage> quantized_storage_of(std::span<const kv_cache_spec> shapes,
+                                                      const attention_span& span) const {
+    const quantization& how = *options_.kv_quantization;
     block_layout layout = lay_out(shapes, *how.keys, *how.values);
-    if (is_ring(sees))
-      return std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_length_, ring_of(sees), how.residual);
-    return std::make_shared<block_storage>(std::move(layout), tables_.slots, max_length_, how.residual);
+    if (is_ring(span))
+      return std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_sequence_length_, ring_of(span),
+                                            how.residual);
+    return std::make_shared<block_storage>(std::move(layout), tables_.slots, max_sequence_length_, how.residual);
   }
 
-  ring_shape ring_of(const sight& sees) const {
-    return {.sees = sees, .longest_step = options_.longest_step, .slack = options_.slack};
+  ring_shape ring_of(const attention_span& span) const {
+    return {.span = span, .longest_step = options_.longest_step, .max_rollback_tokens = options_.max_rollback_tokens};
   }
 
   const options& options_;
   const slot_tables& tables_;
-  int max_length_;
+  int max_sequence_length_;
 };
 
-std::int64_t near_block_bytes(std::span<const layer_shape> shapes, const options& options) {
+std::int64_t device_block_bytes(std::span<const kv_cache_spec> shapes, const options& options) {
   std::int64_t most = 0;
-  for (const layer_shape& shape : shapes) {
+  for (const kv_cache_spec& shape : shapes) {
     if (!keeps_everything(shape, options)) continue;
-    const block_layout layout = options.quantised
-                                    ? lay_out({&shape, 1}, *options.quantised->keys, *options.quantised->values)
-                                    : lay_out({&shape, 1}, options.type);
+    const block_layout layout =
+        options.kv_quantization ? lay_out({&shape, 1}, *options.kv_quantization->keys, *options.kv_quantization->values)
+                                : lay_out({&shape, 1}, options.type);
     most = std::max(most, layout.stride);
   }
   return most;
 }
 
-void put_behind(std::span<const layer_shape> shapes, const options& options, int max_length,
+void put_behind(std::span<const kv_cache_spec> shapes, const options& options, int max_sequence_length,
                 std::vector<std::unique_ptr<layer>>& layers, const std::vector<bool>& own) {
-  const std::int64_t block_bytes = near_block_bytes(shapes, options);
+  const std::int64_t block_bytes = device_block_bytes(shapes, options);
   if (block_bytes == 0) return;
-  const auto road = std::make_shared<offload>(options.offload, options.slots, blocks_for(max_length), block_bytes);
+  const auto prefetcher = std::make_shared<layer_prefetcher>(options.kv_offload, options.slots,
+                                                             blocks_for(max_sequence_length), block_bytes);
   for (std::size_t i = 0; i < shapes.size(); ++i)
     if (!own[i] && keeps_everything(shapes[i], options))
-      layers[i] = std::make_unique<offloaded_layer>(std::move(layers[i]), road);
+      layers[i] = std::make_unique<offloaded_layer>(std::move(layers[i]), prefetcher);
 }
 
 void check_option(int least, const char* what, int value) {
@@ -184,9 +190,10 @@ void check_option(int least, const char* what, int value) {
                                 std::to_string(least));
 }
 
-void check_quantised(const quantisation& how) {
-  if (!how.keys || !how.values) throw std::invalid_argument("cache: quantised needs a codec for keys and for values");
-  check_option(0, "quantised.residual", how.residual);
+void check_quantized(const quantization& how) {
+  if (!how.keys || !how.values)
+    throw std::invalid_argument("cache: kv_quantization needs a codec for keys and for values");
+  check_option(0, "kv_quantization.residual", how.residual);
 }
 
 void check_sinks(const options& options) {
@@ -195,55 +202,57 @@ void check_sinks(const options& options) {
   if (options.sinks->sinks > block_tokens)
     throw std::invalid_argument("cache: sinks.sinks is " + std::to_string(options.sinks->sinks) + ", above " +
                                 std::to_string(block_tokens));
-  if (options.quantised) throw std::invalid_argument("cache: sinks cannot be quantised");
+  if (options.kv_quantization)
+    throw std::invalid_argument("cache: sinks and kv_quantization are both set, a cache has one or the other");
 }
 
-void check_bounds(std::span<const layer_shape> shapes, const options& options) {
-  if (options.max_length > 0) return;
+void check_bounds(std::span<const kv_cache_spec> shapes, const options& options) {
+  if (options.max_sequence_length > 0) return;
   const bool bound_needed = options.kind == cache_kind::static_;
-  for (const layer_shape& shape : shapes) {
+  for (const kv_cache_spec& shape : shapes) {
     if (bound_needed && keeps_everything(shape, options))
-      throw std::invalid_argument("cache: max_length is 0, the static kind needs a bound");
-    if ((bound_needed || options.sinks) && shape.kind == layer_kind::cross && options.max_source == 0)
-      throw std::invalid_argument("cache: max_source is 0 and so is max_length, sources need a bound");
+      throw std::invalid_argument("cache: max_sequence_length is 0, the static kind needs a bound");
+    if ((bound_needed || options.sinks) && shape.kind == layer_kind::cross && options.max_encoder_length == 0)
+      throw std::invalid_argument(
+          "cache: max_encoder_length is 0 and so is max_sequence_length, encoder inputs need a bound");
   }
 }
 
 }  // namespace
 
-void check(std::span<const layer_shape> shapes, const options& options) {
+void check(std::span<const kv_cache_spec> shapes, const options& options) {
   if (shapes.empty()) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
-  for (const layer_shape& shape : shapes) check(shape);
+  for (const kv_cache_spec& shape : shapes) check(shape);
   if (options.kind != cache_kind::dynamic && options.kind != cache_kind::static_)
     throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
   if (options.type == scalar::fp8)
     throw std::invalid_argument("cache: type is fp8, which only caches on a device keep");
-  check_option(0, "max_length", options.max_length);
+  check_option(0, "max_sequence_length", options.max_sequence_length);
   check_option(1, "longest_step", options.longest_step);
-  check_option(0, "slack", options.slack);
-  check_option(0, "max_source", options.max_source);
-  if (options.quantised) check_quantised(*options.quantised);
+  check_option(0, "max_rollback_tokens", options.max_rollback_tokens);
+  check_option(0, "max_encoder_length", options.max_encoder_length);
+  if (options.kv_quantization) check_quantized(*options.kv_quantization);
   if (options.sinks) check_sinks(options);
   check_bounds(shapes, options);
 }
 
-std::vector<std::unique_ptr<layer>> make_layers(std::span<const layer_shape> shapes, const options& options,
+std::vector<std::unique_ptr<layer>> make_layers(std::span<const kv_cache_spec> shapes, const options& options,
                                                 const slot_tables& tables, const layer_factory& own) {
   std::vector<std::unique_ptr<layer>> layers(shapes.size());
   std::vector<bool> theirs(shapes.size(), false);
   if (own)
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      const slot_table& table = shapes[i].kind == layer_kind::cross ? tables.sources : tables.slots;
+      const slot_table& table = shapes[i].kind == layer_kind::cross ? tables.encoder_inputs : tables.slots;
       layers[i] = own(static_cast<int>(i), shapes[i], table);
       theirs[i] = layers[i] != nullptr;
     }
-  const int max_length = bound_of(shapes, options);
-  const layer_maker maker(options, tables, max_length);
+  const int max_sequence_length = bound_of(shapes, options);
+  const layer_maker maker(options, tables, max_sequence_length);
   for (const group& each : groups_of(shapes, layers, options.kind == cache_kind::dynamic)) {
     auto made = maker.layers_of(each);
     for (std::size_t i = 0; i < made.size(); ++i) layers[each.indices[i]] = std::move(made[i]);
   }
-  if (options.offload) put_behind(shapes, options, max_length, layers, theirs);
+  if (options.kv_offload) put_behind(shapes, options, max_sequence_length, layers, theirs);
   return layers;
 }
 

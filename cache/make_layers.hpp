@@ -8,17 +8,17 @@
 
 namespace cogen::cache {
 
-/// Lengths of the slots, and of their sources.
+/// Lengths of the slots, and of their encoder inputs.
 struct slot_tables {
   const slot_table& slots;
-  const slot_table& sources;
+  const slot_table& encoder_inputs;
 };
 
 /// Throws std::invalid_argument, naming what makes no sense.
-void check(std::span<const layer_shape> shapes, const options& options);
+void check(std::span<const kv_cache_spec> shapes, const options& options);
 
 /// The layers of one cache, each of the kind that its shape and the options ask for, or that `own` makes.
-std::vector<std::unique_ptr<layer>> make_layers(std::span<const layer_shape> shapes, const options& options,
+std::vector<std::unique_ptr<layer>> make_layers(std::span<const kv_cache_spec> shapes, const options& options,
                                                 const slot_tables& tables, const layer_factory& own);
 
 }  // namespace cogen::cache

@@ -32,8 +32,8 @@ void check(const mask_window& window) {
 
 }  // namespace
 
-mask::mask(rule sees) : sees_(std::move(sees)) {
-  if (!sees_) throw std::invalid_argument("mask: the rule is empty");
+mask::mask(rule span) : span_(std::move(span)) {
+  if (!span_) throw std::invalid_argument("mask: the rule is empty");
 }
 
 mask operator&(mask a, mask b) {
@@ -72,7 +72,7 @@ mask padding(std::int64_t count) {
   return mask([count](std::int64_t, std::int64_t kv) { return kv >= count; });
 }
 
-mask packed(const std::vector<std::int64_t>& lengths) {
+mask varlen(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> begins{0};
   for (const std::int64_t length : lengths) {
     check_not_negative("the length of a packed sequence", length);
@@ -92,15 +92,15 @@ mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blo
   });
 }
 
-mask rule_of(const sight& sees) {
+mask rule_of(const attention_span& span) {
   mask rule = bidirectional();
-  if (sees.window > 0) rule = std::move(rule) & sliding(sees.window);
-  if (sees.chunk > 0) rule = std::move(rule) & chunked(sees.chunk);
-  if (sees.sinks > 0) rule = std::move(rule) | sinks(sees.sinks);
-  return sees.causal ? causal() & std::move(rule) : rule;
+  if (span.window > 0) rule = std::move(rule) & sliding(span.window);
+  if (span.chunk > 0) rule = std::move(rule) & chunked(span.chunk);
+  if (span.sinks > 0) rule = std::move(rule) | sinks(span.sinks);
+  return span.causal ? causal() & std::move(rule) : rule;
 }
 
-at::Tensor materialise(const mask& mask, const mask_window& window) {
+at::Tensor to_dense(const mask& mask, const mask_window& window) {
   check(window);
   const at::Tensor seen = at::empty({window.q_length, window.kv_length}, at::kBool);
   bool* out = seen.data_ptr<bool>();

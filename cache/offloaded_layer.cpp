@@ -1,7 +1,7 @@
 #include "offloaded_layer.hpp"
 
 #include "block_layout.hpp"
-#include "packing.hpp"
+#include "quantizing.hpp"
 #include "view_tensors.hpp"
 
 #include <algorithm>
@@ -19,9 +19,10 @@ struct moving {
 };
 
 moving moving_part(kv_view& view) {
-  packed_view& packed = view.packed;
-  if (packed.keys.how != nullptr)
-    return {packed.range, packed.ranges, packed.block_stride, packed.value_offset + view.kv_heads * packed.value_bytes};
+  quantized_view& quantized = view.quantized;
+  if (quantized.keys.how != nullptr)
+    return {quantized.range, quantized.ranges, quantized.block_stride,
+            quantized.value_offset + view.kv_heads * quantized.value_bytes};
   return {view.range, view.ranges, view.block_stride, 2 * view.value_offset};
 }
 
@@ -31,110 +32,112 @@ void add(const std::byte* from, std::byte* to, std::int64_t bytes, std::vector<b
 
 }  // namespace
 
-offloaded_layer::offloaded_layer(std::unique_ptr<layer> far, std::shared_ptr<offload> road)
-    : layer(far->shape(), far->type(), far->slots(), far->sees()), far_(std::move(far)), road_(std::move(road)) {
-  road_->add(*this);
+offloaded_layer::offloaded_layer(std::unique_ptr<layer> host, std::shared_ptr<layer_prefetcher> prefetcher)
+    : layer(host->shape(), host->type(), host->slots(), host->span()),
+      host_(std::move(host)),
+      prefetcher_(std::move(prefetcher)) {
+  prefetcher_->add(*this);
 }
 
-offloaded_layer::~offloaded_layer() { road_->end(); }
+offloaded_layer::~offloaded_layer() { prefetcher_->end(); }
 
 void offloaded_layer::reserve(const step& step) {
-  far_->reserve(step);
-  std::vector<near_room> rooms;
+  host_->reserve(step);
+  std::vector<device_room> rooms;
   for (const step_row& row : step.rows()) {
-    const slot_base base = slots().base(row.slot);
+    const slot_parent parent = slots().parent(row.slot);
     rooms.push_back({.slot = row.slot, .blocks = own_blocks(row.slot, slots().length(row.slot) + row.count)});
-    if (base.slot >= 0) rooms.push_back({.slot = base.slot, .blocks = blocks_for(base.length)});
+    if (parent.slot >= 0) rooms.push_back({.slot = parent.slot, .blocks = blocks_for(parent.length)});
   }
   try {
-    road_->begin(step, rooms);
+    prefetcher_->begin(step, rooms);
   } catch (...) {
-    for (const step_row& row : step.rows()) far_->truncate(row.slot, slots().length(row.slot));
+    for (const step_row& row : step.rows()) host_->truncate(row.slot, slots().length(row.slot));
     throw;
   }
 }
 
 int offloaded_layer::own_blocks(int slot, int length) const {
-  return blocks_for(length) - std::min(slots().base(slot).length, length) / block_tokens;
+  return blocks_for(length) - std::min(slots().parent(slot).length, length) / block_tokens;
 }
 
 void offloaded_layer::settle() {
   try {
-    road_->settle();
+    prefetcher_->settle();
   } catch (...) {
-    road_->end();
+    prefetcher_->end();
     throw;
   }
 }
 
 void offloaded_layer::advance(const step& step) {
-  far_->advance(step);
-  road_->end();
+  host_->advance(step);
+  prefetcher_->end();
 }
 
-std::byte* offloaded_layer::near(int slot, const kv_view& view, const kv_range& range) const {
-  const slot_base base = slots().base(slot);
+std::byte* offloaded_layer::device(int slot, const kv_view& view, const kv_range& range) const {
+  const slot_parent parent = slots().parent(slot);
   const std::int64_t shared =
-      view.packed.keys.how != nullptr ? packed_tokens(base.length, view.packed.residual) : base.length;
-  std::byte* own = road_->near(*this, range.begin < shared ? base.slot : slot);
-  return own - range.begin / block_tokens * road_->block_bytes();
+      view.quantized.keys.how != nullptr ? quantized_tokens(parent.length, view.quantized.residual) : parent.length;
+  std::byte* own = prefetcher_->device(*this, range.begin < shared ? parent.slot : slot);
+  return own - range.begin / block_tokens * prefetcher_->block_bytes();
 }
 
 void offloaded_layer::add_older(const step_row& row, std::vector<byte_copy>& copies) const {
-  kv_view far = *far_->view(row.slot, slots().length(row.slot) + (road_->went(*this) ? row.count : 0));
-  const moving part = moving_part(far);
+  kv_view host = *host_->view(row.slot, slots().length(row.slot) + (prefetcher_->went(*this) ? row.count : 0));
+  const moving part = moving_part(host);
   for (int i = 0; i < part.ranges; ++i) {
     const kv_range& range = part.range[i];
-    std::byte* to = near(row.slot, far, range);
+    std::byte* to = device(row.slot, host, range);
     for (std::int64_t block = range.begin / block_tokens; block * block_tokens < range.end; ++block)
-      add(range.data + block * part.block_stride, to + block * road_->block_bytes(), part.block_bytes, copies);
+      add(range.data + block * part.block_stride, to + block * prefetcher_->block_bytes(), part.block_bytes, copies);
   }
 }
 
-kv_view offloaded_layer::near_view(int slot, int kv_length) const {
-  kv_view view = *far_->view(slot, kv_length);
+kv_view offloaded_layer::device_view(int slot, int kv_length) const {
+  kv_view view = *host_->view(slot, kv_length);
   const moving part = moving_part(view);
-  for (int i = 0; i < part.ranges; ++i) part.range[i].data = near(slot, view, part.range[i]);
-  part.block_stride = road_->block_bytes();
+  for (int i = 0; i < part.ranges; ++i) part.range[i].data = device(slot, view, part.range[i]);
+  part.block_stride = prefetcher_->block_bytes();
   return view;
 }
 
 std::optional<kv_view> offloaded_layer::view(int slot, int kv_length) const {
-  if (!road_->in_step(slot)) return far_->view(slot, kv_length);
-  road_->need(*this);
-  return near_view(slot, kv_length);
+  if (!prefetcher_->in_step(slot)) return host_->view(slot, kv_length);
+  prefetcher_->wait_layer(*this);
+  return device_view(slot, kv_length);
 }
 
 void offloaded_layer::written(const step& step) {
-  const auto is_near = [&](const step_row& row) { return road_->in_step(row.slot); };
-  if (!std::all_of(step.rows().begin(), step.rows().end(), is_near)) return far_->written(step);
+  const auto on_device_now = [&](const step_row& row) { return prefetcher_->in_step(row.slot); };
+  if (!std::all_of(step.rows().begin(), step.rows().end(), on_device_now)) return host_->written(step);
   std::vector<byte_copy> copies;
   for (const step_row& row : step.rows()) {
     const int length = slots().length(row.slot);
-    pack_due(near_view(row.slot, length + row.count), length, row.count);
+    quantize_due(device_view(row.slot, length + row.count), length, row.count);
     add_new(row, copies);
   }
-  road_->write_back(*this, std::move(copies));
+  prefetcher_->write_back(*this, std::move(copies));
 }
 
 void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copies) const {
   const int length = slots().length(row.slot);
-  const kv_view far = *far_->view(row.slot, length + row.count);
-  const kv_view near = near_view(row.slot, length + row.count);
-  if (far.packed.keys.how != nullptr) {
-    const due_blocks due = blocks_due(far.packed, length, row.count);
-    const std::int64_t bytes = far.packed.value_offset + far.kv_heads * far.packed.value_bytes;
+  const kv_view host = *host_->view(row.slot, length + row.count);
+  const kv_view device = device_view(row.slot, length + row.count);
+  if (host.quantized.keys.how != nullptr) {
+    const due_blocks due = blocks_due(host.quantized, length, row.count);
+    const std::int64_t bytes = host.quantized.value_offset + host.kv_heads * host.quantized.value_bytes;
     for (std::int64_t number = due.begin; number < due.end; ++number)
-      add(near.packed.block(number), far.packed.block(number), bytes, copies);
+      add(device.quantized.block(number), host.quantized.block(number), bytes, copies);
     return;
   }
-  const std::int64_t token = std::int64_t{far.head_dim} * bytes_of(far.type);
+  const std::int64_t token = std::int64_t{host.head_dim} * bytes_of(host.type);
   for (int at = length; at < length + row.count;) {
     const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
     // Keys of new tokens lie among those of older ones, which are the same on either side.
-    add(near.block(at / block_tokens), far.block(at / block_tokens), far.value_offset, copies);
-    for (int head = 0; head < far.kv_heads; ++head)
-      add(near.value(at, head), far.value(at, head), count * token, copies);
+    add(device.block(at / block_tokens), host.block(at / block_tokens), host.value_offset, copies);
+    for (int head = 0; head < host.kv_heads; ++head)
+      add(device.value(at, head), host.value(at, head), count * token, copies);
     at += count;
   }
 }
@@ -145,41 +148,41 @@ void offloaded_layer::append(const step& step, const at::Tensor& k, const at::Te
   written(step);
 }
 
-keys_values offloaded_layer::materialise(int slot, int length) const {
-  if (length > slots().length(slot)) road_->settle();
-  return far_->materialise(slot, length);
+keys_values offloaded_layer::to_dense(int slot, int length) const {
+  if (length > slots().length(slot)) prefetcher_->settle();
+  return host_->to_dense(slot, length);
 }
 
-layer& offloaded_layer::far_alone() {
-  road_->end();
-  return *far_;
+layer& offloaded_layer::host_alone() {
+  prefetcher_->end();
+  return *host_;
 }
 
 void offloaded_layer::truncate(int slot, int length) {
-  far_alone().truncate(slot, length);
-  road_->shrink(slot, own_blocks(slot, length));
+  host_alone().truncate(slot, length);
+  prefetcher_->shrink(slot, own_blocks(slot, length));
 }
 
-void offloaded_layer::trim(int slot, int length) {
-  far_alone().trim(slot, length);
-  road_->shrink(slot, own_blocks(slot, length));
+void offloaded_layer::release(int slot, int length) {
+  host_alone().release(slot, length);
+  prefetcher_->shrink(slot, own_blocks(slot, length));
 }
 
 void offloaded_layer::clear(int slot) { truncate(slot, 0); }
 
 void offloaded_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
-  road_->end();
-  far_->export_slot(slot, into, later);
+  prefetcher_->end();
+  host_->export_slot(slot, into, later);
 }
 
 memory_terms offloaded_layer::footprint_terms() const {
-  memory_terms terms = far_->footprint_terms();
-  if (road_->is_first(*this)) terms += road_->footprint_terms();
+  memory_terms terms = host_->footprint_terms();
+  if (prefetcher_->is_first(*this)) terms += prefetcher_->footprint_terms();
   return terms;
 }
 
 std::int64_t offloaded_layer::committed_bytes() const {
-  return far_->committed_bytes() + (road_->is_first(*this) ? road_->committed_bytes() : 0);
+  return host_->committed_bytes() + (prefetcher_->is_first(*this) ? prefetcher_->committed_bytes() : 0);
 }
 
 }  // namespace cogen::cache

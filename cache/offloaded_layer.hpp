@@ -1,6 +1,6 @@
 #pragma once
 
-#include "offload.hpp"
+#include "layer_prefetcher.hpp"
 
 #include <cogen/cache/layer.hpp>
 
@@ -14,59 +14,59 @@ namespace cogen::cache {
 /// step, or once something of the step has failed, it shows far memory.
 class offloaded_layer final : public layer {
  public:
-  offloaded_layer(std::unique_ptr<layer> far, std::shared_ptr<offload> road);
+  offloaded_layer(std::unique_ptr<layer> host, std::shared_ptr<layer_prefetcher> prefetcher);
   ~offloaded_layer() override;
 
   /// Adds what of a row's older tokens has to come near.
   void add_older(const step_row& row, std::vector<byte_copy>& copies) const;
 
-  const void* storage() const noexcept override { return far_->storage(); }
-  int max_length() const noexcept override { return far_->max_length(); }
-  int slack() const noexcept override { return far_->slack(); }
-  int longest_step() const noexcept override { return far_->longest_step(); }
+  const void* storage() const noexcept override { return host_->storage(); }
+  int max_sequence_length() const noexcept override { return host_->max_sequence_length(); }
+  int max_rollback_tokens() const noexcept override { return host_->max_rollback_tokens(); }
+  int longest_step() const noexcept override { return host_->longest_step(); }
   void reserve(const step& step) override;
   void settle() override;
   void advance(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void written(const step& step) override;
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
-  keys_values materialise(int slot, int length) const override;
-  mask rule() const override { return far_->rule(); }
-  kv_extent mask_sizes(int slot, int q_length) const override { return far_->mask_sizes(slot, q_length); }
-  bool can_truncate(int slot, int length) const override { return far_->can_truncate(slot, length); }
+  keys_values to_dense(int slot, int length) const override;
+  mask rule() const override { return host_->rule(); }
+  kv_extent mask_sizes(int slot, int q_length) const override { return host_->mask_sizes(slot, q_length); }
+  bool can_truncate(int slot, int length) const override { return host_->can_truncate(slot, length); }
   void truncate(int slot, int length) override;
-  void trim(int slot, int length) override;
+  void release(int slot, int length) override;
   void clear(int slot) override;
-  void adopt(int slot, int of, int length) override { far_alone().adopt(slot, of, length); }
-  void fork(int slot, const fork_origin& origin) override { far_alone().fork(slot, origin); }
-  void copy(int from, int to, int begin, int end) override { far_alone().copy(from, to, begin, end); }
-  void take_snapshot(int slot) override { far_alone().take_snapshot(slot); }
-  void drop_snapshot(int slot, int length) override { far_->drop_snapshot(slot, length); }
-  std::int64_t exported_bytes(int length) const override { return far_->exported_bytes(length); }
-  std::vector<exported_run> exported_runs(int length) const override { return far_->exported_runs(length); }
-  memory_terms packed_terms() const override { return far_->packed_terms(); }
+  void share_prefix(int slot, int of, int length) override { host_alone().share_prefix(slot, of, length); }
+  void fork(int slot, const fork_spec& origin) override { host_alone().fork(slot, origin); }
+  void copy(int from, int to, int begin, int end) override { host_alone().copy(from, to, begin, end); }
+  void take_snapshot(int slot) override { host_alone().take_snapshot(slot); }
+  void drop_snapshot(int slot, int length) override { host_->drop_snapshot(slot, length); }
+  std::int64_t exported_bytes(int length) const override { return host_->exported_bytes(length); }
+  std::vector<exported_run> exported_runs(int length) const override { return host_->exported_runs(length); }
+  memory_terms compressed_terms() const override { return host_->compressed_terms(); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
-    far_alone().import_slot(slot, length, from, later);
+    host_alone().import_slot(slot, length, from, later);
   }
   memory_terms footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
  private:
   /// Far memory, to which and from which nothing is under way any more.
-  layer& far_alone();
+  layer& host_alone();
 
   /// Near blocks that a slot of `length` tokens takes beside those of its base.
   int own_blocks(int slot, int length) const;
 
   /// Where block 0 of one of a view's moving ranges would lie near: a base's blocks have the base's place, and the
   /// first of a range's own blocks begins its place.
-  std::byte* near(int slot, const kv_view& view, const kv_range& range) const;
-  kv_view near_view(int slot, int kv_length) const;
+  std::byte* device(int slot, const kv_view& view, const kv_range& range) const;
+  kv_view device_view(int slot, int kv_length) const;
   void add_new(const step_row& row, std::vector<byte_copy>& copies) const;
 
-  std::unique_ptr<layer> far_;
-  std::shared_ptr<offload> road_;
+  std::unique_ptr<layer> host_;
+  std::shared_ptr<layer_prefetcher> prefetcher_;
 };
 
 }  // namespace cogen::cache

@@ -15,33 +15,35 @@ int whole_blocks(int tokens) { return tokens / block_tokens * block_tokens; }
 }  // namespace
 
 int ring_shape::first_needed(int length) const {
-  const int seen = first_seen(sees, length);
-  return newest < 0 ? seen : std::max(seen, static_cast<int>(packed_tokens(length, newest)));
+  const int seen = first_seen(span, length);
+  return newest < 0 ? seen : std::max(seen, static_cast<int>(quantized_tokens(length, newest)));
 }
 
 int ring_shape::blocks() const {
   std::int64_t behind = std::int64_t{1} << 31;
-  if (sees.window > 0) behind = std::min<std::int64_t>(behind, sees.window - 1);
-  if (sees.chunk > 0) behind = std::min<std::int64_t>(behind, sees.chunk - 1);
+  if (span.window > 0) behind = std::min<std::int64_t>(behind, span.window - 1);
+  if (span.chunk > 0) behind = std::min<std::int64_t>(behind, span.chunk - 1);
   if (newest >= 0) behind = std::min<std::int64_t>(behind, std::int64_t{newest} + block_tokens - 1);
-  const std::int64_t tokens = behind + longest_step + slack;
+  const std::int64_t tokens = behind + longest_step + max_rollback_tokens;
   return static_cast<int>(tokens / block_tokens + 2);  // the oldest and the newest may be in the middle of one
 }
 
-ring_storage::ring_storage(block_layout layout, const slot_table& table, int max_length, const ring_shape& shape,
-                           std::optional<int> residual)
+ring_storage::ring_storage(block_layout layout, const slot_table& table, int max_sequence_length,
+                           const ring_shape& shape, std::optional<int> residual)
     : token_storage(std::move(layout), table, residual),
-      max_length_(max_length),
+      max_sequence_length_(max_sequence_length),
       shape_(shape),
-      ring_(std::min(shape.blocks(), blocks_for(max_length))),
+      ring_(std::min(shape.blocks(), blocks_for(max_sequence_length))),
       slot_stride_(product(ring_ + shape.blocks_kept(), layout_.stride)),
       memory_(product(table.slots(), slot_stride_)),
       states_(static_cast<std::size_t>(table.slots())),
       before_(states_.size()) {}
 
-bool ring_storage::ever_full() const noexcept { return ring_ < blocks_for(max_length_); }
+bool ring_storage::ever_full() const noexcept { return ring_ < blocks_for(max_sequence_length_); }
 
-int ring_storage::slack() const noexcept { return ever_full() ? shape_.slack : std::numeric_limits<int>::max(); }
+int ring_storage::max_rollback_tokens() const noexcept {
+  return ever_full() ? shape_.max_rollback_tokens : std::numeric_limits<int>::max();
+}
 
 int ring_storage::longest_step() const noexcept {
   return ever_full() ? shape_.longest_step : std::numeric_limits<int>::max();
@@ -62,13 +64,13 @@ int ring_storage::needed(int length) const {
   return residual_ ? whole_blocks(first) : first;
 }
 
-/// The same of a slot that may go back by slack() from there.
-int ring_storage::oldest_needed(int length) const { return needed(std::max(0, length - slack())); }
+/// The same of a slot that may go back by max_rollback_tokens() from there.
+int ring_storage::oldest_needed(int length) const { return needed(std::max(0, length - max_rollback_tokens())); }
 
 int ring_storage::ranges(int slot, int length, kv_range* into) const {
   table_.check(slot);
   const slot_state& at = state(slot);
-  const int room = std::min(blocks_for(at.end) * block_tokens, max_length_);
+  const int room = std::min(blocks_for(at.end) * block_tokens, max_sequence_length_);
   const int end = length < 0 ? length : stored(length);
   if (end < 0 || end > room)
     throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +
@@ -145,21 +147,21 @@ void ring_storage::shrink(int slot, int length) noexcept {
 
 void ring_storage::truncate(int slot, int length) {
   slot_state& at = state(slot);
-  if (length > 0 && !holds(slot, length)) restore(slot, length, at.snapshots.at(length).data());
+  if (length > 0 && !holds(slot, length)) swap_in(slot, length, at.snapshots.at(length).data());
   shrink(slot, length);
   at.oldest = std::min(at.oldest, stored(length));
   at.snapshots.cut(length);
   if (length == 0) at = {};
 }
 
-void ring_storage::trim(int slot, int length) {
+void ring_storage::release(int slot, int length) {
   if (!ever_full()) return truncate(slot, length);
   truncate(slot, 0);
   state(slot).oldest = std::numeric_limits<int>::max();
 }
 
 void ring_storage::copy(int from, int to, int begin, int end) {
-  if (!holds(from, end)) return restore(to, end, state(from).snapshots.at(end).data());
+  if (!holds(from, end)) return swap_in(to, end, state(from).snapshots.at(end).data());
   slot_state& target = state(to);
   grow(to, end);
   const int first_held = std::max(state(from).oldest, stored(end) - ring_ * block_tokens);
@@ -221,7 +223,7 @@ void ring_storage::save(int slot, int length, std::byte* into) const {
              [&](int number, std::int64_t place) { std::copy_n(block(slot, number), layout_.stride, into + place); });
 }
 
-void ring_storage::restore(int slot, int length, const std::byte* from) {
+void ring_storage::swap_in(int slot, int length, const std::byte* from) {
   make_ready(slot, length, from);
   each_saved(length,
              [&](int number, std::int64_t place) { std::copy_n(from + place, layout_.stride, block(slot, number)); });

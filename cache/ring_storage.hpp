@@ -10,10 +10,10 @@ namespace cogen::cache {
 
 /// Which tokens a layer still needs of a slot of some length, and how much more a ring keeps.
 struct ring_shape {
-  sight sees;             ///< what queries see; the first block stays for ever where there are sinks
-  int newest = -1;        ///< only tokens that are not packed, `newest` being the residual; -1: no such limit
-  int longest_step = 64;  ///< new tokens of a slot in one step
-  int slack = 0;          ///< tokens a slot can go back by, counted from the most it held
+  attention_span span;          ///< what queries see; the first block stays for ever where there are sinks
+  int newest = -1;              ///< only tokens that are not packed, `newest` being the residual; -1: no such limit
+  int longest_step = 64;        ///< new tokens of a slot in one step
+  int max_rollback_tokens = 0;  ///< tokens a slot can go back by, counted from the most it held
 
   /// The first position (beside those that stay) that a slot of `length` tokens needs to go on.
   int first_needed(int length) const;
@@ -22,7 +22,7 @@ struct ring_shape {
   int blocks() const;
 
   /// Blocks before the ring, which stay.
-  int blocks_kept() const { return sees.sinks > 0 ? 1 : 0; }
+  int blocks_kept() const { return span.sinks > 0 ? 1 : 0; }
 };
 
 /// The newest keys and values of several layers for all slots, in a ring of blocks for each slot.
@@ -31,20 +31,20 @@ struct ring_shape {
 class ring_storage final : public token_storage {
  public:
   /// Like block_storage's. Throws std::invalid_argument where the shape limits nothing.
-  ring_storage(block_layout layout, const slot_table& table, int max_length, const ring_shape& shape,
+  ring_storage(block_layout layout, const slot_table& table, int max_sequence_length, const ring_shape& shape,
                std::optional<int> residual = {});
 
   const ring_shape& shape() const noexcept { return shape_; }
-  int max_length() const noexcept override { return max_length_; }
-  int slack() const noexcept override;
+  int max_sequence_length() const noexcept override { return max_sequence_length_; }
+  int max_rollback_tokens() const noexcept override;
   int longest_step() const noexcept override;
   int ranges(int slot, int length, kv_range* into) const override;
   void reserve(const step& step) override;
   bool can_truncate(int slot, int length) const override;
   void truncate(int slot, int length) override;
-  void trim(int slot, int length) override;
-  void adopt(int slot, int of, int length) override { copy(of, slot, 0, length); }
-  void fork(int slot, const fork_origin& origin) override { copy(origin.from, slot, 0, origin.end); }
+  void release(int slot, int length) override;
+  void share_prefix(int slot, int of, int length) override { copy(of, slot, 0, length); }
+  void fork(int slot, const fork_spec& origin) override { copy(origin.from, slot, 0, origin.end); }
   void copy(int from, int to, int begin, int end) override;
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
@@ -88,10 +88,10 @@ class ring_storage final : public token_storage {
   void each_saved(int length, Visit visit) const;
   void save_oldest(int slot, std::byte* into) const;
   void save(int slot, int length, std::byte* into) const;
-  void restore(int slot, int length, const std::byte* from);
+  void swap_in(int slot, int length, const std::byte* from);
   void make_ready(int slot, int length, const std::byte* from);
 
-  int max_length_;
+  int max_sequence_length_;
   ring_shape shape_;
   int ring_;  // blocks
   std::int64_t slot_stride_;

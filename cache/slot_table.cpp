@@ -15,7 +15,7 @@ std::size_t at_least_one(int slots) {
 
 }  // namespace
 
-slot_table::slot_table(int slots) : lengths_(at_least_one(slots)), bases_(at_least_one(slots)) {}
+slot_table::slot_table(int slots) : lengths_(at_least_one(slots)), parents_(at_least_one(slots)) {}
 
 std::size_t slot_table::index(int slot) const {
   if (slot < 0 || slot >= slots())
@@ -27,8 +27,8 @@ std::size_t slot_table::index(int slot) const {
 int slot_table::pinned(int slot) const {
   index(slot);
   int longest = 0;
-  for (const slot_base& base : bases_)
-    if (base.slot == slot) longest = std::max(longest, base.length);
+  for (const slot_parent& parent : parents_)
+    if (parent.slot == slot) longest = std::max(longest, parent.length);
   return longest;
 }
 
@@ -43,14 +43,14 @@ void slot_table::advance(const step& step) {
 
 void slot_table::set_length(int slot, int length) {
   lengths_[index(slot)] = length;
-  slot_base& base = bases_[index(slot)];
-  if (length < base.length) base.length = length / block_tokens * block_tokens;
-  if (base.length == 0) base = {};
+  slot_parent& parent = parents_[index(slot)];
+  if (length < parent.length) parent.length = length / block_tokens * block_tokens;
+  if (parent.length == 0) parent = {};
 }
 
-void slot_table::set_base(int slot, slot_base base) {
-  bases_[index(slot)] = base;
-  lengths_[index(slot)] = base.length;
+void slot_table::set_parent(int slot, slot_parent parent) {
+  parents_[index(slot)] = parent;
+  lengths_[index(slot)] = parent.length;
 }
 
 }  // namespace cogen::cache

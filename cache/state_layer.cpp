@@ -11,6 +11,6 @@ constexpr const char* no_tokens = "cache: a recurrent layer has a state, no keys
 
 void state_layer::append(const step&, const at::Tensor&, const at::Tensor&) { throw std::logic_error(no_tokens); }
 
-keys_values state_layer::materialise(int, int) const { throw std::logic_error(no_tokens); }
+keys_values state_layer::to_dense(int, int) const { throw std::logic_error(no_tokens); }
 
 }  // namespace cogen::cache

@@ -9,27 +9,27 @@ namespace cogen::cache {
 /// A recurrent layer: no tokens, one state for each slot.
 class state_layer final : public layer {
  public:
-  state_layer(const layer_shape& shape, const slot_table& table, std::shared_ptr<state_storage> storage,
+  state_layer(const kv_cache_spec& shape, const slot_table& table, std::shared_ptr<state_storage> storage,
               std::size_t index)
       : layer(shape, scalar::f32, table), storage_(std::move(storage)), index_(index) {}
 
   const void* storage() const noexcept override { return storage_.get(); }
-  int slack() const noexcept override { return 0; }
+  int max_rollback_tokens() const noexcept override { return 0; }
   void reserve(const step& step) override { storage_->reserve(step); }
   void advance(const step& step) override { storage_->advance(step); }
   std::optional<state_view> state(int slot) const override { return storage_->view(slot, index_); }
 
   /// Both throw std::logic_error.
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
-  keys_values materialise(int slot, int length) const override;
+  keys_values to_dense(int slot, int length) const override;
 
   kv_extent mask_sizes(int, int) const override { return {}; }
   bool can_truncate(int slot, int length) const override { return storage_->can_truncate(slot, length); }
   void truncate(int slot, int length) override { storage_->truncate(slot, length); }
-  void trim(int slot, int) override { storage_->truncate(slot, 0); }
+  void release(int slot, int) override { storage_->truncate(slot, 0); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
-  void adopt(int slot, int of, int length) override { storage_->copy(of, slot, length); }
-  void fork(int slot, const fork_origin& origin) override { storage_->copy(origin.from, slot, origin.end); }
+  void share_prefix(int slot, int of, int length) override { storage_->copy(of, slot, length); }
+  void fork(int slot, const fork_spec& origin) override { storage_->copy(origin.from, slot, origin.end); }
   void copy(int from, int to, int, int end) override { storage_->copy(from, to, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }

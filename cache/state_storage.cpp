@@ -6,9 +6,9 @@
 namespace cogen::cache {
 namespace {
 
-std::vector<std::int64_t> offsets_of(std::span<const layer_shape> shapes, std::int64_t& end) {
+std::vector<std::int64_t> offsets_of(std::span<const kv_cache_spec> shapes, std::int64_t& end) {
   std::vector<std::int64_t> offsets;
-  for (const layer_shape& shape : shapes) {
+  for (const kv_cache_spec& shape : shapes) {
     offsets.push_back(end);
     end += (shape.state * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
   }
@@ -17,7 +17,7 @@ std::vector<std::int64_t> offsets_of(std::span<const layer_shape> shapes, std::i
 
 }  // namespace
 
-state_storage::state_storage(std::span<const layer_shape> shapes, const slot_table& table)
+state_storage::state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table)
     : table_(table),
       offsets_(offsets_of(shapes, bytes_)),
       stride_(whole_pages(bytes_)),

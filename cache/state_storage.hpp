@@ -15,7 +15,7 @@ namespace cogen::cache {
 class state_storage {
  public:
   /// `table` outlives the storage. Throws std::system_error where address space is refused.
-  state_storage(std::span<const layer_shape> shapes, const slot_table& table);
+  state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table);
 
   state_view view(int slot, std::size_t layer) const;
 

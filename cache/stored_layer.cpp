@@ -6,9 +6,10 @@
 
 namespace cogen::cache {
 
-stored_layer::stored_layer(const layer_shape& shape, scalar type, const slot_table& table, const sight& sight,
-                           std::shared_ptr<token_storage> storage, const block_part& part)
-    : layer(shape, type, table, sight), storage_(std::move(storage)), part_(part) {}
+stored_layer::stored_layer(const kv_cache_spec& shape, scalar type, const slot_table& table,
+                           const attention_span& attention_span, std::shared_ptr<token_storage> storage,
+                           const block_part& part)
+    : layer(shape, type, table, attention_span), storage_(std::move(storage)), part_(part) {}
 
 void stored_layer::reserve(const step& step) {
   check_room(step);
@@ -27,7 +28,7 @@ void stored_layer::append(const step& step, const at::Tensor& k, const at::Tenso
   write_step(*this, step, k, v);
 }
 
-keys_values stored_layer::materialise(int slot, int length) const {
+keys_values stored_layer::to_dense(int slot, int length) const {
   const kv_view all = *view(slot, length);
   return read_extent(slot, length, [&](int begin, int end) { return read_tokens(all, begin, end); });
 }

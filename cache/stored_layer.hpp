@@ -11,31 +11,31 @@ namespace cogen::cache {
 /// A layer that keeps its tokens in one part of a storage, perhaps beside others, all in full precision.
 class stored_layer final : public layer {
  public:
-  /// `sight` gives the view's window, chunk and sinks.
-  stored_layer(const layer_shape& shape, scalar type, const slot_table& table, const sight& sight,
+  /// `attention_span` gives the view's window, chunk and sinks.
+  stored_layer(const kv_cache_spec& shape, scalar type, const slot_table& table, const attention_span& attention_span,
                std::shared_ptr<token_storage> storage, const block_part& part);
 
   const void* storage() const noexcept override { return storage_.get(); }
-  int max_length() const noexcept override { return storage_->max_length(); }
-  int slack() const noexcept override { return storage_->slack(); }
+  int max_sequence_length() const noexcept override { return storage_->max_sequence_length(); }
+  int max_rollback_tokens() const noexcept override { return storage_->max_rollback_tokens(); }
   int longest_step() const noexcept override { return storage_->longest_step(); }
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
-  keys_values materialise(int slot, int length) const override;
+  keys_values to_dense(int slot, int length) const override;
   kv_extent mask_sizes(int slot, int q_length) const override { return extent(slots().length(slot), q_length); }
   bool can_truncate(int slot, int length) const override { return storage_->can_truncate(slot, length); }
   void truncate(int slot, int length) override { storage_->truncate(slot, length); }
-  void trim(int slot, int length) override { storage_->trim(slot, length); }
+  void release(int slot, int length) override { storage_->release(slot, length); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
-  void adopt(int slot, int of, int length) override { storage_->adopt(slot, of, length); }
-  void fork(int slot, const fork_origin& origin) override { storage_->fork(slot, origin); }
+  void share_prefix(int slot, int of, int length) override { storage_->share_prefix(slot, of, length); }
+  void fork(int slot, const fork_spec& origin) override { storage_->fork(slot, origin); }
   void copy(int from, int to, int begin, int end) override { storage_->copy(from, to, begin, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
   std::vector<exported_run> exported_runs(int length) const override { return storage_->exported_runs(length, type()); }
-  memory_terms packed_terms() const override { return storage_->packed_terms(type()); }
+  memory_terms compressed_terms() const override { return storage_->compressed_terms(type()); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
     storage_->export_slot(slot, into.data(), later);
   }

@@ -2,8 +2,8 @@
 
 #include "block_layout.hpp"
 
+#include <cogen/cache/compressed_snapshot.hpp>
 #include <cogen/cache/memory_terms.hpp>
-#include <cogen/cache/packed_image.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
@@ -19,7 +19,7 @@ namespace cogen::cache {
 /// Where blocks of several layers lie for all slots: what layers of one storage share.
 ///
 /// Lengths come from the slot table, or follow from its lengths: a storage of packed tokens holds the first
-/// packed_tokens(length, residual) of a slot's. Members mean what `layer`'s of the same name do.
+/// quantized_tokens(length, residual) of a slot's. Members mean what `layer`'s of the same name do.
 class token_storage {
  public:
   virtual ~token_storage() = default;
@@ -28,8 +28,8 @@ class token_storage {
 
   const block_layout& layout() const noexcept { return layout_; }
 
-  virtual int max_length() const noexcept = 0;
-  virtual int slack() const noexcept = 0;
+  virtual int max_sequence_length() const noexcept = 0;
+  virtual int max_rollback_tokens() const noexcept = 0;
   virtual int longest_step() const noexcept = 0;
 
   /// Writes to `into` where the first `length` tokens of the slot lie, as far as they are there, block by block of the
@@ -41,10 +41,10 @@ class token_storage {
 
   virtual bool can_truncate(int slot, int length) const = 0;
   virtual void truncate(int slot, int length) = 0;
-  virtual void trim(int slot, int length) = 0;
-  virtual void adopt(int slot, int of, int length) = 0;
-  virtual void fork(int slot, const fork_origin& origin) {
-    if (origin.shared > 0) adopt(slot, origin.base, origin.shared);
+  virtual void release(int slot, int length) = 0;
+  virtual void share_prefix(int slot, int of, int length) = 0;
+  virtual void fork(int slot, const fork_spec& origin) {
+    if (origin.shared > 0) share_prefix(slot, origin.parent, origin.shared);
     if (origin.shared < origin.end) copy(origin.from, slot, origin.shared, origin.end);
   }
   virtual void copy(int from, int to, int begin, int end) = 0;
@@ -59,7 +59,7 @@ class token_storage {
 
   /// What exported_bytes(length) are where tokens in full precision, of this type, are kept here.
   std::vector<exported_run> exported_runs(int length, scalar type) const;
-  memory_terms packed_terms(scalar type) const;
+  memory_terms compressed_terms(scalar type) const;
 
   virtual void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const = 0;
   virtual void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) = 0;
@@ -73,7 +73,7 @@ class token_storage {
       : table_(table), layout_(std::move(layout)), residual_(residual) {}
 
   /// How many of a slot's first `length` tokens are kept here.
-  int stored(int length) const { return residual_ ? static_cast<int>(packed_tokens(length, *residual_)) : length; }
+  int stored(int length) const { return residual_ ? static_cast<int>(quantized_tokens(length, *residual_)) : length; }
 
   const slot_table& table_;
   block_layout layout_;

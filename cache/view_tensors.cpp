@@ -50,7 +50,7 @@ kv_view view_over(const layer& layer, const block_part& part, std::int64_t block
   return {.type = layer.type(),
           .kv_heads = layer.shape().kv_heads,
           .head_dim = layer.shape().head_dim,
-          .sees = layer.sees(),
+          .span = layer.span(),
           .block_stride = block_stride,
           .head_stride = part.head_stride,
           .value_offset = part.value_offset};

@@ -9,7 +9,7 @@
 
 namespace cogen::cache {
 
-/// Sets what every view of a layer has: shape, sight, and where its part lies within a block.
+/// Sets what every view of a layer has: shape, attention span, and where its part lies within a block.
 kv_view view_over(const layer& layer, const block_part& part, std::int64_t block_stride);
 
 /// Writes the new tokens k and v [count, kv_heads, head_dim] to positions [begin, begin + count) of the view.

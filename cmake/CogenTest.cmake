@@ -1,27 +1,34 @@
-# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...] [UNOPTIMISED | OPTIMISED])
+# cogen_test(<name> SOURCES <file>... [LINK <target>...] [LABELS <label>...] [THREADED_SUITES <suite>...]
+#            [UNOPTIMIZED | OPTIMIZED])
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
-# "threads" puts it into the one that looks for data races, which builds the target threaded_tests. UNOPTIMISED is for
+# "threads" puts it into the one that looks for data races, which builds the target threaded_tests, and runs only
+# THREADED_SUITES there, where they are given. UNOPTIMIZED is for
 # tests full of coroutines, which would take two to three times as long to compile and run for a second. Under the
-# sanitizers no test is optimised, only what is tested: checked code takes up to five times as long to optimise.
+# sanitizers no test is optimized, only what is tested: checked code takes up to five times as long to optimize.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
 add_custom_target(threaded_tests)
 add_custom_target(gpu)
 function(cogen_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMISED;OPTIMISED" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMIZED;OPTIMIZED" "" "SOURCES;LINK;LABELS;THREADED_SUITES")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
   target_link_libraries(test_${name} PRIVATE ${test_LINK} Boost::unit_test_framework cogen_settings)
   target_compile_definitions(test_${name} PRIVATE
     BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}")
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND test_${name})
-  if(test_UNOPTIMISED)
+  set(arguments "")
+  if(test_THREADED_SUITES AND COGEN_SANITIZE MATCHES "thread")
+    list(JOIN test_THREADED_SUITES "," suites)
+    set(arguments --run_test=${suites})
+  endif()
+  add_test(NAME ${name} COMMAND test_${name} ${arguments})
+  if(test_UNOPTIMIZED)
     target_compile_options(test_${name} PRIVATE -O0)
   else()
     target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  if(NOT test_OPTIMISED)  # given to tests that compute much themselves
-    cogen_unoptimised_if_sanitized(test_${name})
+  if(NOT test_OPTIMIZED)  # given to tests that compute much themselves
+    cogen_unoptimized_if_sanitized(test_${name})
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_sanitizer_environment(${name})
@@ -37,7 +44,7 @@ function(cogen_test name)
   endif()
 endfunction()
 
-function(cogen_unoptimised_if_sanitized target)
+function(cogen_unoptimized_if_sanitized target)
   if(COGEN_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
   endif()
@@ -53,7 +60,7 @@ function(cogen_sanitizer_environment)
       "OMP_NUM_THREADS=1")
   elseif(COGEN_SANITIZE MATCHES "address")
     set(environment
-      "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+      "ASAN_OPTIONS=malloc_context_size=8:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
       "LSAN_OPTIONS=suppressions=${folder}/leak.supp:print_suppressions=0"
       "UBSAN_OPTIONS=print_stacktrace=1")
   else()

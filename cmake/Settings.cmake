@@ -16,7 +16,7 @@ add_library(cogen_settings INTERFACE)
 target_compile_features(cogen_settings INTERFACE cxx_std_20)
 target_compile_options(cogen_settings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-gnu-zero-variadic-macro-arguments>")
-if(NOT CMAKE_UNITY_BUILD)  # where a name of one file is in sight of the next
+if(NOT CMAKE_UNITY_BUILD)  # where a name of one file is visible in the next
   target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow>")
 endif()
 if(COGEN_WERROR)

@@ -25,15 +25,15 @@ std::vector<kind> kinds() {
   const auto worker = std::make_shared<worker_transfer>();
   return {
       {"dynamic", {.kind = cache_kind::dynamic}},
-      {"static", {.max_length = 1024}},
+      {"static", {.max_sequence_length = 1024}},
       {"sliding", {.sinks = sink_window{.sinks = 0, .window = 128}}},
       {"sinks", {.sinks = sink_window{.sinks = 4, .window = 124}}},
-      {"int8", {.max_length = 1024, .quantised = int8()}},
-      {"int8_int4", {.max_length = 1024, .quantised = int8_int4()}},
-      {"int4", {.max_length = 1024, .quantised = int4()}},
-      {"kivi2", {.max_length = 1024, .quantised = kivi2()}},
-      {"offloaded", {.max_length = 1024, .offload = worker}},
-      {"offloaded int8", {.max_length = 1024, .quantised = int8(), .offload = worker}},
+      {"int8", {.max_sequence_length = 1024, .kv_quantization = int8()}},
+      {"int8_int4", {.max_sequence_length = 1024, .kv_quantization = int8_int4()}},
+      {"int4", {.max_sequence_length = 1024, .kv_quantization = int4()}},
+      {"kivi2", {.max_sequence_length = 1024, .kv_quantization = kivi2()}},
+      {"offloaded", {.max_sequence_length = 1024, .kv_offload = worker}},
+      {"offloaded int8", {.max_sequence_length = 1024, .kv_quantization = int8(), .kv_offload = worker}},
   };
 }
 
@@ -55,18 +55,20 @@ std::string prompt() {
   return text + " The lighthouse keeper's name is";
 }
 
-std::string back(int slack) { return slack == INT_MAX ? "anywhere" : fmt::format("{} tokens", slack); }
+std::string back(int max_rollback_tokens) {
+  return max_rollback_tokens == INT_MAX ? "anywhere" : fmt::format("{} tokens", max_rollback_tokens);
+}
 
 /// Whether the name came back.
 bool remembers(const cogen::model& model, const kind& each) {
   auto memory = each.memory;
-  memory.longest_step = memory.slack = 16;                // rings hold little more than they need, and
-  if (memory.quantised) memory.quantised->residual = 32;  // most of this short text is packed
+  memory.longest_step = memory.max_rollback_tokens = 16;              // rings hold little more than they need, and
+  if (memory.kv_quantization) memory.kv_quantization->residual = 32;  // most of this short text is packed
   auto cache = model.make_cache(memory);
   auto text = model.tokenizer().decode(go_on(model, model.tokenizer().encode(prompt()), 24, cache), true);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  fmt::print("{:<14} {:>6} KiB  goes back {:<9} |{}\n", each.name, cache.committed_bytes() / 1024, back(cache.slack()),
-             text);
+  fmt::print("{:<14} {:>6} KiB  goes back {:<9} |{}\n", each.name, cache.committed_bytes() / 1024,
+             back(cache.max_rollback_tokens()), text);
   return text.find("Marlow") != std::string::npos;
 }
 

@@ -45,14 +45,14 @@ struct settings {
   int max_tokens;
   int slots;
   int threads;
-  cogen::numerics numerics;
+  cogen::compute_type compute_type;
   std::string trace;
   bool plain;
 };
 
 struct record {
   cogen::usage usage;
-  std::string failure;
+  std::string diagnostics;
 };
 
 void show_loading(const cogen::load_progress& progress, bool terminal) {
@@ -75,17 +75,17 @@ asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settin
   try {
     while (auto piece = co_await stream.next()) shown.add(index, piece->text);
   } catch (const boost::system::system_error&) {
-    into.failure = stream.error().message();
+    into.diagnostics = stream.error().message();
   }
   into.usage = stream.usage();
-  shown.close(index, into.failure.empty()
+  shown.close(index, into.diagnostics.empty()
                          ? fmt::format("{} tokens, ended: {}", into.usage.generated_tokens, to_string(stream.reason()))
-                         : into.failure);
+                         : into.diagnostics);
 }
 
 double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-void summarise(const std::vector<record>& records, const cogen::engine_stats& stats, double seconds) {
+void summarize(const std::vector<record>& records, const cogen::engine_stats& stats, double seconds) {
   int tokens = 0;
   std::vector<double> first;
   for (const auto& each : records) {
@@ -104,7 +104,7 @@ void summarise(const std::vector<record>& records, const cogen::engine_stats& st
 
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
-  std::string numerics;
+  std::string compute_type;
   po::options_description options("Runs chat requests side by side in one batch.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
@@ -114,7 +114,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-tokens", po::value(&wanted.max_tokens)->default_value(96), "tokens for each answer at most");
   add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
-  add("numerics", po::value(&numerics)->default_value("exact"), "exact or fast: how products are computed");
+  add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
@@ -127,9 +127,9 @@ std::optional<settings> parse(int argc, char** argv) {
     fmt::print("{}", text.str());
     return std::nullopt;
   }
-  if (numerics != "exact" && numerics != "fast")
-    throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", numerics));
-  wanted.numerics = numerics == "fast" ? cogen::numerics::fast : cogen::numerics::exact;
+  if (compute_type != "float32" && compute_type != "int8")
+    throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", compute_type));
+  wanted.compute_type = compute_type == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
   if (wanted.requests < 1 || wanted.requests > 1000)
     throw std::invalid_argument(fmt::format("--requests is {}; it must be between 1 and 1000", wanted.requests));
   return wanted;
@@ -144,7 +144,7 @@ int run(const settings& wanted) {
     return true;
   };
   cogen::engine_options options{.slots = wanted.slots, .threads = wanted.threads};
-  options.numerics = wanted.numerics;
+  options.compute_type = wanted.compute_type;
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));
 
@@ -167,8 +167,9 @@ int run(const settings& wanted) {
   context.run();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   shown.reset();
-  summarise(records, engine.stats(), taken.count());
-  return std::any_of(records.begin(), records.end(), [](const record& each) { return !each.failure.empty(); }) ? 1 : 0;
+  summarize(records, engine.stats(), taken.count());
+  return std::any_of(records.begin(), records.end(), [](const record& each) { return !each.diagnostics.empty(); }) ? 1
+                                                                                                                   : 0;
 }
 
 }  // namespace

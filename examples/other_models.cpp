@@ -41,16 +41,17 @@ std::vector<cogen::token> go_on(const cogen::model& model, cogen::token last, co
 
 /// Whether the model says the same a second time, from the same place.
 bool repeats_itself(const cogen::model& model) {
-  auto cache = model.make_cache({.max_length = 64});
+  auto cache = model.make_cache({.max_sequence_length = 64});
   const auto last = read_prompt(model, cache);
   const int here = cache.length(0);
   cache.take_snapshot(0);
   const auto first = go_on(model, last, cache);
   cache.truncate(0, here);
   const auto second = go_on(model, last, cache);
-  fmt::print("{:<8} {:>5} bytes, goes back {} without a snapshot\n  {}\n", model.config().family,
-             cache.committed_bytes(), cache.slack() == INT_MAX ? "anywhere" : fmt::format("{} tokens", cache.slack()),
-             first);
+  fmt::print(
+      "{:<8} {:>5} bytes, goes back {} without a snapshot\n  {}\n", model.config().family, cache.committed_bytes(),
+      cache.max_rollback_tokens() == INT_MAX ? "anywhere" : fmt::format("{} tokens", cache.max_rollback_tokens()),
+      first);
   return first == second;
 }
 //]

@@ -26,12 +26,12 @@ namespace {
 /// Numbers in plain vectors. A query sees the newest `near` tokens, and of those before them every eighth.
 class thinning_layer final : public cache::layer {
  public:
-  thinning_layer(const cache::layer_shape& shape, const cache::slot_table& slots, int near)
-      : layer(shape, cache::scalar::f32, slots), near_(near), held_(static_cast<std::size_t>(slots.slots())) {}
+  thinning_layer(const cache::kv_cache_spec& shape, const cache::slot_table& slots, int near)
+      : layer(shape, cache::scalar::f32, slots), device_(near), held_(static_cast<std::size_t>(slots.slots())) {}
 
   cache::mask rule() const override {
     const cache::mask eighth([](std::int64_t, std::int64_t key) { return key % 8 == 0; });
-    return cache::causal() & (cache::sliding(near_) | eighth);
+    return cache::causal() & (cache::sliding(device_) | eighth);
   }
 
   void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
@@ -44,7 +44,7 @@ class thinning_layer final : public cache::layer {
     }
   }
 
-  cache::keys_values materialise(int slot, int length) const override {
+  cache::keys_values to_dense(int slot, int length) const override {
     const auto& held = held_[static_cast<std::size_t>(slot)];
     return {.k = heads_first(held.keys, length), .v = heads_first(held.values, length)};
   }
@@ -74,12 +74,12 @@ class thinning_layer final : public cache::layer {
     return at::from_blob(data, {length, shape().kv_heads, shape().head_dim}).transpose(0, 1).clone();
   }
 
-  int near_;
+  int device_;
   std::vector<tokens> held_;  // [slots]
 };
 
 cache::layer_factory thinning(int near) {
-  return [near](int, const cache::layer_shape& shape, const cache::slot_table& slots) {
+  return [near](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
     return std::make_unique<thinning_layer>(shape, slots, near);
   };
 }
@@ -95,7 +95,8 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::s
 }
 
 answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {
-  cogen::engine engine(model, {.slots = 4, .max_length = 256, .cache_type = cache::scalar::f32, .own_layers = own});
+  cogen::engine engine(model,
+                       {.slots = 4, .max_sequence_length = 256, .kv_dtype = cache::scalar::f32, .layer_factory = own});
   asio::io_context context;
   answers all;
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 using cogen::token;
 
 /// Log-probabilities.
-std::vector<double> normalised(std::span<const float> scores) {
+std::vector<double> normalized(std::span<const float> scores) {
   const double most = *std::ranges::max_element(scores);
   const auto add = [&](double sum, float score) { return sum + std::exp(score - most); };
   const double log_sum = most + std::log(std::accumulate(scores.begin(), scores.end(), 0.0, add));
@@ -59,7 +59,7 @@ asio::awaitable<std::vector<std::vector<token>>> sample(cogen::engine& engine, s
                                                         int count) {
   auto root = engine.open();
   co_await root.forward(std::move(prompt));
-  const auto lively = cogen::sampling().temperature(0.9).seed(4);  // the forks draw different numbers
+  const auto lively = cogen::sampling().temperature(0.9).seed(4);  // the forks sample different numbers
   std::vector<asio::awaitable<std::vector<token>>> branches;
   for (int i = 0; i < count; ++i) branches.push_back(say(root.fork(), lively, length));
   co_return co_await all_of(engine, std::move(branches));
@@ -92,7 +92,7 @@ std::vector<continuation> best(const std::vector<beam>& beams, int width) {
 asio::awaitable<std::vector<beam>> search(cogen::engine& engine, std::vector<token> prompt, int length, int width) {
   std::vector<beam> beams;
   beams.push_back({engine.open(), 0, {}});
-  beams[0].scores = normalised((co_await beams[0].place.forward(std::move(prompt))).last());
+  beams[0].scores = normalized((co_await beams[0].place.forward(std::move(prompt))).last());
   for (int i = 0; i < length; ++i) {
     std::vector<beam> grown;
     std::vector<asio::awaitable<cogen::logits>> steps;
@@ -102,7 +102,7 @@ asio::awaitable<std::vector<beam>> search(cogen::engine& engine, std::vector<tok
     }
     beams.clear();  // those that nobody continues leave the batch
     const auto scores = co_await all_of(engine, std::move(steps));
-    for (std::size_t b = 0; b < grown.size(); ++b) grown[b].scores = normalised(scores[b].last());
+    for (std::size_t b = 0; b < grown.size(); ++b) grown[b].scores = normalized(scores[b].last());
     beams = std::move(grown);
   }
   co_return std::move(beams);

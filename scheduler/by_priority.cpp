@@ -1,4 +1,4 @@
-#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -23,9 +23,9 @@ std::int64_t difference(std::int64_t a, std::int64_t b) {
   return b < 0 ? limit::max() : limit::min();
 }
 
-class priority_order final : public order {
+class priority_policy final : public scheduling_policy {
  public:
-  explicit priority_order(time boost) : boost_(boost) {
+  explicit priority_policy(time boost) : boost_(boost) {
     if (boost.count() < 0)
       throw std::invalid_argument("boost is " + std::to_string(boost.count()) + " ns; it must be at least 0");
   }
@@ -46,6 +46,6 @@ class priority_order final : public order {
 
 }  // namespace
 
-std::unique_ptr<order> by_priority(time boost) { return std::make_unique<priority_order>(boost); }
+std::unique_ptr<scheduling_policy> by_priority(time boost) { return std::make_unique<priority_policy>(boost); }
 
 }  // namespace cogen::scheduler

@@ -1,9 +1,9 @@
-#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 
 namespace cogen::scheduler {
 namespace {
 
-class earliest_deadline_order final : public order {
+class earliest_deadline_policy final : public scheduling_policy {
  public:
   bool before(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
   bool refuses_late() const noexcept override { return true; }
@@ -11,6 +11,6 @@ class earliest_deadline_order final : public order {
 
 }  // namespace
 
-std::unique_ptr<order> earliest_deadline_first() { return std::make_unique<earliest_deadline_order>(); }
+std::unique_ptr<scheduling_policy> earliest_deadline_first() { return std::make_unique<earliest_deadline_policy>(); }
 
 }  // namespace cogen::scheduler

@@ -1,4 +1,4 @@
-#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t remembered = 65'536;
 
-void check(double weight, const std::string& whose) {
+void check(double weight, const std::string& seq) {
   if (!(weight > 0) || !std::isfinite(weight))
-    throw std::invalid_argument("the weight of " + whose + " is " + std::to_string(weight) +
+    throw std::invalid_argument("the weight of " + seq + " is " + std::to_string(weight) +
                                 "; it must be above 0, and finite");
 }
 
@@ -25,16 +25,16 @@ struct account {
   int sequences = 0;
 };
 
-class fair_share_order final : public order, private ledger {
+class fair_share_policy final : public scheduling_policy, private fairness_counters {
  public:
-  fair_share_order(std::map<std::uint64_t, double> weights, double other_weight)
+  fair_share_policy(std::map<std::uint64_t, double> weights, double other_weight)
       : weights_(std::move(weights)), other_weight_(other_weight) {
     check(other_weight, "other tenants");
     for (const auto& [tenant, weight] : weights_) check(weight, "tenant " + std::to_string(tenant));
   }
 
   bool before(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
-  ledger* divides() noexcept override { return this; }
+  fairness_counters* divides() noexcept override { return this; }
 
  private:
   void join(std::uint64_t tenant) override {
@@ -54,23 +54,23 @@ class fair_share_order final : public order, private ledger {
     had = std::max(had, start_);
   }
 
-  void seated(std::uint64_t tenant, std::int64_t tokens) noexcept override {
+  void scheduled(std::uint64_t tenant, std::int64_t tokens) noexcept override {
     start_ = std::max(start_, of(tenant).had);
     of(tenant).to_be += tokens;
   }
 
   void ran(std::uint64_t tenant, std::int64_t tokens, std::int64_t fed) noexcept override {
-    account& whose = of(tenant);
-    whose.to_be -= fed;
-    whose.had += static_cast<double>(tokens) / whose.weight;
-    furthest_ = std::max(furthest_, whose.had);
+    account& seq = of(tenant);
+    seq.to_be -= fed;
+    seq.had += static_cast<double>(tokens) / seq.weight;
+    furthest_ = std::max(furthest_, seq.had);
   }
 
   void dropped(std::uint64_t tenant, std::int64_t tokens) noexcept override { of(tenant).to_be -= tokens; }
 
   double mark(std::uint64_t tenant, turn at) const noexcept override {
-    const account& whose = accounts_.find(tenant)->second;
-    return at == turn::prefill ? whose.had : whose.had + static_cast<double>(whose.to_be) / whose.weight;
+    const account& seq = accounts_.find(tenant)->second;
+    return at == turn::prefill ? seq.had : seq.had + static_cast<double>(seq.to_be) / seq.weight;
   }
 
   account& of(std::uint64_t tenant) { return accounts_.find(tenant)->second; }
@@ -99,8 +99,8 @@ class fair_share_order final : public order, private ledger {
 
 }  // namespace
 
-std::unique_ptr<order> fair_share(std::map<std::uint64_t, double> weights, double other_weight) {
-  return std::make_unique<fair_share_order>(std::move(weights), other_weight);
+std::unique_ptr<scheduling_policy> fair_share(std::map<std::uint64_t, double> weights, double other_weight) {
+  return std::make_unique<fair_share_policy>(std::move(weights), other_weight);
 }
 
 }  // namespace cogen::scheduler

@@ -1,15 +1,15 @@
-#include <cogen/scheduler/victims.hpp>
+#include <cogen/scheduler/preemption_policy.hpp>
 
 namespace cogen::scheduler {
 namespace {
 
-class by_size final : public victims {
+class by_size final : public preemption_policy {
  public:
   bool before(const holder& a, const holder& b) const noexcept override { return a.bytes > b.bytes; }
 };
 
 }  // namespace
 
-std::unique_ptr<victims> largest() { return std::make_unique<by_size>(); }
+std::unique_ptr<preemption_policy> largest() { return std::make_unique<by_size>(); }
 
 }  // namespace cogen::scheduler

@@ -1,15 +1,15 @@
-#include <cogen/scheduler/victims.hpp>
+#include <cogen/scheduler/preemption_policy.hpp>
 
 namespace cogen::scheduler {
 namespace {
 
-class by_work final : public victims {
+class by_work final : public preemption_policy {
  public:
   bool before(const holder& a, const holder& b) const noexcept override { return a.cached < b.cached; }
 };
 
 }  // namespace
 
-std::unique_ptr<victims> least_cached() { return std::make_unique<by_work>(); }
+std::unique_ptr<preemption_policy> least_cached() { return std::make_unique<by_work>(); }
 
 }  // namespace cogen::scheduler

@@ -27,7 +27,7 @@ void check_footprint(const limits& within, const std::string& name, const footpr
   at_least(part("block"), usage.block, 1);
   at_least(part("fixed"), usage.fixed, 0);
   at_least(part("per_block"), usage.per_block, 0);
-  const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_length);
+  const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_sequence_length);
   const auto slots = std::int64_t{within.slots} + within.spare_slots;
   at_most(part("fixed"), usage.fixed, most_bytes / slots / 2);
   at_most(part("per_block"), usage.per_block, most_bytes / slots / blocks / 2);
@@ -45,18 +45,18 @@ const limits& checked(const limits& within) {
   at_least("slots", within.slots, 1);
   at_least("spare_slots", within.spare_slots, 0);
   at_most("spare_slots", within.spare_slots, std::numeric_limits<int>::max() - std::int64_t{within.slots});
-  at_least("max_length", within.max_length, 1);
-  at_least("step_tokens", within.step_tokens, 1);
+  at_least("max_sequence_length", within.max_sequence_length, 1);
+  at_least("max_batched_tokens", within.max_batched_tokens, 1);
   at_least("prefill_tokens", within.prefill_tokens, 0);
-  at_least("step_time", within.step_time.count(), 1);
+  at_least("target_step_latency", within.target_step_latency.count(), 1);
   at_least("memory_bytes", within.memory_bytes, 0);
-  at_least("slack", within.slack, 0);
-  at_least("patience", within.patience.count(), 0);
-  at_least("spill_bytes", within.spill_bytes, 0);
+  at_least("max_rollback_tokens", within.max_rollback_tokens, 0);
+  at_least("idle_timeout", within.idle_timeout.count(), 0);
+  at_least("swap_bytes", within.swap_bytes, 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
   check_footprint(within, "usage", within.usage);
-  if (within.spill_usage) check_footprint(within, "spill_usage", *within.spill_usage);
+  if (within.swap_usage) check_footprint(within, "swap_usage", *within.swap_usage);
   return within;
 }
 

@@ -8,7 +8,7 @@
 
 namespace cogen::scheduler {
 
-bool precedes(const order& by, const candidate& a, const candidate& b) {
+bool precedes(const scheduling_policy& by, const candidate& a, const candidate& b) {
   return by.before(a, b) || (!by.before(b, a) && a.arrival < b.arrival);
 }
 
@@ -25,7 +25,7 @@ bool by_mark::operator()(const sequence* a, const sequence* b) const {
   return a->queued_as.arrival < b->queued_as.arrival;
 }
 
-ordered_queue::ordered_queue(order& policy, turn at)
+ordered_queue::ordered_queue(scheduling_policy& policy, turn at)
     : ledger_(policy.divides()), at_(at), all_(by_order{&policy, ledger_ != nullptr}) {}
 
 bool ordered_queue::has(const sequence& each) const { return all_.count(const_cast<sequence*>(&each)) > 0; }
@@ -92,8 +92,8 @@ void ordered_queue::lead(sequence& first) noexcept {
   leading_.insert(std::move(first.nodes.leading));
 }
 
-void ordered_queue::follow(sequence& whose) noexcept {
-  if (std::exchange(whose.leads, false)) whose.nodes.leading = leading_.extract(&whose);
+void ordered_queue::follow(sequence& seq) noexcept {
+  if (std::exchange(seq.leads, false)) seq.nodes.leading = leading_.extract(&seq);
 }
 
 }  // namespace cogen::scheduler

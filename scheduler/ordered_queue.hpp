@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <cstdint>
 #include <set>
@@ -10,13 +10,13 @@ namespace cogen::scheduler {
 struct sequence;
 
 /// Whether `a` is served before `b`: equals by arrival.
-bool precedes(const order& by, const candidate& a, const candidate& b);
+bool precedes(const scheduling_policy& by, const candidate& a, const candidate& b);
 
 /// By the policy, where it does not divide; else by tenant, and the runs of one tenant by the policy.
 struct by_order {
   using is_transparent = void;
 
-  const order* policy;
+  const scheduling_policy* policy;
   bool divided;
 
   bool operator()(const sequence* a, const sequence* b) const;
@@ -32,7 +32,7 @@ struct by_mark {
 /// fails: each sequence brings its own nodes.
 class ordered_queue {
  public:
-  ordered_queue(order& policy, turn at);
+  ordered_queue(scheduling_policy& policy, turn at);
 
   bool divided() const { return ledger_ != nullptr; }
   bool empty() const { return all_.empty(); }
@@ -61,11 +61,11 @@ class ordered_queue {
  private:
   sequence* leading(std::uint64_t tenant) const;
   void lead(sequence& first) noexcept;
-  void follow(sequence& whose) noexcept;
+  void follow(sequence& seq) noexcept;
 
   double mark_of(std::uint64_t tenant) const { return ledger_->mark(tenant, at_); }
 
-  const ledger* ledger_;
+  const fairness_counters* ledger_;
   turn at_;
   std::set<sequence*, by_order> all_;
   std::set<sequence*, by_mark> leading_;  // the first of each tenant, where the policy divides

@@ -22,9 +22,9 @@ void pace::ended(int samples) {
   samples_ = before + newest * (samples - before);
 }
 
-std::optional<too_late::pace_type> pace::per_token() const {
+std::optional<deadline_unreachable::pace_type> pace::per_token() const {
   if (elapsed_ <= 0) return std::nullopt;
-  return too_late::pace_type(elapsed_ / tokens_);
+  return deadline_unreachable::pace_type(elapsed_ / tokens_);
 }
 
 }  // namespace cogen::scheduler

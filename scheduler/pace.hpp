@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/too_late.hpp>
+#include <cogen/scheduler/deadline_unreachable.hpp>
 
 #include <optional>
 
@@ -17,7 +17,7 @@ class pace {
   void ended(int samples);
 
   /// Empty before it is known.
-  std::optional<too_late::pace_type> per_token() const;
+  std::optional<deadline_unreachable::pace_type> per_token() const;
 
   /// 1 before it is known.
   double samples() const { return samples_.value_or(1); }

@@ -32,37 +32,37 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 
 // Changes
 
-void prefix_tree::hold(int slot, std::uint64_t salt, std::span<const token> tokens) {
+void prefix_tree::hold(int slot, std::uint64_t cache_salt, std::span<const token> tokens) {
   std::vector<token> held(tokens.begin(), tokens.end());
   forget(slot);
-  at(slot) = {salt, std::move(held)};
+  at(slot) = {cache_salt, std::move(held)};
   enter(slot);
 }
 
 void prefix_tree::extend(int slot, std::span<const token> tokens) {
-  holding& whose = at(slot);
+  holding& seq = at(slot);
   const int held = length(slot);
-  whose.tokens.insert(whose.tokens.end(), tokens.begin(), tokens.end());
+  seq.tokens.insert(seq.tokens.end(), tokens.begin(), tokens.end());
   go_first(slot, held);
-  int& shared = shared_[whose.place];
+  int& shared = shared_[seq.place];
   if (shared < held) return;
-  const holding& before = at(order_[whose.place - 1]);
-  shared = common_length(whose.tokens, before.tokens, held);
-  if (!precedes(whose.tokens, before.tokens, shared)) return;
+  const holding& before = at(order_[seq.place - 1]);
+  shared = common_length(seq.tokens, before.tokens, held);
+  if (!precedes(seq.tokens, before.tokens, shared)) return;
   leave(slot);
   enter(slot);
 }
 
 void prefix_tree::cut(int slot, int length) noexcept {
   if (length >= this->length(slot)) return;
-  holding& whose = at(slot);
-  const bool moves = shared_[whose.place + 1] >= length;
+  holding& seq = at(slot);
+  const bool moves = shared_[seq.place + 1] >= length;
   if (moves) leave(slot);
-  whose.tokens.resize(static_cast<std::size_t>(length));
+  seq.tokens.resize(static_cast<std::size_t>(length));
   if (moves)
     enter(slot);
   else
-    shared_[whose.place] = std::min(shared_[whose.place], length);
+    shared_[seq.place] = std::min(shared_[seq.place], length);
 }
 
 void prefix_tree::forget(int slot) noexcept {
@@ -72,7 +72,7 @@ void prefix_tree::forget(int slot) noexcept {
 }
 
 void prefix_tree::enter(int slot) noexcept {
-  const auto [place, before, behind] = gap_for(at(slot).salt, at(slot).tokens);
+  const auto [place, before, behind] = gap_for(at(slot).cache_salt, at(slot).tokens);
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), slot);
   shared_[place] = behind;
   shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(place), before);
@@ -117,7 +117,7 @@ int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
 // shares more, or less, with the one that is nearest to the tokens so far than the tokens do, that says all. Behind
 // slots that hold the same, so that those that go on alike, in turn, stand in the order of their turns and need not
 // move.
-prefix_tree::gap prefix_tree::gap_for(std::uint64_t salt, std::span<const token> tokens) const {
+prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const token> tokens) const {
   std::size_t first = 0, last = order_.size();
   int before = -1, behind = -1;
   while (first < last) {
@@ -129,8 +129,8 @@ prefix_tree::gap prefix_tree::gap_for(std::uint64_t salt, std::span<const token>
     bool earlier = (apart < known) == from_before;
     if (apart == known) {
       const holding& other = at(order_[middle]);
-      if (salt == other.salt) shared = common_length(tokens, other.tokens, std::max(0, known));
-      earlier = salt == other.salt ? precedes(tokens, other.tokens, shared) : salt < other.salt;
+      if (cache_salt == other.cache_salt) shared = common_length(tokens, other.tokens, std::max(0, known));
+      earlier = cache_salt == other.cache_salt ? precedes(tokens, other.tokens, shared) : cache_salt < other.cache_salt;
     }
     if (earlier)
       last = middle, behind = shared;
@@ -141,8 +141,9 @@ prefix_tree::gap prefix_tree::gap_for(std::uint64_t salt, std::span<const token>
 }
 
 // One node of the tree after another, from the last that the tokens reach towards the root.
-prefix_match prefix_tree::find(std::uint64_t salt, std::span<const token> tokens, const usable_prefix& usable) const {
-  auto [last, before, behind] = gap_for(salt, tokens);
+prefix_match prefix_tree::find(std::uint64_t cache_salt, std::span<const token> tokens,
+                               const usable_prefix& usable) const {
+  auto [last, before, behind] = gap_for(cache_salt, tokens);
   std::size_t first = last;
   prefix_match best;
   best.shared = std::max({0, before, behind});

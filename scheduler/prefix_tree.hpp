@@ -31,15 +31,15 @@ using usable_prefix = std::function<int(int slot, int shared)>;
 /// move, and nothing but the tokens ever needs memory. Longer stands before shorter: what goes on as another one did
 /// before it only goes to the front of those that still hold the same, and rarely is it not there already.
 ///
-/// Slots are numbered from 0. Tokens are found only under the salt that they are held with. Every answer follows from
-/// what is held, not from how that came about. A member that throws has changed nothing.
+/// Slots are numbered from 0. Tokens are found only under the cache salt that they are held with. Every answer follows
+/// from what is held, not from how that came about. A member that throws has changed nothing.
 class prefix_tree {
  public:
   explicit prefix_tree(int slots);
 
   /// The slot holds these tokens, and nothing else. Throws std::bad_alloc. Takes as long as find(), a copy of the
   /// tokens and a few operations on each slot.
-  void hold(int slot, std::uint64_t salt, std::span<const token> tokens);
+  void hold(int slot, std::uint64_t cache_salt, std::span<const token> tokens);
 
   /// The slot, of which something is known, be it that it holds no token, holds these after its own; they must not lie
   /// in what tokens() says of it. Throws std::bad_alloc. Takes a copy of the tokens, and a look at other slots that
@@ -63,7 +63,7 @@ class prefix_tree {
   /// is asked about slots that may be the answer, those that share more first: one that always says 0 is asked once
   /// about each slot that shares anything. Compares each token that matches once, and looks at slots that
   /// share less only where those that share more cannot be used that far.
-  prefix_match find(std::uint64_t salt, std::span<const token> tokens, const usable_prefix& usable = {}) const;
+  prefix_match find(std::uint64_t cache_salt, std::span<const token> tokens, const usable_prefix& usable = {}) const;
 
   /// Throws std::logic_error where the order, or what it says of the slots, is wrong. For tests: it compares all
   /// tokens.
@@ -73,19 +73,19 @@ class prefix_tree {
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
   struct holding {
-    std::uint64_t salt = 0;
+    std::uint64_t cache_salt = 0;
     std::vector<token> tokens;
     std::size_t place = nowhere;  // in the order
   };
   struct gap {
     std::size_t place;  // of the slot behind it
-    int before;         // what is shared with the slot before it; -1 where that has another salt, or there is none
-    int behind;         // the same of the slot behind it
+    int before;  // what is shared with the slot before it; -1 where that has another cache salt, or there is none
+    int behind;  // the same of the slot behind it
   };
 
   holding& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
   const holding& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
-  gap gap_for(std::uint64_t salt, std::span<const token> tokens) const;
+  gap gap_for(std::uint64_t cache_salt, std::span<const token> tokens) const;
   int least_shared(std::size_t first, std::size_t last) const;
   void enter(int slot) noexcept;
   void leave(int slot) noexcept;

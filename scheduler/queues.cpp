@@ -12,31 +12,31 @@ phase belongs_in(const sequence& each) {
   return each.work() > 1 ? phase::prefilling : phase::decoding;
 }
 
-void queues::place(sequence& whose) noexcept {
-  const phase target = belongs_in(whose);
-  auto& own = whose.nodes;
-  if (target == phase::decoding && whose.where == phase::decoding)
+void queues::place(sequence& seq) noexcept {
+  const phase target = belongs_in(seq);
+  auto& own = seq.nodes;
+  if (target == phase::decoding && seq.where == phase::decoding)
     return decoding.splice(decoding.end(), decoding, own.turn);
-  if (whose.rests && whose.resting()) return void(whose.where = target);
-  remove(whose);
-  whose.where = target;
-  if (target == phase::waiting || target == phase::prefilling) whose.queued_as = whose.as_candidate();
-  if (target == phase::waiting) wait(whose);
-  if (target == phase::prefilling) prefilling.insert(whose);
+  if (seq.rests && seq.resting()) return void(seq.where = target);
+  remove(seq);
+  seq.where = target;
+  if (target == phase::waiting || target == phase::prefilling) seq.queued_as = seq.as_candidate();
+  if (target == phase::waiting) wait(seq);
+  if (target == phase::prefilling) prefilling.insert(seq);
   if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, own.turn);
-  if (!whose.resting()) return;
+  if (!seq.resting()) return;
   resting.splice(resting.end(), own.unordered, own.turn);
-  whose.rests = true;
+  seq.rests = true;
 }
 
-void queues::remove(sequence& whose) noexcept {
-  auto& own = whose.nodes;
-  if (whose.where == phase::waiting) waiting.remove(whose);
-  if (whose.where == phase::prefilling) prefilling.remove(whose);
-  if (whose.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, own.turn);
-  if (std::exchange(whose.rests, false)) own.unordered.splice(own.unordered.end(), resting, own.turn);
-  whose.since.reset();
-  whose.where = phase::idle;
+void queues::remove(sequence& seq) noexcept {
+  auto& own = seq.nodes;
+  if (seq.where == phase::waiting) waiting.remove(seq);
+  if (seq.where == phase::prefilling) prefilling.remove(seq);
+  if (seq.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, own.turn);
+  if (std::exchange(seq.rests, false)) own.unordered.splice(own.unordered.end(), resting, own.turn);
+  seq.since.reset();
+  seq.where = phase::idle;
 }
 
 bool queues::left_behind(std::uint64_t plan) const noexcept {
@@ -56,33 +56,33 @@ void queues::leave(std::uint64_t tenant) noexcept {
   if (ledger_) ledger_->leave(tenant);
 }
 
-void queues::wait(sequence& whose) noexcept {
-  const auto tenant = whose.options.tenant;
+void queues::wait(sequence& seq) noexcept {
+  const auto tenant = seq.options.tenant;
   if (ledger_ && !waiting.has_any_of(tenant)) {
     ledger_->waits(tenant, waiting.empty());
     prefilling.take_mark(tenant);
   }
-  waiting.insert(whose);
+  waiting.insert(seq);
 }
 
 void queues::give_slot(sequence& first) noexcept {
   if (!ledger_) return;
   first.to_be_fed = first.work();
-  ledger_->seated(first.options.tenant, first.to_be_fed);
+  ledger_->scheduled(first.options.tenant, first.to_be_fed);
   take_marks(first.options.tenant);
 }
 
-void queues::tell_run(sequence& whose, std::int64_t tokens) noexcept {
-  const auto fed = std::min(tokens, whose.to_be_fed);
-  whose.to_be_fed -= fed;
-  ledger_->ran(whose.options.tenant, tokens, fed);
-  take_marks(whose.options.tenant);
+void queues::tell_run(sequence& seq, std::int64_t tokens) noexcept {
+  const auto fed = std::min(tokens, seq.to_be_fed);
+  seq.to_be_fed -= fed;
+  ledger_->ran(seq.options.tenant, tokens, fed);
+  take_marks(seq.options.tenant);
 }
 
-void queues::drop(sequence& whose, std::int64_t still) noexcept {
-  if (whose.to_be_fed <= still) return;
-  ledger_->dropped(whose.options.tenant, std::exchange(whose.to_be_fed, still) - still);
-  take_marks(whose.options.tenant);
+void queues::drop(sequence& seq, std::int64_t still) noexcept {
+  if (seq.to_be_fed <= still) return;
+  ledger_->dropped(seq.options.tenant, std::exchange(seq.to_be_fed, still) - still);
+  take_marks(seq.options.tenant);
 }
 
 void queues::take_marks(std::uint64_t tenant) noexcept {

@@ -14,14 +14,14 @@ phase belongs_in(const sequence& each);
 /// its phase names, among those that rest, or in none. Changing queues never fails: each sequence brings its own nodes.
 class queues {
  public:
-  explicit queues(order& policy)
+  explicit queues(scheduling_policy& policy)
       : waiting(policy, turn::slot), prefilling(policy, turn::prefill), ledger_(policy.divides()) {}
 
   /// Puts the sequence into the queue it belongs to now: at its place by order, or last of those that decode or rest.
-  void place(sequence& whose) noexcept;
+  void place(sequence& seq) noexcept;
 
   /// Takes it out of its queue.
-  void remove(sequence& whose) noexcept;
+  void remove(sequence& seq) noexcept;
 
   // Read only.
   ordered_queue waiting;
@@ -35,9 +35,9 @@ class queues {
   /// Those that rest and were not seen resting before have rested since `now`.
   void see(time now) noexcept;
 
-  // What the ledger of a policy that divides is told.
+  // What the counters of a policy that divides is told.
 
-  /// A sequence of the tenant is taken in. Where this throws, it has changed nothing.
+  /// A sequence of the tenant is accepted. Where this throws, it has changed nothing.
   void join(std::uint64_t tenant);
   void leave(std::uint64_t tenant) noexcept;
 
@@ -45,19 +45,19 @@ class queues {
   void give_slot(sequence& first) noexcept;
 
   /// Tokens of it are run.
-  void count(sequence& whose, std::int64_t tokens) noexcept {
-    if (ledger_) tell_run(whose, tokens);
+  void count(sequence& seq, std::int64_t tokens) noexcept {
+    if (ledger_) tell_run(seq, tokens);
   }
 
   /// Of what it had to be fed when it was given its slot no more than `still` tokens are awaited any more.
-  void drop(sequence& whose, std::int64_t still = 0) noexcept;
+  void drop(sequence& seq, std::int64_t still = 0) noexcept;
 
  private:
-  void wait(sequence& whose) noexcept;
-  void tell_run(sequence& whose, std::int64_t tokens) noexcept;
+  void wait(sequence& seq) noexcept;
+  void tell_run(sequence& seq, std::int64_t tokens) noexcept;
   void take_marks(std::uint64_t tenant) noexcept;
 
-  ledger* ledger_;
+  fairness_counters* ledger_;
 };
 
 }  // namespace cogen::scheduler

@@ -1,13 +1,13 @@
-#include "growing.hpp"
-#include "lateness.hpp"
-#include "leaving.hpp"
+#include "absorb.hpp"
+#include "admit.hpp"
+#include "batch.hpp"
+#include "deadlines.hpp"
 #include "limits.hpp"
-#include "machine.hpp"
-#include "outcome.hpp"
-#include "packing.hpp"
-#include "saving.hpp"
-#include "seating.hpp"
-#include "sharing.hpp"
+#include "preempt.hpp"
+#include "prefix_cache.hpp"
+#include "reserve.hpp"
+#include "snapshot.hpp"
+#include "state.hpp"
 #include "verify.hpp"
 
 #include <cogen/scheduler/scheduler.hpp>
@@ -35,10 +35,10 @@ auto& known(Sequences& sequences, sequence_id id) {
   return *found;
 }
 
-sequence& idle_one(machine& all, sequence_id id) {
-  sequence& whose = known(all.sequences, id);
-  if (whose.running) throw std::logic_error(name(id) + " is not idle");
-  return whose;
+sequence& idle_one(state& all, sequence_id id) {
+  sequence& seq = known(all.sequences, id);
+  if (seq.running) throw std::logic_error(name(id) + " is not idle");
+  return seq;
 }
 
 void not_negative(const char* what, int value) {
@@ -47,13 +47,13 @@ void not_negative(const char* what, int value) {
 }
 
 /// What a sequence may hold by its options.
-int allowed_length(const machine& all, const sequence_options& options) {
-  not_negative("max_length", options.max_length);
+int allowed_length(const state& all, const sequence_options& options) {
+  not_negative("max_sequence_length", options.max_sequence_length);
   not_negative("max_new_tokens", options.max_new_tokens);
-  if (options.max_length > all.within.max_length)
-    throw std::length_error("max_length is " + std::to_string(options.max_length) + "; the limit is " +
-                            std::to_string(all.within.max_length));
-  return options.max_length == 0 ? all.within.max_length : options.max_length;
+  if (options.max_sequence_length > all.within.max_sequence_length)
+    throw std::length_error("max_sequence_length is " + std::to_string(options.max_sequence_length) +
+                            "; the limit is " + std::to_string(all.within.max_sequence_length));
+  return options.max_sequence_length == 0 ? all.within.max_sequence_length : options.max_sequence_length;
 }
 
 /// A sequence that goes with its first run holds no more than that run brings.
@@ -64,7 +64,7 @@ int needed_length(const sequence_options& options, const run& first, int allowed
   return static_cast<int>(std::min(needed, static_cast<std::size_t>(allowed)));
 }
 
-sequence made(const machine& all, const sequence_options& options, int capacity) {
+sequence made(const state& all, const sequence_options& options, int capacity) {
   const auto bytes = all.within.usage(capacity);
   if (bytes > all.within.memory_bytes)
     throw std::length_error("a sequence of " + std::to_string(capacity) + " tokens takes " + std::to_string(bytes) +
@@ -76,24 +76,24 @@ sequence made(const machine& all, const sequence_options& options, int capacity)
   return result;
 }
 
-sequence& taken_in(machine& all, sequence&& added) {
+sequence& accepted(state& all, sequence&& added) {
   added.id = sequence_id{++all.ids};
-  sequence& whose = all.sequences.emplace(added.id, std::move(added)).first->second;
+  sequence& seq = all.sequences.emplace(added.id, std::move(added)).first->second;
   try {
-    all.queued.join(whose.options.tenant);
+    all.queued.join(seq.options.tenant);
   } catch (...) {
-    all.sequences.erase(whose.id);
+    all.sequences.erase(seq.id);
     throw;
   }
-  whose.nodes.name(&whose);
-  return whose;
+  seq.nodes.name(&seq);
+  return seq;
 }
 
 /// When something is asked for now. Before any time was told, at 0.
-time asked_now(const machine& all) { return all.now == time::min() ? time() : all.now; }
+time asked_now(const state& all) { return all.now == time::min() ? time() : all.now; }
 
 /// The first of those absorbed: its memory is used again.
-plan_in_flight& fresh_record(machine& all, std::uint64_t number) {
+plan_in_flight& fresh_record(state& all, std::uint64_t number) {
   if (all.absorbed.empty()) all.absorbed.emplace_back();
   auto& record = all.absorbed.front();
   record.number = number;
@@ -102,38 +102,39 @@ plan_in_flight& fresh_record(machine& all, std::uint64_t number) {
   return record;
 }
 
-/// Throws too_late, and has changed nothing then.
-void begin(machine& all, sequence& whose, run&& next) {
-  const int cached = whose.cached;
-  whose.begin(std::move(next), ++all.arrivals, asked_now(all));
+/// Throws deadline_unreachable, and has changed nothing then.
+void begin(state& all, sequence& seq, run&& next) {
+  const int cached = seq.cached;
+  seq.begin(std::move(next), ++all.arrivals, asked_now(all));
   try {
-    refuse_late(all, whose);
+    refuse_unreachable(all, seq);
   } catch (...) {
-    whose.undo();
-    whose.end();
-    whose.cached = cached;
+    seq.undo();
+    seq.end();
+    seq.cached = cached;
     throw;
   }
   // Nobody else begins with what it runs again, and holds it up.
-  if (whose.slot >= 0) all.known.cut(whose.slot, whose.cached);
+  if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
 }
 
 }  // namespace
 
-machine::machine(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims,
-                 std::unique_ptr<reservation> reservation)
+state::state(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
+             std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> allocation_policy)
     : within(checked(limits)),
-      policy(order ? std::move(order) : first_come()),
-      leaves(victims ? std::move(victims) : longest_rested()),
-      reserves(reservation ? std::move(reservation) : whole_length()),
+      policy(scheduling_policy ? std::move(scheduling_policy) : fcfs()),
+      leaves(preemption_policy ? std::move(preemption_policy) : longest_idle()),
+      reserves(allocation_policy ? std::move(allocation_policy) : reserve_max_length()),
       slots(within, reserves->high(within.memory_bytes)),
-      spilled(within),
+      swapped_out(within),
       known(within.all_slots()),
       queued(*policy) {}
 
-scheduler::scheduler(const limits& limits, std::unique_ptr<order> order, std::unique_ptr<victims> victims,
-                     std::unique_ptr<reservation> reserves)
-    : machine_(std::make_unique<machine>(limits, std::move(order), std::move(victims), std::move(reserves))) {}
+scheduler::scheduler(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
+                     std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> reserves)
+    : state_(std::make_unique<state>(limits, std::move(scheduling_policy), std::move(preemption_policy),
+                                     std::move(reserves))) {}
 
 scheduler::~scheduler() = default;
 scheduler::scheduler(scheduler&&) noexcept = default;
@@ -141,102 +142,102 @@ scheduler::scheduler(scheduler&&) noexcept = default;
 // Sequences
 
 sequence_id scheduler::submit(const sequence_options& options, run first) {
-  const int allowed = allowed_length(*machine_, options);
-  auto added = made(*machine_, options, needed_length(options, first, allowed));
+  const int allowed = allowed_length(*state_, options);
+  auto added = made(*state_, options, needed_length(options, first, allowed));
   added.check(first);
-  begin(*machine_, added, std::move(first));
-  sequence& whose = taken_in(*machine_, std::move(added));
-  machine_->queued.place(whose);
-  return whose.id;
+  begin(*state_, added, std::move(first));
+  sequence& seq = accepted(*state_, std::move(added));
+  state_->queued.place(seq);
+  return seq.id;
 }
 
 sequence_id scheduler::submit(const sequence_options& options) {
-  return taken_in(*machine_, made(*machine_, options, allowed_length(*machine_, options))).id;
+  return accepted(*state_, made(*state_, options, allowed_length(*state_, options))).id;
 }
 
-sequence_id scheduler::resume(const sequence_options& options, past before) {
-  auto added = made(*machine_, options, allowed_length(*machine_, options));
+sequence_id scheduler::resume(const sequence_options& options, resume_state before) {
+  auto added = made(*state_, options, allowed_length(*state_, options));
   give_past(added, std::move(before));
-  sequence& whose = taken_in(*machine_, std::move(added));
+  sequence& seq = accepted(*state_, std::move(added));
   try {
-    take_in_image(*machine_, whose);
+    accept_snapshot(*state_, seq);
   } catch (...) {
-    forget(*machine_, whose);
+    forget(*state_, seq);
     throw;
   }
-  return whose.id;
+  return seq.id;
 }
 
 sequence_id scheduler::fork(sequence_id id) {
-  const sequence& parent = idle_one(*machine_, id);
+  const sequence& parent = idle_one(*state_, id);
   sequence copied;
   copied.options = parent.options;
   copied.capacity = parent.capacity;
   copied.tokens = parent.tokens;
   copied.sampled = parent.sampled;
   copied.exact = parent.exact;
-  sequence& child = taken_in(*machine_, std::move(copied));
+  sequence& child = accepted(*state_, std::move(copied));
   try {
-    seat_beside(*machine_, child, parent);
+    admit_beside(*state_, child, parent);
   } catch (...) {
-    forget(*machine_, child);
+    forget(*state_, child);
     throw;
   }
   return child.id;
 }
 
 void scheduler::truncate(sequence_id id, int length) {
-  sequence& whose = idle_one(*machine_, id);
-  if (length < 0 || length > whose.length())
-    throw std::invalid_argument(name(id) + " of " + std::to_string(whose.length()) + " tokens cannot be cut to " +
+  sequence& seq = idle_one(*state_, id);
+  if (length < 0 || length > seq.length())
+    throw std::invalid_argument(name(id) + " of " + std::to_string(seq.length()) + " tokens cannot be cut to " +
                                 std::to_string(length));
-  whose.keep(length);
-  rest(*machine_, whose);
+  seq.keep(length);
+  rest(*state_, seq);
 }
 
-void scheduler::park(sequence_id id) {
-  auto* const whose = find(machine_->sequences, id);
-  if (whose && !whose->running && whose->slot >= 0 && !whose->in_transfer()) cogen::scheduler::park(*machine_, *whose);
+void scheduler::suspend(sequence_id id) {
+  auto* const seq = find(state_->sequences, id);
+  if (seq && !seq->running && seq->slot >= 0 && !seq->in_transfer()) cogen::scheduler::preempt(*state_, *seq);
 }
 
-std::optional<kept_image> scheduler::copy_out(sequence_id id) {
-  auto* const whose = find(machine_->sequences, id);
-  if (!whose || whose->running || whose->slot < 0 || whose->in_transfer()) return std::nullopt;
-  return cogen::scheduler::copy_out(*machine_, *whose);
+std::optional<kept_snapshot> scheduler::copy_out(sequence_id id) {
+  auto* const seq = find(state_->sequences, id);
+  if (!seq || seq->running || seq->slot < 0 || seq->in_transfer()) return std::nullopt;
+  return cogen::scheduler::copy_out(*state_, *seq);
 }
 
 void scheduler::cancel(sequence_id id) {
-  if (auto* whose = find(machine_->sequences, id)) forget(*machine_, *whose);
+  if (auto* seq = find(state_->sequences, id)) forget(*state_, *seq);
 }
 
 // Runs
 
 void scheduler::start(sequence_id id, run next) {
-  sequence& whose = idle_one(*machine_, id);
-  whose.check(next);
-  begin(*machine_, whose, std::move(next));
-  machine_->queued.place(whose);
+  sequence& seq = idle_one(*state_, id);
+  seq.check(next);
+  begin(*state_, seq, std::move(next));
+  state_->queued.place(seq);
 }
 
 void scheduler::grant(sequence_id id, int credits) {
   not_negative("credits", credits);
-  auto* const whose = find(machine_->sequences, id);
-  if (!whose || !whose->running) return;
-  whose->current.credits += credits;
-  if (whose->where == phase::paused) machine_->queued.place(*whose);
+  auto* const seq = find(state_->sequences, id);
+  if (!seq || !seq->running) return;
+  seq->current.credits += credits;
+  if (seq->where == phase::paused) state_->queued.place(*seq);
 }
 
 void scheduler::abandon(sequence_id id) {
-  auto* const whose = find(machine_->sequences, id);
-  if (!whose || !whose->running) return;
-  whose->undo();
-  whose->end();
-  rest(*machine_, *whose);
+  auto* const seq = find(state_->sequences, id);
+  if (!seq || !seq->running) return;
+  seq->undo();
+  seq->end();
+  rest(*state_, *seq);
 }
 
 // Steps
 
-void scheduler::pass(time now) { machine_->now = std::max(machine_->now, now); }
+void scheduler::advance_clock(time now) { state_->now = std::max(state_->now, now); }
 
 plan scheduler::next(time now) {
   plan made;
@@ -245,31 +246,31 @@ plan scheduler::next(time now) {
 }
 
 void scheduler::next(time now, plan& into) {
-  machine& all = *machine_;
+  state& all = *state_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
     throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
-  pass(now);
+  advance_clock(now);
   all.queued.see(all.now);
   into.clear();
   into.number = all.plans + 1;
   auto& record = fresh_record(all, into.number);
   bool lost = true;
   while (lost && into.rows.empty()) {
-    all.slots.trim();
+    all.slots.release_unread();
     grow(all);
     admit(all);
     join_leaders(all);
-    lost = pack(all, into, record);
+    lost = build_batch(all, into, record);
   }
   all.measured.planned(all.now, record.tokens, all.queued.left_behind(into.number));
   all.slots.settle(into);
-  all.spilled.settle(into);
+  all.swapped_out.settle(into);
   if (into.empty()) return into.clear();
   ++all.plans;
   all.in_flight.splice(all.in_flight.end(), all.absorbed, all.absorbed.begin());
 }
 
-std::optional<time> scheduler::wake() const { return next_to_be_parked(*machine_); }
+std::optional<time> scheduler::wake() const { return next_to_preempt(*state_); }
 
 std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results,
                                      std::chrono::nanoseconds took) {
@@ -280,7 +281,7 @@ std::vector<event> scheduler::absorb(const plan& done, std::span<const row_resul
 
 void scheduler::absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
                        std::vector<event>& events) {
-  machine& all = *machine_;
+  state& all = *state_;
   events.clear();
   if (done.empty()) return;
   if (all.in_flight.empty() || done.number != all.in_flight.front().number)
@@ -295,58 +296,58 @@ void scheduler::absorb(const plan& done, std::span<const row_result> results, st
   take_in(all, record, results, events);
 }
 
-std::optional<sequence_id> scheduler::transferred(ticket name, bool ok) {
-  machine& all = *machine_;
-  const transfer ended = all.spilled.end(name, ok);
-  all.slots.end_transfer(ended.slot, ended.restores && !ok);
-  auto* const whose = find(all.sequences, ended.sequence);
-  if (!whose || !whose->away || whose->away->name != name) return std::nullopt;
-  arrive(all, *whose, ok);
-  return whose->id;
+std::optional<sequence_id> scheduler::transferred(swap_id name, bool ok) {
+  state& all = *state_;
+  const transfer ended = all.swapped_out.end(name, ok);
+  all.slots.end_transfer(ended.slot, ended.swap_ins && !ok);
+  auto* const seq = find(all.sequences, ended.sequence);
+  if (!seq || !seq->away || seq->away->name != name) return std::nullopt;
+  arrive(all, *seq, ok);
+  return seq->id;
 }
 
-void scheduler::forget_kept() {
-  while (machine_->slots.evict()) {
+void scheduler::drop_prefix_cache() {
+  while (state_->slots.evict()) {
   }
 }
 
 // Questions
 
-std::span<const token> scheduler::tokens(sequence_id id) const { return known(machine_->sequences, id).tokens; }
-bool scheduler::idle(sequence_id id) const { return !known(machine_->sequences, id).running; }
-phase scheduler::phase_of(sequence_id id) const { return known(machine_->sequences, id).where; }
-bool scheduler::seated(sequence_id id) const { return known(machine_->sequences, id).slot >= 0; }
+std::span<const token> scheduler::tokens(sequence_id id) const { return known(state_->sequences, id).tokens; }
+bool scheduler::idle(sequence_id id) const { return !known(state_->sequences, id).running; }
+phase scheduler::phase_of(sequence_id id) const { return known(state_->sequences, id).where; }
+bool scheduler::scheduled(sequence_id id) const { return known(state_->sequences, id).slot >= 0; }
 bool scheduler::leaving(sequence_id id) const {
-  const auto& away = known(machine_->sequences, id).away;
+  const auto& away = known(state_->sequences, id).away;
   return away && away->at == cogen::scheduler::away::stage::leaving;
 }
-bool scheduler::follows(sequence_id id) const { return known(machine_->sequences, id).follows.has_value(); }
+bool scheduler::awaits_prefix(sequence_id id) const { return known(state_->sequences, id).awaits_prefix.has_value(); }
 int scheduler::reserved(sequence_id id) const {
-  const sequence& whose = known(machine_->sequences, id);
-  return whose.slot >= 0 ? whose.reserved : 0;
+  const sequence& seq = known(state_->sequences, id);
+  return seq.slot >= 0 ? seq.reserved : 0;
 }
-bool scheduler::short_of_memory(sequence_id id) const { return is_short(known(machine_->sequences, id)); }
-int scheduler::reused(sequence_id id) const { return known(machine_->sequences, id).reused; }
-std::uint64_t scheduler::reused() const { return machine_->reused; }
-bool scheduler::moving(sequence_id id) const { return known(machine_->sequences, id).in_transfer(); }
-bool scheduler::exact(sequence_id id) const { return known(machine_->sequences, id).exact; }
-std::optional<kept_image> scheduler::stored(sequence_id id) const {
-  const sequence& whose = known(machine_->sequences, id);
-  return whose.cached > 0 && whose.away && !whose.in_transfer() ? std::optional(image_of(whose)) : std::nullopt;
+bool scheduler::short_of_memory(sequence_id id) const { return is_short(known(state_->sequences, id)); }
+int scheduler::prefix_hit_tokens(sequence_id id) const { return known(state_->sequences, id).prefix_hit_tokens; }
+std::uint64_t scheduler::prefix_hit_tokens() const { return state_->prefix_hit_tokens; }
+bool scheduler::moving(sequence_id id) const { return known(state_->sequences, id).in_transfer(); }
+bool scheduler::exact(sequence_id id) const { return known(state_->sequences, id).exact; }
+std::optional<kept_snapshot> scheduler::stored(sequence_id id) const {
+  const sequence& seq = known(state_->sequences, id);
+  return seq.cached > 0 && seq.away && !seq.in_transfer() ? std::optional(snapshot_of(seq)) : std::nullopt;
 }
 int scheduler::slot_of(sequence_id id) const {
-  const auto* const whose = find(machine_->sequences, id);
-  return whose ? whose->slot : -1;
+  const auto* const seq = find(state_->sequences, id);
+  return seq ? seq->slot : -1;
 }
-int scheduler::live() const { return static_cast<int>(machine_->sequences.size()); }
-int scheduler::waiting() const { return machine_->queued.waiting.size(); }
-std::uint64_t scheduler::parked() const { return machine_->parked; }
-std::uint64_t scheduler::spilled() const { return machine_->spilled.spilled(); }
-int scheduler::free_slots() const { return machine_->slots.free(); }
-int scheduler::kept_slots() const { return machine_->slots.kept(); }
-std::int64_t scheduler::kept_bytes() const { return machine_->slots.kept_bytes(); }
-std::int64_t scheduler::memory_in_use() const { return machine_->slots.memory_in_use(); }
-std::int64_t scheduler::spill_in_use() const { return machine_->spilled.in_use(); }
-void scheduler::verify() const { cogen::scheduler::verify(*machine_); }
+int scheduler::live() const { return static_cast<int>(state_->sequences.size()); }
+int scheduler::waiting() const { return state_->queued.waiting.size(); }
+std::uint64_t scheduler::preempted() const { return state_->preempted; }
+std::uint64_t scheduler::swapped_out() const { return state_->swapped_out.swapped_out(); }
+int scheduler::free_slots() const { return state_->slots.free(); }
+int scheduler::prefix_cached_slots() const { return state_->slots.kept(); }
+std::int64_t scheduler::prefix_cached_bytes() const { return state_->slots.prefix_cached_bytes(); }
+std::int64_t scheduler::memory_in_use() const { return state_->slots.memory_in_use(); }
+std::int64_t scheduler::swap_in_use() const { return state_->swapped_out.in_use(); }
+void scheduler::verify() const { cogen::scheduler::verify(*state_); }
 
 }  // namespace cogen::scheduler

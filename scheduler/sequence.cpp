@@ -13,15 +13,15 @@ queue_nodes::queue_nodes() {
   }
 }
 
-void queue_nodes::name(sequence* whose) {
-  ordered.value() = whose;
-  leading.value() = whose;
-  unordered.front() = whose;
+void queue_nodes::name(sequence* seq) {
+  ordered.value() = seq;
+  leading.value() = seq;
+  unordered.front() = seq;
 }
 
 int sequence::work() const {
-  const auto source = unread();
-  return remaining() + (source ? static_cast<int>(source->size()) : 0);
+  const auto encoder_input = unread();
+  return remaining() + (encoder_input ? static_cast<int>(encoder_input->size()) : 0);
 }
 
 std::int64_t sequence::room() const {

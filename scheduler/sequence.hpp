@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/scheduler/order.hpp>
 #include <cogen/scheduler/scheduler.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <list>
 #include <optional>
@@ -35,7 +35,7 @@ struct following {
 struct away {
   enum class stage : std::uint8_t { leaving, stored, returning, copied };
 
-  ticket name;
+  swap_id name;
   stage at;
   int length;  ///< of its slot
   int reach;
@@ -47,7 +47,7 @@ struct sequence;
 /// The nodes with which a sequence stands in queues, made once: changing queues needs no memory.
 struct queue_nodes {
   queue_nodes();
-  void name(sequence* whose);
+  void name(sequence* seq);
 
   std::set<sequence*>::node_type ordered;
   std::set<sequence*>::node_type leading;
@@ -65,14 +65,14 @@ struct sequence {
 
   int slot = -1;
   int reserved = 0;  ///< tokens that memory is set aside for in its slot
-  int cached = 0;    ///< tokens that its slot holds, or what was spilled, of those known and then of those unknown
+  int cached = 0;    ///< tokens that its slot holds, or what was swapped out, of those known and then of those unknown
   std::optional<cogen::scheduler::away> away;
-  bool exact = true;  ///< nothing it went on from was restored from an inexact image
+  bool exact = true;  ///< nothing it went on from was restored from an inexact snapshot
 
-  bool fresh = false;                ///< it has had no row in its slot
-  std::optional<following> follows;  ///< only while it is fresh
-  int branch = 0;                    ///< where others part from it, and something has to be kept; 0: nowhere
-  int reused = 0;                    ///< tokens that it began with before its first row of all
+  bool fresh = false;                      ///< it has had no row in its slot
+  std::optional<following> awaits_prefix;  ///< only while it is fresh
+  int branch = 0;                          ///< where others part from it, and something has to be kept; 0: nowhere
+  int prefix_hit_tokens = 0;               ///< tokens that it began with before its first row of all
 
   bool running = false;
   progress current{};
@@ -95,10 +95,10 @@ struct sequence {
   /// Tokens that can be run now, unknown ones included.
   int remaining() const { return length() + current.unknown - cached; }
 
-  /// The source, where the next row has to bring it: a slot without tokens has none.
-  source_tokens unread() const { return cached == 0 ? options.source : nullptr; }
+  /// The encoder input, where the next row has to bring it: a slot without tokens has none.
+  encoder_tokens unread() const { return cached == 0 ? options.encoder_input : nullptr; }
 
-  /// Tokens that the model has still to go through, those of a source included.
+  /// Tokens that the model has still to go through, those of an encoder input included.
   int work() const;
 
   /// What a policy sees of it now.

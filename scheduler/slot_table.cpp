@@ -25,14 +25,14 @@ int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begi
 
 slot_table::slot_table(const limits& within, std::int64_t high)
     : usage_(within.usage),
-      slack_(within.slack),
-      seats_(within.slots),
+      max_rollback_tokens_(within.max_rollback_tokens),
+      usable_slots_(within.slots),
       headroom_(within.memory_bytes - std::clamp(high, std::int64_t{0}, within.memory_bytes)),
       memory_(within.memory_bytes),
       slots_(static_cast<std::size_t>(within.all_slots())) {
   for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
     each->reserve(slots_.size());
-  trims_.reserve(slots_.size());
+  releases_.reserve(slots_.size());
   for (int index = static_cast<int>(slots_.size()); index-- > 0;) free_.push_back(index);
 }
 
@@ -62,14 +62,14 @@ slot_table::returning slot_table::will_return() const {
 }
 
 bool slot_table::will_fit(int capacity) const {
-  if (!has_seat()) return false;
+  if (!has_free_slot()) return false;
   const auto returning = will_return();
   return free_.size() + returning.slots > 0 && memory_.fits(bytes(capacity, 0) + headroom() - returning.bytes);
 }
 
 std::int64_t slot_table::more_for(int index, int tokens) const {
-  const slot& whose = (*this)[index];
-  return std::max<std::int64_t>(0, bytes(tokens, whose.shared) - whose.bytes);
+  const slot& seq = (*this)[index];
+  return std::max<std::int64_t>(0, bytes(tokens, seq.shared) - seq.bytes);
 }
 
 std::int64_t slot_table::bytes_with(int index, int tokens) const {
@@ -87,30 +87,30 @@ origin slot_table::share(int index, int length, int most) const {
   const slot& of = (*this)[index];
   origin result;
   result.end = length;
-  if (of.base >= 0) {
-    result.base = of.base;
+  if (of.parent >= 0) {
+    result.parent = of.parent;
     result.shared = whole_blocks(std::min(most, of.shared));
   } else if (!of.pending) {
-    result.base = index;
+    result.parent = index;
     result.shared = whole_blocks(most);
   }
-  if (result.shared == 0) result.base = -1;
-  if (result.shared < length) result.from = copy_source(of, index, length);
+  if (result.shared == 0) result.parent = -1;
+  if (result.shared < length) result.from = copy_encoder(of, index, length);
   return result;
 }
 
 // Never a slot that is itself still to be filled, so that the copies of one plan do not depend on each other.
-int slot_table::copy_source(const slot& of, int index, int length) const {
-  if (of.base >= 0 && length <= of.shared) return of.base;
+int slot_table::copy_encoder(const slot& of, int index, int length) const {
+  if (of.parent >= 0 && length <= of.shared) return of.parent;
   return of.pending ? of.pending->from : index;
 }
 
 bool slot_table::goes_back(int index, int length) const {
-  const slot& whose = (*this)[index];
+  const slot& seq = (*this)[index];
   // Until something runs in it, it can be filled with less. Whatever is planned for the slot it comes from runs later.
-  const bool unused = whose.pending && whose.length == whose.pending->end;
-  if (unused) return length == whose.length || returns(shortened(*whose.pending, length));
-  return length == 0 || length >= std::int64_t{whose.reach} - slack_;
+  const bool unused = seq.pending && seq.length == seq.pending->end;
+  if (unused) return length == seq.length || returns(shortened(*seq.pending, length));
+  return length == 0 || length >= std::int64_t{seq.reach} - max_rollback_tokens_;
 }
 
 bool slot_table::returns(const origin& first) const { return first.end == 0 || goes_back(first.source(), first.end); }
@@ -125,7 +125,7 @@ origin slot_table::shortened(const origin& pending, int length) const {
   changed.end = length;
   if (length > changed.shared) return changed;
   changed.shared = whole_blocks(length);
-  changed.from = changed.shared < length ? changed.base : -1;
+  changed.from = changed.shared < length ? changed.parent : -1;
   return changed;
 }
 
@@ -141,15 +141,15 @@ bool slot_table::read_beyond(int index, int length) const {
   });
 }
 
-// Seats
+// Slots
 
-void slot_table::set_aside(slot& whose, std::int64_t bytes) {
-  memory_.change(bytes - whose.bytes);
-  whose.bytes = bytes;
+void slot_table::set_aside(slot& seq, std::int64_t bytes) {
+  memory_.change(bytes - seq.bytes);
+  seq.bytes = bytes;
 }
 
 int slot_table::take(int capacity, const origin& first) {
-  if (first.base >= 0) make_room(at(first.base).pins);
+  if (first.parent >= 0) make_room(at(first.parent).pins);
   const int index = free_.back();
   free_.pop_back();
   slot& taken = at(index);
@@ -160,7 +160,7 @@ int slot_table::take(int capacity, const origin& first) {
   taken.reach = reach_of(first);
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
-  pin(index, first.base, first.shared);
+  pin(index, first.parent, first.shared);
   if (first.from >= 0) ++at(first.from).users;
   taken.pending = first;
   filling_.push_back(index);
@@ -201,36 +201,36 @@ void slot_table::leave(int index) {
 }
 
 bool slot_table::can_be_shortened(int index) const {
-  const slot& whose = (*this)[index];
-  return !whose.moving && !whose.pending && !read_beyond(index, whose.pinned()) && !begins_another(index);
+  const slot& seq = (*this)[index];
+  return !seq.moving && !seq.pending && !read_beyond(index, seq.pinned()) && !begins_another(index);
 }
 
 void slot_table::shorten(int index) {
-  slot& whose = at(index);
-  const int keep = whose.pinned();
-  if (whose.length > keep) {
-    const auto planned = std::ranges::find(trims_, index, &trimming::slot);
-    planned == trims_.end() ? trims_.push_back({index, keep}) : void(planned->length = keep);
-    whose.length = keep;
-    if (slack_ < std::numeric_limits<int>::max()) whose.reach = std::numeric_limits<int>::max();
+  slot& seq = at(index);
+  const int keep = seq.pinned();
+  if (seq.length > keep) {
+    const auto planned = std::ranges::find(releases_, index, &release::slot);
+    planned == releases_.end() ? releases_.push_back({index, keep}) : void(planned->length = keep);
+    seq.length = keep;
+    if (max_rollback_tokens_ < std::numeric_limits<int>::max()) seq.reach = std::numeric_limits<int>::max();
   }
-  set_aside(whose, std::min(whose.bytes, bytes(keep, 0)));
+  set_aside(seq, std::min(seq.bytes, bytes(keep, 0)));
 }
 
-void slot_table::pin(int index, int base, int shared) {
-  at(index).base = base;
+void slot_table::pin(int index, int parent, int shared) {
+  at(index).parent = parent;
   at(index).shared = shared;
-  if (base < 0) return;
-  at(base).pins.push_back(shared);
-  ++at(base).users;
+  if (parent < 0) return;
+  at(parent).pins.push_back(shared);
+  ++at(parent).users;
 }
 
 void slot_table::unpin(int index) {
   slot& reader = at(index);
-  if (reader.base < 0) return;
-  const int base = std::exchange(reader.base, -1);
-  erase_one(at(base).pins, std::exchange(reader.shared, 0));
-  drop_user(base);
+  if (reader.parent < 0) return;
+  const int parent = std::exchange(reader.parent, -1);
+  erase_one(at(parent).pins, std::exchange(reader.shared, 0));
+  drop_user(parent);
 }
 
 void slot_table::drop_pending(int index) {
@@ -260,7 +260,7 @@ void slot_table::vacate(int index) {
 void slot_table::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
-  std::erase_if(trims_, [&](const trimming& each) { return each.slot == index; });
+  std::erase_if(releases_, [&](const release& each) { return each.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
   unpin(index);
@@ -269,55 +269,55 @@ void slot_table::free_again(int index) {
 // Changes of length
 
 bool slot_table::cut(int index, int length, plan& into) {
-  slot& whose = at(index);
-  if (whose.pending) return cut_pending(index, length);
-  if (length < whose.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
+  slot& seq = at(index);
+  if (seq.pending) return cut_pending(index, length);
+  if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
   into.truncations.push_back({index, length});
-  whose.length = length;
-  if (length == 0) whose.reach = 0;
-  whose.touched = into.number;
+  seq.length = length;
+  if (length == 0) seq.reach = 0;
+  seq.touched = into.number;
   return true;
 }
 
 bool slot_table::cut_pending(int index, int length) {
-  slot& whose = at(index);
-  origin changed = shortened(*whose.pending, length);
-  const int source = whose.pending->from;
+  slot& seq = at(index);
+  origin changed = shortened(*seq.pending, length);
+  const int source = seq.pending->from;
   if (changed.from >= 0) ++at(changed.from).users;
-  if (changed.shared < whose.shared && !shrink_base(index, changed.shared, 0)) {
+  if (changed.shared < seq.shared && !shrink_base(index, changed.shared, 0)) {
     if (changed.from >= 0) drop_user(changed.from);
     return false;
   }
-  changed.base = whose.base;
-  whose.pending = changed;
-  whose.length = length;
-  whose.reach = reach_of(changed);
+  changed.parent = seq.parent;
+  seq.pending = changed;
+  seq.length = length;
+  seq.reach = reach_of(changed);
   if (source >= 0) drop_user(source);
   return true;
 }
 
 bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
-  slot& whose = at(index);
-  const auto more = usage_.per_block * ((whose.shared - shared) / usage_.block);
+  slot& seq = at(index);
+  const auto more = usage_.per_block * ((seq.shared - shared) / usage_.block);
   if (!memory_.fits(more)) return false;
-  set_aside(whose, whose.bytes + more);
-  const int base = whose.base;
-  at(base).touched = std::max(at(base).touched, by);
-  ++at(base).users;
+  set_aside(seq, seq.bytes + more);
+  const int parent = seq.parent;
+  at(parent).touched = std::max(at(parent).touched, by);
+  ++at(parent).users;
   unpin(index);
-  if (shared > 0) pin(index, base, shared);
-  drop_user(base);
+  if (shared > 0) pin(index, parent, shared);
+  drop_user(parent);
   return true;
 }
 
 void slot_table::append(int index, int count, const plan& by) {
-  slot& whose = at(index);
-  whose.length += count;
-  whose.reach = std::max(whose.reach, whose.length);
-  whose.touched = by.number;
+  slot& seq = at(index);
+  seq.length += count;
+  seq.reach = std::max(seq.reach, seq.length);
+  seq.touched = by.number;
 }
 
-void slot_table::trim() {
+void slot_table::release_unread() {
   for (const int index : orphans_)
     if (can_be_shortened(index)) shorten(index);
 }
@@ -327,15 +327,15 @@ void slot_table::trim() {
 void slot_table::settle(plan& into) {
   into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
-  into.trims.insert(into.trims.end(), trims_.begin(), trims_.end());
-  for (const auto& trimmed : trims_) at(trimmed.slot).touched = into.number;
-  trims_.clear();
+  into.releases.insert(into.releases.end(), releases_.begin(), releases_.end());
+  for (const auto& released : releases_) at(released.slot).touched = into.number;
+  releases_.clear();
   for (const int index : filling_) {
     const auto pending = *std::exchange(at(index).pending, std::nullopt);
     at(index).touched = into.number;
-    if (pending.base >= 0) {
-      into.adoptions.push_back({index, pending.base, pending.shared});
-      at(pending.base).touched = into.number;
+    if (pending.parent >= 0) {
+      into.prefix_shares.push_back({index, pending.parent, pending.shared});
+      at(pending.parent).touched = into.number;
     }
     if (pending.from < 0) continue;
     into.copies.push_back({pending.from, index, pending.shared, pending.end});

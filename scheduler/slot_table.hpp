@@ -12,19 +12,19 @@ namespace cogen::scheduler {
 /// What a slot begins with: tokens [0, shared) are read in slot `base`, [shared, end) are copied from slot `from`.
 /// -1 where there is nothing to share or to copy.
 struct origin {
-  int base = -1;
+  int parent = -1;
   int shared = 0;
   int from = -1;
   int end = 0;
 
   /// The slot that has to go back to `end` for it. -1: none.
-  int source() const { return from >= 0 ? from : base; }
+  int source() const { return from >= 0 ? from : parent; }
 };
 
 struct slot {
-  int length = 0;  ///< tokens it holds once all plans so far, and what is pending, have run
-  int reach = 0;   ///< the most that it, or what it was filled from, has held since that was filled
-  int base = -1;   ///< the slot that its first `shared` tokens are read in
+  int length = 0;   ///< tokens it holds once all plans so far, and what is pending, have run
+  int reach = 0;    ///< the most that it, or what it was filled from, has held since that was filled
+  int parent = -1;  ///< the slot that its first `shared` tokens are read in
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
   std::vector<int> pins;          ///< how many of its first tokens each slot reads that has it as its base
@@ -57,10 +57,10 @@ class slot_table {
 
   /// Slots that hold what is kept; and what is set aside for those that can go now, with what only they read.
   int kept() const { return static_cast<int>(kept_.size()); }
-  std::int64_t kept_bytes() const;
+  std::int64_t prefix_cached_bytes() const;
 
   /// Whether one more sequence may have a slot.
-  bool has_seat() const { return owned_ < seats_; }
+  bool has_free_slot() const { return owned_ < usable_slots_; }
 
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
@@ -106,7 +106,7 @@ class slot_table {
   void begin_transfer(int index);
 
   /// A transfer begins with the next plan, which fills the slot, taken and empty, with `length` of the `reach` tokens
-  /// that the slot had held which they were spilled from.
+  /// that the slot had held which they were swapped out from.
   void begin_transfer(int index, int length, int reach);
 
   /// It has ended: where it was to fill the slot, and failed, the slot is empty.
@@ -141,7 +141,7 @@ class slot_table {
   void append(int index, int count, const plan& by);
 
   /// Cuts slots that nobody owns or keeps to what others read of them.
-  void trim();
+  void release_unread();
 
   /// Moves what is pending into the plan: last of all before it is given out.
   void settle(plan& into);
@@ -163,7 +163,7 @@ class slot_table {
     std::int64_t bytes;
   };
   returning will_return() const;
-  void set_aside(slot& whose, std::int64_t bytes);
+  void set_aside(slot& seq, std::int64_t bytes);
   bool cut_pending(int index, int length);
   origin shortened(const origin& pending, int length) const;
   int reach_of(const origin& first) const;
@@ -175,17 +175,17 @@ class slot_table {
   int kept_readers(int index) const;
   bool shrink_base(int index, int shared, std::uint64_t by);
   void shorten(int index);
-  void pin(int index, int base, int shared);
+  void pin(int index, int parent, int shared);
   void unpin(int index);
   void drop_pending(int index);
   void drop_user(int index);
   void vacate(int index);
   void free_again(int index);
-  int copy_source(const slot& of, int index, int length) const;
+  int copy_encoder(const slot& of, int index, int length) const;
 
   footprint usage_;
-  int slack_;
-  int seats_;
+  int max_rollback_tokens_;
+  int usable_slots_;
   std::int64_t headroom_;  // not set aside when slots are given, so that others can grow
   int owned_ = 0;
   memory_account memory_;
@@ -197,7 +197,7 @@ class slot_table {
   std::vector<int> filling_;   // those with something pending
   std::vector<int> moving_;    // those whose transfer begins with the next plan
   std::vector<int> clears_;    // for the next plan, as the one below
-  std::vector<trimming> trims_;
+  std::vector<release> releases_;
   std::uint64_t absorbed_ = 0;
 };
 

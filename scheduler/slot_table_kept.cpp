@@ -7,19 +7,19 @@ namespace cogen::scheduler {
 
 bool slot_table::goes_with_what_is_kept(int index) const {
   const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
-  const auto reads = [&](int each) { return (*this)[each].base == index && can_go(each); };
-  const slot& whose = (*this)[index];
-  if (whose.touched > absorbed_) return false;
-  return whose.users == whose.kept || whose.users == std::ranges::count_if(kept_, reads) + whose.kept;
+  const auto reads = [&](int each) { return (*this)[each].parent == index && can_go(each); };
+  const slot& seq = (*this)[index];
+  if (seq.touched > absorbed_) return false;
+  return seq.users == seq.kept || seq.users == std::ranges::count_if(kept_, reads) + seq.kept;
 }
 
 int slot_table::free() const {
   const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
   const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
-  return static_cast<int>(std::min<std::ptrdiff_t>(seats_ - owned_, std::ssize(free_) + evicted));
+  return static_cast<int>(std::min<std::ptrdiff_t>(usable_slots_ - owned_, std::ssize(free_) + evicted));
 }
 
-std::int64_t slot_table::kept_bytes() const {
+std::int64_t slot_table::prefix_cached_bytes() const {
   std::int64_t bytes = 0;
   for (const auto* list : {&kept_, &orphans_})
     for (const int each : *list)
@@ -28,7 +28,7 @@ std::int64_t slot_table::kept_bytes() const {
 }
 
 int slot_table::kept_readers(int index) const {
-  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].base; }));
+  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].parent; }));
 }
 
 bool slot_table::only_its_owners(int index) const {
@@ -47,9 +47,9 @@ void slot_table::keep(int index, bool branch) {
 
 bool slot_table::can_take_over(int index, int capacity, int length) const {
   const slot& wanted = (*this)[index];
-  const bool settled = std::ranges::find(trims_, index, &trimming::slot) == trims_.end();
+  const bool settled = std::ranges::find(releases_, index, &release::slot) == releases_.end();
   return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
-         has_seat() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes + headroom());
+         has_free_slot() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes + headroom());
 }
 
 void slot_table::take_over(int index, int capacity) {
@@ -67,13 +67,13 @@ void slot_table::used(int index) {
 }
 
 bool slot_table::can_be_evicted(int index) const {
-  const slot& whose = (*this)[index];
-  if (whose.touched > absorbed_) return false;
-  return has_one_user(index) || (whose.length > whose.pinned() && can_be_shortened(index));
+  const slot& seq = (*this)[index];
+  if (seq.touched > absorbed_) return false;
+  return has_one_user(index) || (seq.length > seq.pinned() && can_be_shortened(index));
 }
 
 bool slot_table::evict(int but) {
-  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].base != but); };
+  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].parent != but); };
   const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
   if (found == kept_.end()) return false;
   const int index = *found;

@@ -17,13 +17,13 @@ void slot_table::verify() const {
   std::vector<int> copies(slots_.size());
   std::int64_t bytes = 0;
   for (const slot& each : slots_) {
-    if (each.base >= 0) pins[static_cast<std::size_t>(each.base)].push_back(each.shared);
+    if (each.parent >= 0) pins[static_cast<std::size_t>(each.parent)].push_back(each.shared);
     if (each.pending && each.pending->from >= 0) ++copies[static_cast<std::size_t>(each.pending->from)];
     bytes += each.bytes;
   }
   if (bytes != memory_.used()) throw std::logic_error("the memory account differs from the sum over the slots");
   if (owned_ != std::ranges::count(slots_, true, &slot::owned)) throw std::logic_error("owned slots are miscounted");
-  if (owned_ > seats_) throw std::logic_error("more slots are owned than may be");
+  if (owned_ > usable_slots_) throw std::logic_error("more slots are owned than may be");
   if (!memory_.fits(0)) throw std::logic_error("the memory account is over its budget");
 
   for (int index = 0; index < static_cast<int>(slots_.size()); ++index) {
@@ -41,8 +41,8 @@ void slot_table::verify() const {
             "an orphan is lost, or listed twice", index);
     require(times(filling_, index) == each.pending.has_value(), "a pending fill is lost, or listed twice", index);
     require(times(free_, index) == 0 || (each.bytes == 0 && each.length == 0), "it is free and not empty", index);
-    require(each.base < 0 || (*this)[each.base].base < 0, "its base has a base", index);
-    require(each.base < 0 || (each.shared > 0 && each.shared % usage_.block == 0 && each.shared <= each.length),
+    require(each.parent < 0 || (*this)[each.parent].parent < 0, "its base has a base", index);
+    require(each.parent < 0 || (each.shared > 0 && each.shared % usage_.block == 0 && each.shared <= each.length),
             "it shares part of a block", index);
     require(each.pinned() <= each.length, "others read what it does not hold", index);
   }

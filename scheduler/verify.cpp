@@ -20,20 +20,20 @@ bool listed(const queues& in, const sequence& each) {
   return in.waiting.has(each) || in.prefilling.has(each) || among(in.decoding, each);
 }
 
-void verify_away(const machine& all, const sequence& each) {
+void verify_away(const state& all, const sequence& each) {
   if (!each.away) return;
-  const auto& moving = all.spilled.on_their_way();
+  const auto& moving = all.swapped_out.on_their_way();
   const auto found = std::ranges::find(moving, each.away->name, &transfer::name);
   const bool returns = each.away->at == away::stage::returning;
   const bool stays = returns || each.away->at == away::stage::copied;
   require((found != moving.end()) == each.in_transfer(), "its transfer is lost, or over", each);
-  require(found == moving.end() || found->restores == returns, "its transfer goes the wrong way", each);
+  require(found == moving.end() || found->swap_ins == returns, "its transfer goes the wrong way", each);
   require((each.slot >= 0) == stays, "it has a slot and is away, or is on its way to none", each);
-  require(each.cached <= each.away->length, "it counts on more than was spilled", each);
+  require(each.cached <= each.away->length, "it counts on more than was swapped out", each);
 }
 
 /// Of the tokens that its slot will not be cut to.
-void verify_known(const machine& all, const sequence& each) {
+void verify_known(const state& all, const sequence& each) {
   const auto known = all.known.tokens(each.slot);
   const auto count = std::min({known.size(), each.tokens.size(), static_cast<std::size_t>(each.cached)});
   require(std::equal(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(count), each.tokens.begin()),
@@ -42,7 +42,7 @@ void verify_known(const machine& all, const sequence& each) {
           each);
 }
 
-void verify_one(const machine& all, const sequence& each) {
+void verify_one(const state& all, const sequence& each) {
   require(each.where == belongs_in(each), "it is in the wrong queue", each);
   require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
   require(each.rests == each.resting(), "it rests and should not, or the other way round", each);
@@ -51,7 +51,7 @@ void verify_one(const machine& all, const sequence& each) {
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
   verify_away(all, each);
-  require(!each.follows || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
+  require(!each.awaits_prefix || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
   if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);
   require(each.reserved <= each.capacity && all.slots[each.slot].length <= each.reserved,
           "its slot holds more than memory is set aside for, or that is more than it may hold", each);
@@ -62,15 +62,15 @@ void verify_one(const machine& all, const sequence& each) {
 
 }  // namespace
 
-void verify(const machine& all) {
+void verify(const state& all) {
   all.slots.verify();
-  all.spilled.verify();
+  all.swapped_out.verify();
   all.queued.waiting.verify();
   all.queued.prefilling.verify();
-  int seated = 0;
+  int scheduled = 0;
   for (const auto& [id, each] : all.sequences) {
     verify_one(all, each);
-    seated += each.slot >= 0;
+    scheduled += each.slot >= 0;
   }
   int owned = 0;
   std::size_t moving = 0;
@@ -79,8 +79,9 @@ void verify(const machine& all) {
     owned += all.slots[index].owned;
     moving += all.slots[index].moving;
   }
-  if (moving != all.spilled.on_their_way().size()) throw std::logic_error("a slot waits for no transfer, or for two");
-  if (owned != seated) throw std::logic_error("two sequences hold one slot, or a slot has lost its sequence");
+  if (moving != all.swapped_out.on_their_way().size())
+    throw std::logic_error("a slot waits for no transfer, or for two");
+  if (owned != scheduled) throw std::logic_error("two sequences hold one slot, or a slot has lost its sequence");
 }
 
 }  // namespace cogen::scheduler

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "machine.hpp"
+#include "state.hpp"
 
 namespace cogen::scheduler {
 
 /// Throws std::logic_error where two parts of the machine contradict each other.
-void verify(const machine& all);
+void verify(const state& all);
 
 }  // namespace cogen::scheduler

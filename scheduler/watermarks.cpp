@@ -1,4 +1,4 @@
-#include <cogen/scheduler/reservation.hpp>
+#include <cogen/scheduler/allocation_policy.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -10,7 +10,7 @@ std::int64_t share(double of, std::int64_t budget) {
   return of < 1 ? static_cast<std::int64_t>(of * static_cast<double>(budget)) : budget;
 }
 
-class as_it_grows final : public reservation {
+class as_it_grows final : public allocation_policy {
  public:
   explicit as_it_grows(const watermark_options& options) : options_(options) {}
 
@@ -37,7 +37,7 @@ void check(const watermark_options& options) {
 
 }  // namespace
 
-std::unique_ptr<reservation> watermarks(const watermark_options& options) {
+std::unique_ptr<allocation_policy> watermarks(const watermark_options& options) {
   check(options);
   return std::make_unique<as_it_grows>(options);
 }

@@ -18,7 +18,7 @@ sys.path.append(str(ROOT / "bench/measuring"))
 
 import host
 import machine
-import pictures
+import plots
 import tables
 import text
 
@@ -142,7 +142,7 @@ def time_steps(given, sizes, known, raw):
         print(f"latency   {length} tokens", flush=True)
         ready = list(ready_at(length, all_turns, raw))
         for block in range(given.blocks):
-            busy = host.wait_for_quiet(given.patience)
+            busy = host.wait_for_quiet(given.quiet_timeout)
             quiet = busy <= host.QUIET
             time_block(ready, length, {"block": block, "busy_before": round(busy, 3), "quiet": quiet}, raw)
             print(f"          block {block + 1} of {given.blocks}" +
@@ -212,12 +212,12 @@ def arguments():
     parser.add_argument("--without-transformers", action="store_true")
     parser.add_argument("--dtypes", default="bfloat16", help="Transformers': bfloat16, float32 or both")
     parser.add_argument("--blocks", type=int, default=7)
-    parser.add_argument("--patience", type=float, default=30, help="seconds to wait for a quiet machine before a block")
+    parser.add_argument("--quiet-timeout", type=float, default=30, help="seconds to wait for a quiet machine before a block")
     given = parser.parse_args()
     given.only = [what for what in PARTS if what in given.only.split(",")]
     given.dtypes = [] if given.without_transformers else given.dtypes.split(",")
     if given.quick:
-        given.blocks, given.patience = min(given.blocks, 2), 0
+        given.blocks, given.quiet_timeout = min(given.blocks, 2), 0
     for path in (given.model, given.cogen, given.text or given.model):
         if not path.exists():
             parser.error(f"{path} does not exist")
@@ -252,8 +252,8 @@ def main():
     page = tables.page(about(given, records), records)
     (given.out / "table.md").write_text(page)
     print("\n" + page)
-    for picture in pictures.write(records, given.out):
-        print(f"wrote     {picture}")
+    for plot in plots.write(records, given.out):
+        print(f"wrote     {plot}")
 
 
 if __name__ == "__main__":

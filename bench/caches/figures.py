@@ -1,4 +1,4 @@
-"""From raw records to the figures that tables and pictures show."""
+"""From raw records to the figures that tables and plots show."""
 
 import math
 import statistics

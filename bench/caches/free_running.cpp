@@ -1,5 +1,5 @@
-// The model goes on from the text's first tokens with what it drew itself. Special tokens are never drawn: the text has
-// no end.
+// The model goes on from the text's first tokens with what it sampled itself. Special tokens are never sampled: the
+// text has no end.
 #include "line.hpp"
 #include "measurements.hpp"
 #include "reader.hpp"
@@ -70,7 +70,7 @@ void write(const cogen::model& model, reader& here, tokens prompt, const setting
 
 void free_running(const cogen::model& model, const settings& given) {
   const auto prompt = tokens_of(model, given.text, prompt_tokens);
-  const room room{.max_length = given.tokens + static_cast<int>(prompt_tokens), .longest_step = given.chunk};
+  const room room{.max_sequence_length = given.tokens + static_cast<int>(prompt_tokens), .longest_step = given.chunk};
   for (const auto& each : readers_of(model, given.kinds, room, given.threads)) {
     write(model, *each, prompt, given);
     each->clear();

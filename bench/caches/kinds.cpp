@@ -16,14 +16,14 @@ namespace cache = cogen::cache;
 cache::options static_of(cache::scalar type, const room& room) {
   cache::options options;
   options.type = type;
-  options.max_length = room.max_length;
+  options.max_sequence_length = room.max_sequence_length;
   options.longest_step = room.longest_step;
   return options;
 }
 
-cache::options packed(const cache::quantisation& how, const room& room) {
+cache::options quantized(const cache::quantization& how, const room& room) {
   auto options = static_of(cache::scalar::f16, room);
-  options.quantised = how;
+  options.kv_quantization = how;
   return options;
 }
 
@@ -34,7 +34,7 @@ cache::options window(const cache::sink_window& kept, const room& room) {
 }
 
 cache::options behind(cache::options options) {
-  options.offload = std::make_shared<cache::worker_transfer>();
+  options.kv_offload = std::make_shared<cache::worker_transfer>();
   return options;
 }
 
@@ -51,15 +51,15 @@ const std::array table{
     kind{"f16", "static, 16-bit floats", [](const room& r) { return static_of(scalar::f16, r); }},
     kind{"bf16", "static, bfloat16", [](const room& r) { return static_of(scalar::bf16, r); }},
     kind{"dynamic", "grows without a declared bound, bfloat16", [](const room&) { return dynamic(); }},
-    kind{"int8", "8-bit keys and values", [](const room& r) { return packed(cache::int8(), r); }},
-    kind{"int8_int4", "8-bit keys, 4-bit values", [](const room& r) { return packed(cache::int8_int4(), r); }},
-    kind{"int4", "4-bit keys by channel, 4-bit values", [](const room& r) { return packed(cache::int4(), r); }},
-    kind{"kivi2", "2-bit keys by channel, 2-bit values", [](const room& r) { return packed(cache::kivi2(), r); }},
+    kind{"int8", "8-bit keys and values", [](const room& r) { return quantized(cache::int8(), r); }},
+    kind{"int8_int4", "8-bit keys, 4-bit values", [](const room& r) { return quantized(cache::int8_int4(), r); }},
+    kind{"int4", "4-bit keys by channel, 4-bit values", [](const room& r) { return quantized(cache::int4(), r); }},
+    kind{"kivi2", "2-bit keys by channel, 2-bit values", [](const room& r) { return quantized(cache::kivi2(), r); }},
     kind{"sinks", "4 sinks and a window of 1,020",
          [](const room& r) { return window({.sinks = 4, .window = 1020}, r); }},
     kind{"sliding", "a window of 1,024", [](const room& r) { return window({.sinks = 0, .window = 1024}, r); }},
     kind{"offloaded", "bfloat16 behind a transfer", [](const room& r) { return behind(static_of(scalar::bf16, r)); }},
-    kind{"offloaded_int8", "int8 behind a transfer", [](const room& r) { return behind(packed(cache::int8(), r)); }},
+    kind{"offloaded_int8", "int8 behind a transfer", [](const room& r) { return behind(quantized(cache::int8(), r)); }},
 };
 
 }  // namespace

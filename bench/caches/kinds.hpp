@@ -10,8 +10,8 @@ namespace curves {
 
 /// What a kind is told about its use.
 struct room {
-  int max_length;    ///< tokens that a slot is to hold, for the kinds that have a bound
-  int longest_step;  ///< new tokens in one forward
+  int max_sequence_length;  ///< tokens that a slot is to hold, for the kinds that have a bound
+  int longest_step;         ///< new tokens in one forward
 };
 
 /// A cache kind by the name it has on the command line.

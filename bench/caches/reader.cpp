@@ -23,12 +23,12 @@ std::vector<cogen::token> tokens_of(const cogen::model& model, const std::string
 
 namespace {
 
-constexpr std::string_view fast_suffix = "/fast";
+constexpr std::string_view int8_suffix = "/compute-int8";
 
-bool is_fast(std::string_view name) { return name.ends_with(fast_suffix); }
+bool is_int8(std::string_view name) { return name.ends_with(int8_suffix); }
 
 std::string_view without_suffix(std::string_view name) {
-  if (is_fast(name)) name.remove_suffix(fast_suffix.size());
+  if (is_int8(name)) name.remove_suffix(int8_suffix.size());
   return name;
 }
 
@@ -38,7 +38,7 @@ reader::reader(const cogen::model& model, std::string name, const room& room, co
     : model_(model),
       name_(std::move(name)),
       longest_step_(room.longest_step),
-      workspace_(threads.workers(), is_fast(name_) ? cogen::numerics::fast : cogen::numerics::exact),
+      workspace_(threads.workers(), is_int8(name_) ? cogen::compute_type::int8 : cogen::compute_type::float32),
       cache_(model.make_cache(kind_named(without_suffix(name_)).options(room))) {}
 
 at::Tensor reader::forward(tokens ids, std::span<const int> outputs) {

@@ -36,8 +36,8 @@ class predictor {
 /// A cache of one kind with one slot, and the threads that feed it.
 class reader final : public predictor {
  public:
-  /// `name` is a kind's, with "/fast" after it for products of numerics::fast. Throws std::invalid_argument where there
-  /// is no such kind.
+  /// `name` is a kind's, with "/compute-int8" after it for products of compute_type::int8. Throws std::invalid_argument
+  /// where there is no such kind.
   reader(const cogen::model& model, std::string name, const room& room, const cogen::workspace& threads);
 
   std::string_view kind_name() const noexcept override { return name_; }

@@ -66,8 +66,8 @@ std::vector<cogen::token> planted(const cogen::model& model, tokens text, std::s
         after_sentence(model, text, static_cast<std::size_t>(each.depth * static_cast<double>(text.size())));
     all.insert(all.end(), text.begin() + static_cast<std::ptrdiff_t>(at),
                text.begin() + static_cast<std::ptrdiff_t>(place));
-    const auto told = model.tokenizer().encode(sentence(each));
-    all.insert(all.end(), told.begin(), told.end());
+    const auto tokens = model.tokenizer().encode(sentence(each));
+    all.insert(all.end(), tokens.begin(), tokens.end());
     at = place;
   }
   all.insert(all.end(), text.begin() + static_cast<std::ptrdiff_t>(at), text.end());
@@ -160,15 +160,16 @@ void check_retrieval(const settings& given) {
 
 void retrieval(const cogen::model& model, const settings& given) {
   check_retrieval(given);
-  constexpr int told = 32;  // at least the tokens that one fact takes, and a question with its answer
+  constexpr int fact_tokens = 32;  // at least the tokens that one fact takes, and a question with its answer
   const int texts = given.trials * given.depths / given.facts, longest = given.lengths.back();
   const auto all = tokens_of(model, given.text, static_cast<std::size_t>(longest) * static_cast<std::size_t>(texts));
-  const auto readers = readers_of(model, given.kinds, {longest + told, given.chunk}, given.threads);
+  const auto readers = readers_of(model, given.kinds, {longest + fact_tokens, given.chunk}, given.threads);
   std::mt19937_64 random(given.seed);
   for (const int length : given.lengths)
     for (int i = 0; i < texts; ++i) {
-      const auto filler = tokens(all).subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(longest),
-                                              static_cast<std::size_t>(std::max(1, length - told * given.facts)));
+      const auto filler =
+          tokens(all).subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(longest),
+                              static_cast<std::size_t>(std::max(1, length - fact_tokens * given.facts)));
       const auto about = quiz_of(model, given, i % (given.depths / given.facts), filler, random);
       for (const auto& each : readers) {
         witness asked(model, *each, about.text);

@@ -21,17 +21,17 @@ void in_pieces(std::int64_t rows, Piece piece) {
 
 double prediction::surprise(std::size_t row, cogen::token id) const {
   const float* scores = logits.const_data_ptr<float>() + static_cast<std::int64_t>(row) * logits.size(1);
-  return normaliser[row] - static_cast<double>(scores[id]);
+  return normalizer[row] - static_cast<double>(scores[id]);
 }
 
 prediction predict(const at::Tensor& logits) {
-  prediction all{.logits = logits, .normaliser = {}, .best = {}};
+  prediction all{.logits = logits, .normalizer = {}, .best = {}};
   in_pieces(logits.size(0), [&](std::int64_t first, std::int64_t count) {
     const auto piece = logits.narrow(0, first, count);
     const auto [most, best] = piece.max(1, true);
     const auto sums = piece.sub(most).exp_().sum(1, false, at::kDouble);
     for (std::int64_t row = 0; row < count; ++row) {
-      all.normaliser.push_back(most.const_data_ptr<float>()[row] + std::log(sums.const_data_ptr<double>()[row]));
+      all.normalizer.push_back(most.const_data_ptr<float>()[row] + std::log(sums.const_data_ptr<double>()[row]));
       all.best.push_back(static_cast<cogen::token>(best.const_data_ptr<std::int64_t>()[row]));
     }
   });
@@ -50,7 +50,7 @@ std::vector<double> divergence(const prediction& reference, const prediction& ot
     for (std::int64_t row = 0; row < count; ++row) {
       const auto at = static_cast<std::size_t>(first + row);
       all.push_back(weighted.const_data_ptr<double>()[row] / sums.const_data_ptr<double>()[row] -
-                    (reference.normaliser[at] - other.normaliser[at]));
+                    (reference.normalizer[at] - other.normalizer[at]));
     }
   });
   return all;

@@ -11,7 +11,7 @@ namespace curves {
 /// What logits [rows, vocabulary] say, one entry a row.
 struct prediction {
   at::Tensor logits;
-  std::vector<double> normaliser;  // log of the sum of exp(logits)
+  std::vector<double> normalizer;  // log of the sum of exp(logits)
   std::vector<cogen::token> best;  // the most likely token
 
   std::size_t rows() const noexcept { return best.size(); }

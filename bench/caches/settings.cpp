@@ -29,7 +29,8 @@ WHAT is one of
   endless     perplexity for each --bucket-tokens of one long text, in one go or (--how recompute) from a window
   free        free generation of --tokens tokens: how many 4-grams are distinct, by --bucket-tokens
 
-KIND is one of these, with /fast after it for products of numerics::fast; for perplexity also logits:FILE, the
+KIND is one of these, with /compute-int8 after it for products of compute_type::int8; for perplexity also logits:FILE,
+the
 logits that another program has after each token of the windows: float32, [tokens, vocabulary]
 )";
 
@@ -102,7 +103,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("how", po::value(&given.how)->default_value("keep"), "endless: keep (one cache throughout) or recompute");
   add("window", po::value(&given.window)->default_value(1024), "endless, recompute: the most tokens seen");
   add("stride", po::value(&given.stride)->default_value(256), "endless, recompute: tokens judged from one window");
-  add("temperature", po::value(&given.temperature)->default_value(1.0), "free: how boldly tokens are drawn");
+  add("temperature", po::value(&given.temperature)->default_value(1.0), "free: how boldly tokens are sampled");
   add("seed", po::value(&given.seed)->default_value(7), "retrieval, free: names the random numbers");
   add("threads", po::value(&given.threads)->default_value(0), "threads that compute; 0: all");
   add("serve", po::bool_switch(&given.serve),

@@ -59,7 +59,7 @@ def stored_objects(database):
 
 
 def lines_of(stored):
-    """A vector of strings as R serialises it, version 3, big-endian: a header that ends with the name of the encoding,
+    """A vector of strings as R serializes it, version 3, big-endian: a header that ends with the name of the encoding,
     the vector's type and length, and for each string its type, length and bytes."""
     at = 18 + struct.unpack_from(">I", stored, 14)[0]
     kind, count = struct.unpack_from(">II", stored, at)

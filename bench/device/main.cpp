@@ -1,7 +1,7 @@
 // How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
 // device's memory could give.
 #include "engine/device_engine.hpp"
-#include "library_place.hpp"
+#include "library_backend.hpp"
 #include "models/network_on_device.hpp"
 #include "random_model.hpp"
 
@@ -48,13 +48,13 @@ struct settings {
   std::string shape;
   std::vector<cell> cells;
   int new_tokens = 0;
-  int step_tokens = 0;
+  int max_batched_tokens = 0;
   int repeat = 0;
-  int visitors = 0;
-  std::string quantised;
+  int swapping_clients = 0;
+  std::string kv_quantization;
   std::string weights;
   int window = 0;
-  bool offload = false;
+  bool kv_offload = false;
   bool fp8 = false;
   bool eager = false;
   bool in_turn = false;
@@ -71,7 +71,7 @@ struct measurement {
   double first_token = 0;  // seconds, median
   double share = 0;        // of the measured bandwidth, by the bytes that a step has to read
   double alone = 0;        // seconds of a step that is played again and again, with nothing between
-  int turns = 0;           // of visitors
+  int turns = 0;           // of swapping_clients
   double steps = 0;        // per second while all decode
 };
 
@@ -83,18 +83,18 @@ std::vector<token> prompt(int request, int length, std::int64_t vocabulary) {
 }
 
 /// Bytes read and written per second by a large copy within the device.
-double copy_bandwidth(const device::place& where) {
-  const auto queue = where.make_queue();
+double copy_bandwidth(const device::backend& where) {
+  const auto stream = where.make_stream();
   double best = 0;
-  queue->within([&] {
+  stream->run_on_stream([&] {
     const auto from = at::empty({std::int64_t{1} << 31}, at::TensorOptions(where.device()).dtype(at::kByte)).fill_(1);
     auto to = at::empty_like(from);
     for (int i = 0; i < 5; ++i) {
       to.copy_(from);
-      queue->wait();
+      stream->wait();
       const auto begin = std::chrono::steady_clock::now();
       for (int j = 0; j < 10; ++j) to.copy_(from, true);
-      queue->wait();
+      stream->wait();
       best = std::max(
           best, 20.0 * static_cast<double>(from.nbytes()) / seconds(std::chrono::steady_clock::now() - begin).count());
     }
@@ -107,22 +107,22 @@ net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
 }
 
-/// Sequences that share one slot: each feeds a token in its turn, for which the one before it is spilled, and it is
+/// Sequences that share one slot: each feeds a token in its turn, for which the one before it is swapped out, and it is
 /// restored, while streams go on. Until there are none left.
-net::awaitable<void> take_turns(std::vector<sequence>& visitors, const int& streams, int& turns) {
+net::awaitable<void> take_turns(std::vector<sequence>& swapping_clients, const int& streams, int& turns) {
   std::size_t next = 0;
   while (streams > 0) {
-    co_await visitors[next].forward({5});
-    next = (next + 1) % visitors.size();
+    co_await swapping_clients[next].forward({5});
+    next = (next + 1) % swapping_clients.size();
     ++turns;
   }
 }
 
 net::awaitable<void> arrive(engine& running, const cell& what, const settings& wanted, std::int64_t vocabulary,
-                            std::vector<sequence>& visitors) {
-  for (int i = 0; i < wanted.visitors; ++i) {
-    visitors.push_back(running.open());
-    co_await visitors.back().forward(prompt(1000 + i, what.context, vocabulary));
+                            std::vector<sequence>& swapping_clients) {
+  for (int i = 0; i < wanted.swapping_clients; ++i) {
+    swapping_clients.push_back(running.open());
+    co_await swapping_clients.back().forward(prompt(1000 + i, what.context, vocabulary));
   }
 }
 
@@ -132,16 +132,16 @@ void rethrow(const std::exception_ptr& error) {
 
 std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabulary, const cell& what,
                                          const settings& wanted, int& turns) {
-  std::vector<sequence> visitors;
+  std::vector<sequence> swapping_clients;
   net::io_context context;
-  net::co_spawn(context, arrive(running, what, wanted, vocabulary, visitors), rethrow);
+  net::co_spawn(context, arrive(running, what, wanted, vocabulary, swapping_clients), rethrow);
   context.run();
   context.restart();
   int streams = what.requests;
   std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
   for (int i = 0; i < what.requests; ++i) {
     auto request = token_ids(prompt(wanted.apart ? i : 0, what.context, vocabulary));
-    request.max_tokens(wanted.new_tokens).ignore_end().lookahead(wanted.new_tokens);
+    request.max_tokens(wanted.new_tokens).ignore_end().max_buffered_tokens(wanted.new_tokens);
     if (wanted.lively)
       request.sampling(sampling().temperature(0.8).top_p(0.95).top_k(50).seed(static_cast<std::uint64_t>(i)));
     net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
@@ -150,14 +150,14 @@ std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabular
                     rethrow(error);
                   });
   }
-  if (!visitors.empty()) net::co_spawn(context, take_turns(visitors, streams, turns), rethrow);
+  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, turns), rethrow);
   context.run();
   return seen;
 }
 
 std::int64_t token_bytes(const model& of) {
   std::int64_t bytes = 0;
-  for (const auto& layer : of.layer_shapes()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
+  for (const auto& layer : of.kv_cache_specs()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
   return bytes;
 }
 
@@ -171,12 +171,13 @@ double seen_tokens(const cell& what, const settings& wanted) {
 double step_alone(const model& of, const cell& what) {
   const auto& [where, network] = *of.on_device();
   const auto operators = where->make_operators();
-  const auto queue = where->make_queue();
-  const cache::device_cache memory(
-      network->layer_shapes(),
-      {.device = network->device(), .type = network->type(), .slots = what.requests, .max_length = what.context + 1});
+  const auto stream = where->make_stream();
+  const cache::device_cache memory(network->kv_cache_specs(), {.device = network->device(),
+                                                               .type = network->type(),
+                                                               .slots = what.requests,
+                                                               .max_sequence_length = what.context + 1});
   double took = 0;
-  queue->within([&] {
+  stream->run_on_stream([&] {
     const auto like = at::TensorOptions(network->device());
     const auto scratch = network->make_scratch(what.requests, /*sinks=*/false);
     const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
@@ -189,14 +190,14 @@ double step_alone(const model& of, const cell& what) {
       network->score(*operators, network->forward(*operators, rows, last, {}, {memory}, scratch), logits);
     };
     step();
-    const auto recorded = queue->record(step);
-    const auto play = [&] { recorded ? recorded->play() : step(); };
-    play();
-    queue->wait();
+    const auto recorded = stream->record(step);
+    const auto replay = [&] { recorded ? recorded->replay() : step(); };
+    replay();
+    stream->wait();
     constexpr int times = 50;
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < times; ++i) play();
-    queue->wait();
+    for (int i = 0; i < times; ++i) replay();
+    stream->wait();
     took = seconds(std::chrono::steady_clock::now() - begin).count() / times;
   });
   return took;
@@ -205,23 +206,23 @@ double step_alone(const model& of, const cell& what) {
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
                     double bandwidth) {
   engine_options options;
-  options.slots = what.requests + (wanted.visitors > 0 ? 1 : 0);
-  options.patience = std::chrono::milliseconds(0);
-  options.max_length = what.context + wanted.new_tokens;
-  options.step_tokens = wanted.step_tokens;
-  if (wanted.quantised == "int8") options.quantised = cache::int8();
-  if (wanted.quantised == "int8_int4") options.quantised = cache::int8_int4();
-  if (wanted.quantised == "int4") options.quantised = cache::int4();
-  if (wanted.quantised == "kivi2") options.quantised = cache::kivi2();
+  options.slots = what.requests + (wanted.swapping_clients > 0 ? 1 : 0);
+  options.idle_timeout = std::chrono::milliseconds(0);
+  options.max_sequence_length = what.context + wanted.new_tokens;
+  options.max_batched_tokens = wanted.max_batched_tokens;
+  if (wanted.kv_quantization == "int8") options.kv_quantization = cache::int8();
+  if (wanted.kv_quantization == "int8_int4") options.kv_quantization = cache::int8_int4();
+  if (wanted.kv_quantization == "int4") options.kv_quantization = cache::int4();
+  if (wanted.kv_quantization == "kivi2") options.kv_quantization = cache::kivi2();
   if (wanted.window > 0)
     options.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
-  if (wanted.fp8) options.cache_type = cache::scalar::fp8;
-  if (wanted.offload) options.offload = std::make_shared<cache::immediate_transfer>();
+  if (wanted.fp8) options.kv_dtype = cache::scalar::fp8;
+  if (wanted.kv_offload) options.kv_offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
                         options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
-  parts.limits.spill_bytes = std::int64_t{64} << 30;
+  parts.limits.swap_bytes = std::int64_t{64} << 30;
   measurement result;
   std::optional<engine> running(std::in_place, std::move(parts), options);
   const auto begin = std::chrono::steady_clock::now();
@@ -306,15 +307,17 @@ std::optional<settings> parse(int argc, char** argv) {
   add("cells", po::value(&text)->default_value("1x128,1x1024,8x1024,64x1024"),
       "requests at the same time x tokens that each has read");
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
-  add("step-tokens", po::value(&wanted.step_tokens)->default_value(0), "engine_options::step_tokens");
+  add("max-batched-tokens", po::value(&wanted.max_batched_tokens)->default_value(0),
+      "engine_options::max_batched_tokens");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
-  add("visitors", po::value(&wanted.visitors)->default_value(0),
-      "sequences of as many tokens that take turns in one slot beside the requests: each is spilled and restored");
-  add("quantised", po::value(&wanted.quantised)->default_value(""), "caches that pack: int8, int8_int4, int4 or kivi2");
+  add("swapping-clients", po::value(&wanted.swapping_clients)->default_value(0),
+      "sequences of as many tokens that take turns in one slot beside the requests: each is swapped out and restored");
+  add("quantized", po::value(&wanted.kv_quantization)->default_value(""),
+      "caches that pack: int8, int8_int4, int4 or kivi2");
   add("weights", po::value(&wanted.weights)->default_value("whole"), "whole, int8 or int4");
   add("window", po::value(&wanted.window)->default_value(0),
       "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
-  add("offload", po::bool_switch(&wanted.offload), "caches stay on the host, and come near layer by layer");
+  add("offload", po::bool_switch(&wanted.kv_offload), "caches stay on the host, and come near layer by layer");
   add("fp8", po::bool_switch(&wanted.fp8), "caches of 8-bit floats");
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
@@ -333,8 +336,9 @@ std::optional<settings> parse(int argc, char** argv) {
   if (wanted.window != 0 && wanted.window <= sinks_of_a_window)
     throw std::invalid_argument(
         fmt::format("--window is {}; it may be 0, or above {}", wanted.window, sinks_of_a_window));
-  if (wanted.library && (wanted.fp8 || wanted.window > 0 || wanted.weights != "whole" || !wanted.quantised.empty()))
-    throw std::invalid_argument("--library goes without --fp8, --window, --weights and --quantised");
+  if (wanted.library &&
+      (wanted.fp8 || wanted.window > 0 || wanted.weights != "whole" || !wanted.kv_quantization.empty()))
+    throw std::invalid_argument("--library goes without --fp8, --window, --weights and --quantized");
   return wanted;
 }
 
@@ -347,7 +351,7 @@ device_weights form_named(const std::string& name) {
 
 int run(const settings& wanted) {
   const auto form = form_named(wanted.weights);
-  auto where = device::place_named(wanted.device);
+  auto where = device::backend_named(wanted.device);
   if (wanted.library) where = with_library_operators(where);
   const double bandwidth = copy_bandwidth(*where);
   const auto begin = std::chrono::steady_clock::now();

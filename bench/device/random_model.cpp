@@ -53,7 +53,7 @@ std::vector<std::string_view> shape_names() {
   return names;
 }
 
-std::shared_ptr<const model> random_model(std::shared_ptr<const device::place> where, std::string_view name,
+std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend> where, std::string_view name,
                                           device_weights bits) {
   const auto found = std::ranges::find(shapes, name, &shape::name);
   if (found == shapes.end())

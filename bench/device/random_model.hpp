@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -17,7 +17,7 @@ std::vector<std::string_view> shape_names();
 
 /// A Llama of a published shape with random weights on a device. It reads token ids only, and what it says means
 /// nothing. Throws std::invalid_argument for an unknown shape.
-std::shared_ptr<const model> random_model(std::shared_ptr<const device::place> where, std::string_view shape,
+std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend> where, std::string_view shape,
                                           device_weights bits);
 
 }  // namespace cogen::bench

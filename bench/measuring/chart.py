@@ -1,11 +1,11 @@
-"""Small SVG pictures: lines, bars and heat maps, with nothing but strings."""
+"""Small SVG plots: lines, bars and heat maps, with nothing but strings."""
 
 import math
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 40, 48
-COLOURS = ["#4477aa", "#ee6677", "#228833", "#aa8800", "#66aacc", "#aa3377", "#777777", "#000000", "#dd7722", "#5544bb",
+COLORS = ["#4477aa", "#ee6677", "#228833", "#aa8800", "#66aacc", "#aa3377", "#777777", "#000000", "#dd7722", "#5544bb",
            "#99bb33", "#bb8899"]
 
 
@@ -13,8 +13,8 @@ def text(x, y, words, anchor="middle", size=12, more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{more}>{escape(str(words))}</text>'
 
 
-def line(x1, y1, x2, y2, colour="#dddddd", width=1.0):
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+def line(x1, y1, x2, y2, color="#dddddd", width=1.0):
+    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" '
             f'stroke-width="{width}"/>')
 
 
@@ -99,12 +99,12 @@ def lines(title, x_label, y_label, series, log_y=False, zero=False):
     y = Axis([point[1] for points in series.values() for point in points], HEIGHT - BOTTOM, TOP, log_y, zero)
     parts = frame(x, y, x_label, y_label)
     ends = apart([y.place(points[-1][1]) for points in series.values()], HEIGHT - BOTTOM)
-    for (name, points), end, colour in zip(series.items(), ends, COLOURS * len(series)):
+    for (name, points), end, color in zip(series.items(), ends, COLORS * len(series)):
         path = " ".join(f"{x.place(a):.1f},{y.place(b):.1f}" for a, b in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         if len(points) <= 16:
-            parts += [f'<circle cx="{x.place(a):.1f}" cy="{y.place(b):.1f}" r="3" fill="{colour}"/>' for a, b in points]
-        parts.append(text(WIDTH - RIGHT + 8, end + 4, name, "start", 12, f' style="fill:{colour}"'))
+            parts += [f'<circle cx="{x.place(a):.1f}" cy="{y.place(b):.1f}" r="3" fill="{color}"/>' for a, b in points]
+        parts.append(text(WIDTH - RIGHT + 8, end + 4, name, "start", 12, f' style="fill:{color}"'))
     return page(WIDTH, HEIGHT, title, parts)
 
 
@@ -120,7 +120,7 @@ def bars(title, label, values, notes, log=False):
     for i, (name, value) in enumerate(values.items()):
         middle, begin = TOP + 30 * i + 15, x.begin if log else x.place(0)
         left, width = min(begin, x.place(value)), abs(x.place(value) - begin)
-        parts += [f'<rect x="{left:.1f}" y="{middle - 9}" width="{width:.1f}" height="18" fill="{COLOURS[0]}"/>',
+        parts += [f'<rect x="{left:.1f}" y="{middle - 9}" width="{width:.1f}" height="18" fill="{COLORS[0]}"/>',
                   text(edge - 8, middle + 4, name, "end"), text(left + width + 6, middle + 4, notes[name], "start", 11)]
     parts.append(text((edge + WIDTH - RIGHT) / 2, height - 10, label))
     return page(WIDTH, height, title, parts)

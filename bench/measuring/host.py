@@ -25,8 +25,8 @@ def busy_share(seconds=0.5):
     return 1 - (later_idle - idle) / max(1, later_total - total)
 
 
-def wait_for_quiet(patience):
-    deadline = time.monotonic() + patience
+def wait_for_quiet(quiet_timeout):
+    deadline = time.monotonic() + quiet_timeout
     share = busy_share()
     while share > QUIET and time.monotonic() < deadline:
         share = busy_share()

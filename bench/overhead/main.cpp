@@ -99,7 +99,7 @@ void run(const settings& wanted) {
   if (!wanted.json)
     fmt::print(
         "Instructions counted by {}. Of one step, by hand; last, with the engine on a thread of its own:\n"
-        "                   engine                      launch and draws      readers                     between   "
+        "                   engine                      launch and samples      readers                     between   "
         "reading\n"
         "workload requests         us    instr. alloc.         us     instr.         us    instr. alloc.  launches us "
         "thread us\n",
@@ -116,7 +116,7 @@ std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
   po::options_description options(
       "Measures what the engine adds to each decode step: all that is not within runner::launch(). A model that takes\n"
-      "no time is drawn from a small vocabulary (small), greedily and with top-p from 49,152 tokens (greedy, "
+      "no time is sampled from a small vocabulary (small), greedily and with top-p from 49,152 tokens (greedy, "
       "sampled);\n"
       "then a real one runs (model). Where the kernel refuses its counter, instructions are counted by\n\n"
       "  valgrind --tool=callgrind --collect-atstart=no bench/overhead --only small --rounds 1\n\n"

@@ -17,22 +17,23 @@ namespace {
 /// Another runner, whose launches are a part of their own, and take until `ready()`.
 class timed_runner final : public cogen::runner {
  public:
-  timed_runner(std::unique_ptr<cogen::runner> inner, meter& with, std::function<void(const cogen::step_run&)> ready)
+  timed_runner(std::unique_ptr<cogen::runner> inner, meter& with,
+               std::function<void(const cogen::step_in_progress&)> ready)
       : inner_(std::move(inner)), with_(with), ready_(std::move(ready)) {}
 
   int vocabulary() const override { return inner_->vocabulary(); }
-  void launch(cogen::step_run& step) override {
+  void launch(cogen::step_in_progress& step) override {
     with_.enter(part::launch);
     ready_(step);
     inner_->launch(step);
     with_.enter(part::engine);
   }
-  std::string image_format() const override { return inner_->image_format(); }
+  std::string snapshot_format() const override { return inner_->snapshot_format(); }
 
  private:
   const std::unique_ptr<cogen::runner> inner_;
   meter& with_;
-  const std::function<void(const cogen::step_run&)> ready_;
+  const std::function<void(const cogen::step_in_progress&)> ready_;
 };
 
 struct reading {
@@ -63,10 +64,10 @@ void spawn(cogen::engine& engine, net::io_context& context, const workload& what
   }
 }
 
-cogen::engine_options options(int requests, bool by_hand) {
+cogen::engine_options options(int requests, bool external_stepping) {
   cogen::engine_options result;
   result.max_sequences = result.max_waiting = requests;
-  result.by_hand = by_hand;
+  result.external_stepping = external_stepping;
   return result;
 }
 
@@ -82,9 +83,9 @@ costs middle_of(const std::vector<costs>& rounds) {
 }
 
 /// Everything on this thread, and so the same work each time.
-class by_hand {
+class external_stepping {
  public:
-  by_hand(const workload& what, int requests, int steps_before, meter& with)
+  external_stepping(const workload& what, int requests, int steps_before, meter& with)
       : name_(what.name), requests_(requests), with_(with), engine_(make(what), options(requests, true)) {
     spawn(engine_, context_, what, requests, state_);
     run(steps_before);
@@ -115,7 +116,7 @@ class by_hand {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       with_.enter(part::engine);
-      engine_.run_step();
+      engine_.poll_one();
       with_.enter(part::readers);
       context_.restart();
       context_.poll();
@@ -154,13 +155,13 @@ class beside {
  private:
   cogen::engine make(const workload& what, int requests) {
     auto parts = what.make(requests);
-    auto ready = [this](const cogen::step_run& step) { this->ready(step); };
+    auto ready = [this](const cogen::step_in_progress& step) { this->ready(step); };
     parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, std::move(ready));
     return cogen::engine(std::move(parts), options(requests, false));
   }
 
   /// On the engine's thread, as a launch begins.
-  void ready(const cogen::step_run& step) {
+  void ready(const cogen::step_in_progress& step) {
     while (state_.tokens < told_ && !state_.over) std::this_thread::yield();
     for (const auto& row : step.plan().rows) told_ += row.wanted == cogen::scheduler::output::sample;
     with_.end_step();
@@ -187,7 +188,7 @@ class beside {
 measurement measure(const workload& what, int requests, const effort& how, meter& with) {
   measurement result{.requests = requests, .each = {}, .own_thread = 0, .processor = 0};
   {
-    by_hand running(what, requests, how.steps, with);
+    external_stepping running(what, requests, how.steps, with);
     std::vector<costs> rounds;
     for (int i = 0; i < how.rounds; ++i) rounds.push_back(running.round(how.steps));
     result.each = middle_of(rounds);

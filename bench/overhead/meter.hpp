@@ -14,7 +14,7 @@ namespace overhead {
 /// Where the time of a step goes.
 enum class part : std::uint8_t {
   engine,   ///< decides, delivers, completes what waits
-  launch,   ///< what stands for the kernels: the runner, and the draws within it
+  launch,   ///< what stands for the kernels: the runner, and the samples within it
   readers,  ///< the coroutines that read
   outside,
 };

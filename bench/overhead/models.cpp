@@ -14,11 +14,11 @@ class no_runner final : public cogen::runner {
 
   int vocabulary() const override { return static_cast<int>(scores_->size()); }
 
-  void launch(cogen::step_run& step) override {
+  void launch(cogen::step_in_progress& step) override {
     const auto& rows = step.plan().rows;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (rows[i].wanted == cogen::scheduler::output::sample)
-        step.outcomes()[i] = step.drawer_of(static_cast<int>(i)).draw(*scores_);
+        step.outcomes()[i] = step.sampler_of(static_cast<int>(i)).sample(*scores_);
     step.done();
   }
 
@@ -31,8 +31,8 @@ constexpr int longest = 1 << 20;
 cogen::scheduler::limits limits_of(int requests) {
   cogen::scheduler::limits limits;
   limits.slots = limits.spare_slots = requests;
-  limits.reuse = true;
-  limits.step_tokens = std::max(128, 4 * requests);
+  limits.prefix_caching = true;
+  limits.max_batched_tokens = std::max(128, 4 * requests);
   return limits;
 }
 
@@ -42,7 +42,7 @@ cogen::engine_parts no_model(std::shared_ptr<std::vector<float>> scores, int req
   cogen::engine_parts parts;
   parts.runner = std::make_unique<no_runner>(std::move(scores));
   parts.limits = limits_of(requests);
-  parts.limits.max_length = longest;
+  parts.limits.max_sequence_length = longest;
   parts.limits.usage = {0, 1, 64};
   return parts;
 }
@@ -61,11 +61,11 @@ cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model,
   cogen::cache::options kept;
   kept.type = cogen::cache::scalar::f16;
   kept.slots = parts.limits.all_slots();
-  kept.max_length = parts.limits.max_length = static_cast<int>(model->config().max_positions);
-  kept.longest_step = parts.limits.step_tokens;
+  kept.max_sequence_length = parts.limits.max_sequence_length = static_cast<int>(model->config().max_positions);
+  kept.longest_step = parts.limits.max_batched_tokens;
   auto runner = std::make_unique<cogen::detail::model_runner>(model, kept, nullptr,
                                                               std::make_shared<cogen::cache::immediate_transfer>(),
-                                                              cogen::detail::spill_room(), cogen::workspace(threads));
+                                                              cogen::detail::swap_room(), cogen::workspace(threads));
   const auto terms = runner->cache().footprint_terms();
   parts.limits.usage = {.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
   parts.runner = std::move(runner);

@@ -24,26 +24,26 @@ def instructions(name):
 LIMITS = {"portable": {"parts": ("decode",), "largest": 1024}}
 
 WITHOUT = {
-    "exact": ("exact numerics", ("--numerics", "exact"), ()),
+    "float32": ("float32 products", ("--compute-type", "float32"), ()),
     "bf16": ("AVX-512 with VNNI and BF16", *instructions("avx512_bf16")),
     "vnni": ("AVX-512 without VNNI", *instructions("avx512")),
     "avx2": ("AVX2", *instructions("avx2")),
     "portable": ("no vector instructions of its own", *instructions("portable")),
     "thread": ("one thread", ("--threads", "1"), ()),
-    "f32": ("float32 caches", ("--cache-type", "f32"), ()),
-    "bf16-cache": ("bfloat16 caches", ("--cache-type", "bf16"), ()),
-    "lookahead": ("no lookahead", ("--lookahead", "0"), ()),
-    "small-steps": ("steps of 32 tokens", ("--step-tokens", "32"), ()),
-    "large-steps": ("steps of 512 tokens", ("--step-tokens", "512"), ()),
+    "f32": ("float32 caches", ("--kv-dtype", "f32"), ()),
+    "bf16-cache": ("bfloat16 caches", ("--kv-dtype", "bf16"), ()),
+    "buffering": ("no buffering", ("--max-buffered-tokens", "0"), ()),
+    "small-steps": ("steps of 32 tokens", ("--max-batched-tokens", "32"), ()),
+    "large-steps": ("steps of 512 tokens", ("--max-batched-tokens", "512"), ()),
 }
 
 
 def variants(given):
-    yield systems.cogen(given, "cogen", WHOLE, "--numerics", "fast")
+    yield systems.cogen(given, "cogen", WHOLE, "--compute-type", "int8")
     for key in given.without:
         name, words, environment = WITHOUT[key]
-        numerics = () if "--numerics" in words else ("--numerics", "fast")
-        system = systems.cogen(given, f"cogen-{key}", name, *numerics, *words, environment=environment)
+        compute_type = () if "--compute-type" in words else ("--compute-type", "int8")
+        system = systems.cogen(given, f"cogen-{key}", name, *compute_type, *words, environment=environment)
         yield dataclasses.replace(system, **LIMITS.get(key, {}))
 
 
@@ -54,7 +54,7 @@ def all_cells(quick):
             cells.Decode(16, 1024, 32, 2), cells.Prefill(512), cells.Prefill(4096)]
 
 
-def shares(found, part, cell, system):
+def fractions_of(found, part, cell, system):
     return found.spread(part, cell, (system, FIELD, ""), (WHOLE, FIELD, ""))
 
 
@@ -62,7 +62,7 @@ def rate_and_share(found, part, cell, system):
     if not found.has(part, cell, system):
         return "–", "–"
     return (page.shown(found.median(part, cell, system, FIELD)),
-            "1" if system == WHOLE else page.ratio(shares(found, part, cell, system)))
+            "1" if system == WHOLE else page.ratio(fractions_of(found, part, cell, system)))
 
 
 def text(given, found):
@@ -74,15 +74,15 @@ def text(given, found):
         for part, cell in keys:
             row += rate_and_share(found, part, cell, system)
         rows.append(row)
-    return (f"{given.model.name}; {host.processor()}.\n\nTokens/s with everything on (fast numerics), and with one thing "
+    return (f"{given.model.name}; {host.processor()}.\n\nTokens/s with everything on (int8 products), and with one thing "
             "changed at a time; shares of the first line are medians of those within a block, with their range. Of the "
             f"blocks that were not quiet {found.dropped()} were left out and {found.noisy()} kept.\n\n" +
             ("A quick run: its figures mean little.\n\n" if given.quick else "") + table(heads, rows))
 
 
-def picture(found):
+def plot(found):
     part, cell = next(((part, cell) for part, cell in found.blocks if cell.startswith("16")), next(iter(found.blocks)))
-    left = {system: 100 * shares(found, part, cell, system)[0] for system in found.systems
+    left = {system: 100 * fractions_of(found, part, cell, system)[0] for system in found.systems
             if found.has(part, cell, system)}
     return chart.bars(f"What is left with one thing changed: {part} {cell}", "% of the rate with all on", left,
                       {system: f"{share:.0f} %" for system, share in left.items()})
@@ -111,7 +111,7 @@ def main():
     records = compare.measured(given, list(variants(given)), given.cells)
     found = results.Results(records)
     (given.out / "table.md").write_text(text(given, found))
-    (given.out / "ablation.svg").write_text(picture(found))
+    (given.out / "ablation.svg").write_text(plot(found))
     print("\n" + text(given, found))
 
 

@@ -40,12 +40,12 @@ class Decode:
         return dataclasses.replace(jobs.at_once(100 * self.place, self.requests, self.context, new_tokens),
                                    slots=max(slots, self.requests) if not system.static else self.requests)
 
-    def warm(self, server, sitting):
+    def warm(self, server, session):
         for new_tokens in ([2] if server.system.static else [1, 4]):
-            server.run(self.job(server.system, sitting.cells, new_tokens))
+            server.run(self.job(server.system, session.cells, new_tokens))
 
-    def turn(self, server, sitting, where):
-        job = self.job(server.system, sitting.cells, self.new_tokens)
+    def turn(self, server, session, where):
+        job = self.job(server.system, session.cells, self.new_tokens)
         times = server.run(job)
         return figures.decode(times), times
 
@@ -68,10 +68,10 @@ class Prefill:
     def weight(self):
         return 1 + max(4096, self.tokens) / 300
 
-    def warm(self, server, sitting):
+    def warm(self, server, session):
         server.run(jobs.at_once(0, 1, self.prompt_tokens, 1))
 
-    def turn(self, server, sitting, where):
+    def turn(self, server, session, where):
         """As many prompts, one after another, as come to 4,096 tokens: a single one may be over in a fifth of a second,
         which says more of the machine at that moment than of the system."""
         job = jobs.at_once(0, 1, self.prompt_tokens, 1)
@@ -107,26 +107,26 @@ class Arrivals:
     def job(self, arrivals):
         return jobs.Job(0, SLOTS_OF_ARRIVALS, CAPACITY["prompt_tokens"], CAPACITY["new_tokens"], arrivals)
 
-    def warm(self, server, sitting):
+    def warm(self, server, session):
         server.run(self.job((0.0,) * 4))
 
-    def turn(self, server, sitting, where):
-        job = self.job(self.times(self.load * sitting.found_capacity, where["block"]))
+    def turn(self, server, session, where):
+        job = self.job(self.times(self.load * session.found_capacity, where["block"]))
         times = server.run(job)
         return figures.open_loop(times, job), times
 
 
-def capacity_turn(server, sitting):
+def capacity_turn(server, session):
     """Requests that end in a second, with as many at work as there are slots, until all have ended."""
-    count = CAPACITY["requests"] if not sitting.quick else CAPACITY_SLOTS
+    count = CAPACITY["requests"] if not session.quick else CAPACITY_SLOTS
     job = jobs.Job(0, CAPACITY_SLOTS, CAPACITY["prompt_tokens"], CAPACITY["new_tokens"], (0,) * count)
     return figures.finished(server.run(job))["requests_per_second"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Competitor(Decode):
+class Background(Decode):
     """A decode cell, first alone and then beside busy processes of low priority, one for each processor."""
-    part = "competitor"
+    part = "background"
     passes = ("quiet", "busy")
 
     def weight(self):
@@ -157,10 +157,10 @@ class Memory:
     def weight(self):
         return 5 + self.requests
 
-    def warm(self, server, sitting):
-        self.turn(server, sitting, {})
+    def warm(self, server, session):
+        self.turn(server, session, {})
 
-    def turn(self, server, sitting, where):
+    def turn(self, server, session, where):
         server.run(jobs.at_once(0, self.requests, self.prompt_tokens, self.new_tokens))
         return {"peak": server.peak_mib(), "anonymous": server.status("RssAnon"), "hello": server.hello_mib}, None
 
@@ -178,16 +178,16 @@ class Loading:
     def weight(self):
         return 8
 
-    def warm(self, server, sitting):
-        self.turn(server, sitting, {})
+    def warm(self, server, session):
+        self.turn(server, session, {})
 
-    def turn(self, server, sitting, where):
+    def turn(self, server, session, where):
         server.run(jobs.at_once(0, 1, self.tokens, 1))
         return {"ready": server.ready_seconds, "first_token": server.age(), "hello": server.hello_seconds,
                 "imports": server.imports}, None
 
 
-PARTS = ["decode", "prefill", "arrivals", "competitor", "memory", "loading"]
+PARTS = ["decode", "prefill", "arrivals", "background", "memory", "loading"]
 NUMBERS = [1, 4, 8, 16, 32]
 
 
@@ -198,7 +198,7 @@ def all_cells(quick=False):
     return ([Decode(n, context, new, place) for place, (context, new) in enumerate(contexts) for n in numbers] +
             [Prefill(length) for length in ([512] if quick else [512, 4096])] +
             [Arrivals(load, 12 if quick else 64) for load in ([0.8] if quick else [0.5, 0.8, 1.0])] +
-            [Competitor(n, 64, 64, 9) for n in (1, crowd)] +
+            [Background(n, 64, 64, 9) for n in (1, crowd)] +
             [Memory(n) for n in (1, crowd)] + [Loading()])
 
 

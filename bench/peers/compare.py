@@ -1,7 +1,7 @@
 """cogen and its peers in turns: for each cell blocks of A B C C B A, and the ratios within each.
 
 A block begins when the machine is quiet, or after a wait. One that did not begin quiet (others had more than a tenth
-of the processors, or copying memory was slower than four fifths of the sitting's median) is measured, marked and left
+of the processors, or copying memory was slower than four fifths of the session's median) is measured, marked and left
 out of the table, unless more than half of a cell's blocks would be.
 """
 
@@ -18,9 +18,9 @@ sys.path.append(str(ROOT / "bench/measuring"))
 
 import cells
 import page
-import pictures
+import plots
 import results
-import sitting
+import session
 import systems
 
 
@@ -36,7 +36,7 @@ def paths(parser):
 def turns(parser):
     parser.add_argument("--blocks", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--patience", type=float, default=30, help="seconds to wait for a quiet machine before a block")
+    parser.add_argument("--quiet-timeout", type=float, default=30, help="seconds to wait for a quiet machine before a block")
 
 
 def arguments():
@@ -64,7 +64,7 @@ def check(parser, given):
 
 def settle(parser, given):
     if given.quick:
-        given.blocks, given.patience = min(given.blocks, 2), 0
+        given.blocks, given.quiet_timeout = min(given.blocks, 2), 0
     if given.blocks < 1:
         parser.error("--blocks must be at least 1")
     for path in (given.model, given.cogen, given.limits):
@@ -73,7 +73,7 @@ def settle(parser, given):
 
 
 def kept_records(path, measured_anew):
-    """Of an earlier sitting in the same folder, what is not measured now."""
+    """Of an earlier session in the same folder, what is not measured now."""
     if not path.exists():
         return []
     anew = {(cell.part, cell.name) for cell in measured_anew}
@@ -95,7 +95,7 @@ def measured(given, all_systems, chosen):
             raw.flush()
         for record in kept:
             write(record)
-        sitting.Sitting(all_systems, chosen, given, write).run()
+        session.Session(all_systems, chosen, given, write).run()
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -105,8 +105,8 @@ def main():
     text = page.page(given, found)
     (given.out / "table.md").write_text(text)
     print("\n" + text)
-    for picture in pictures.write(found, given.out):
-        print(f"wrote     {picture}")
+    for plot in plots.write(found, given.out):
+        print(f"wrote     {plot}")
 
 
 if __name__ == "__main__":

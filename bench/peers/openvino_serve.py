@@ -20,7 +20,7 @@ class Server:
         scheduling.cache_size = given.cache_gb
         scheduling.max_num_batched_tokens = given.batch
         scheduling.max_num_seqs = given.most
-        scheduling.enable_prefix_caching = given.reuse
+        scheduling.enable_prefix_caching = given.prefix_caching
         self.pipeline = openvino_genai.ContinuousBatchingPipeline(given.model, scheduling, "CPU",
                                                                   dict(given.property or []))
         self.begun = 0
@@ -67,7 +67,7 @@ def arguments():
     parser.add_argument("--batch", type=int, default=512, help="max_num_batched_tokens")
     parser.add_argument("--most", type=int, default=64, help="max_num_seqs")
     parser.add_argument("--cache-gb", type=int, default=0, help="cache_size; 0: it grows")
-    parser.add_argument("--reuse", action="store_true", help="prompts that were read before are not read again")
+    parser.add_argument("--prefix-caching", action="store_true", help="prompts that were read before are not read again")
     parser.add_argument("--property", action="append", type=lambda text: text.split("=", 1), help="NAME=VALUE")
     return parser.parse_args()
 

@@ -1,11 +1,11 @@
-"""The Markdown page of a sitting."""
+"""The Markdown page of a session."""
 
 import host
 import model_shape
-import shares
+import fractions
 from markdown import table
 
-OURS = ["cogen fast", "cogen exact"]
+OURS = ["cogen int8", "cogen float32"]
 
 
 def shown(value):
@@ -64,21 +64,21 @@ def arrivals(results):
         yield compared(results, "arrivals", field, "", least)
 
 
-def competitor(results):
+def background(results):
     yield ("Decoding after prompts of 64 tokens beside a busy process of low priority (nice 10) for each processor: "
            "tokens/s alone, beside them, and the share that is left within a block.\n")
-    cells = results.cells("competitor")
+    cells = results.cells("background")
     rows = []
     field = "tokens_per_second"
     for system in results.systems:
         row = [system]
         for cell in cells:
-            if not results.has("competitor", cell, system, "busy"):
+            if not results.has("background", cell, system, "busy"):
                 row += ["–"] * 3
                 continue
-            row += [shown(results.median("competitor", cell, system, field, which)) for which in ("quiet", "busy")]
+            row += [shown(results.median("background", cell, system, field, which)) for which in ("quiet", "busy")]
             row.append("{:.0%} ({:.0%}–{:.0%})".format(
-                *results.spread("competitor", cell, (system, field, "busy"), (system, field, "quiet"))))
+                *results.spread("background", cell, (system, field, "busy"), (system, field, "quiet"))))
         if set(row[1:]) != {"–"}:
             rows.append(row)
     yield table([""] + [head for cell in cells for head in (f"{cell}: alone", "beside", "share")], rows)
@@ -111,7 +111,7 @@ def loading(results):
     yield table(["", "program runs", "imports", "ready", "first token"], rows)
 
 
-SECTIONS = {"decode": decode, "prefill": prefill, "arrivals": arrivals, "competitor": competitor, "memory": memory,
+SECTIONS = {"decode": decode, "prefill": prefill, "arrivals": arrivals, "background": background, "memory": memory,
             "loading": loading}
 
 
@@ -136,5 +136,5 @@ def page(given, results):
         if part in results.parts():
             parts += section(results)
         if shape:
-            parts += shares.section(results, part, shape)
+            parts += fractions.section(results, part, shape)
     return "\n".join(parts)

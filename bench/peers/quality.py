@@ -4,7 +4,7 @@ import json
 import math
 import sys
 
-NAMES = {"f32": "cogen exact, float32 cache", "f16": "cogen exact", "f16/fast": "cogen fast"}
+NAMES = {"f32": "cogen float32, float32 cache", "f16": "cogen float32", "f16/fast": "cogen int8"}
 
 
 def name_of(kind):

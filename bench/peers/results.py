@@ -7,7 +7,7 @@ import figures
 import host
 
 NOT_FIGURES = {"what", "part", "cell", "block", "position", "pass", "system", "busy_before", "copying"}
-LEAST_COPYING = 0.8  # of the sitting's median
+LEAST_COPYING = 0.8  # of the session's median
 
 
 class Results:

@@ -1,4 +1,4 @@
-"""The model in another number format: its matrices dequantised and quantised anew, all else as it is."""
+"""The model in another number format: its matrices dequantized and quantized anew, all else as it is."""
 
 import argparse
 import pathlib

@@ -110,11 +110,11 @@ def rewritten(given, form):
 
 
 def cogen(given, key, name, *more, environment=()):
-    return System(key, name, (given.cogen, "--serve", *more), given.model, ("--reuse",), tuple(environment))
+    return System(key, name, (given.cogen, "--serve", *more), given.model, ("--prefix-caching",), tuple(environment))
 
 
 def llama(given, key, name, form=None, **more):
-    return System(key, name, (path_of("llama/driver"),), rewritten(given, form) if form else given.model, ("--reuse",),
+    return System(key, name, (path_of("llama/driver"),), rewritten(given, form) if form else given.model, ("--prefix-caching",),
                   **more)
 
 
@@ -122,25 +122,25 @@ def openvino(given, key, name, *properties, form=None, batch=512, **more):
     command = [path_of("python", "openvino"), HERE / "openvino_serve.py", "--batch", batch]
     for each in properties:
         command += ["--property", each]
-    return System(key, name, tuple(command), rewritten(given, form) if form else given.model, ("--reuse",), **more)
+    return System(key, name, tuple(command), rewritten(given, form) if form else given.model, ("--prefix-caching",), **more)
 
 
 def transformers(given, key, name, dtype):
     command = (path_of("python", "transformers"), HERE / "transformers_serve.py", "--dtype", dtype)
     return System(key, name, command, given.model, static=True, largest=16384,
-                  parts=("decode", "prefill", "competitor", "memory", "loading"))
+                  parts=("decode", "prefill", "background", "memory", "loading"))
 
 
 STEPS_MATTER = ("prefill", "arrivals")
 MEDIUM = 1 << 16
 PASSIVE = (("OMP_WAIT_POLICY", "passive"),)
 MAKERS = {
-    "cogen-fast": lambda given, key: cogen(given, key, "cogen fast", "--numerics", "fast"),
-    "cogen-exact": lambda given, key: cogen(given, key, "cogen exact", "--numerics", "exact"),
+    "cogen-int8": lambda given, key: cogen(given, key, "cogen int8", "--compute-type", "int8"),
+    "cogen-float32": lambda given, key: cogen(given, key, "cogen float32", "--compute-type", "float32"),
     "llama": lambda given, key: llama(given, key, "llama.cpp"),
     "llama-q4_0": lambda given, key: llama(given, key, "llama.cpp, Q4_0", "Q4_0", largest=MEDIUM),
     "llama-passive": lambda given, key: llama(given, key, "llama.cpp, passive waits", environment=PASSIVE,
-                                              parts=("competitor",)),
+                                              parts=("background",)),
     "openvino": lambda given, key: openvino(given, key, "OpenVINO"),
     "openvino-256": lambda given, key: openvino(given, key, "OpenVINO, steps of 256", batch=256, parts=STEPS_MATTER),
     "openvino-2048": lambda given, key: openvino(given, key, "OpenVINO, steps of 2,048", batch=2048,
@@ -158,7 +158,7 @@ MAKERS = {
 }
 
 
-BY_DEFAULT = ["cogen-fast", "cogen-exact", "llama", "llama-q4_0", "llama-passive", "openvino", "openvino-2048",
+BY_DEFAULT = ["cogen-int8", "cogen-float32", "llama", "llama-q4_0", "llama-passive", "openvino", "openvino-2048",
               "openvino-q8_0", "openvino-f16", "transformers-bf16"]
 
 

@@ -98,14 +98,14 @@ reference conversations_alone(const model_pointer& model, const settings& wanted
   return result;
 }
 
-enum class memory { for_all, for_few, for_few_without_spilling };
+enum class memory { for_all, for_few, for_few_without_swapping };
 
 measurement converse_within(const model_pointer& model, const settings& wanted, const reference& alone, memory given) {
   auto options = base(wanted, wanted.conversations, wanted.length());
   const auto transfer = std::make_shared<counting_transfer>();
-  options.spill_transfer = transfer;
+  options.swap_transfer = transfer;
   options.cache_bytes = alone.bytes * (given == memory::for_all ? wanted.conversations : wanted.room);
-  if (given == memory::for_few_without_spilling) options.spill_bytes = 0;
+  if (given == memory::for_few_without_swapping) options.swap_bytes = 0;
   if (given == memory::for_few && !wanted.trace.empty())
     options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(model, options);
@@ -128,13 +128,13 @@ const measurement& middle(std::vector<measurement>& all) {
 void print_conversations(std::string_view name, std::vector<measurement> all, const settings& wanted) {
   const auto times = walls(all);
   const auto& one = middle(all);
-  const auto restored = one.jobs - static_cast<std::int64_t>(one.stats.spilled);
+  const auto swapped_in = one.jobs - static_cast<std::int64_t>(one.stats.swapped_out);
   fmt::print(
       "{:<22} {:>6.2f} ({:.2f} to {:.2f})  {:>6.2f}  {:>6.1f}  {:>7.2f}  {:>5.2f}  {:>6}  {:>7}  {:>8}  {:>9.1f}  "
       "{:>8.2f}\n",
       name, one.wall, times.front(), times.back(), one.cpu, wanted.answers() / one.wall, one.in_a_turn / one.wall,
-      static_cast<double>(one.stats.rows) / static_cast<double>(one.stats.steps), one.stats.tokens, one.stats.parked,
-      fmt::format("{}/{}", one.stats.spilled, restored), static_cast<double>(one.moved) / (1 << 20),
+      static_cast<double>(one.stats.rows) / static_cast<double>(one.stats.steps), one.stats.tokens, one.stats.preempted,
+      fmt::format("{}/{}", one.stats.swapped_out, swapped_in), static_cast<double>(one.moved) / (1 << 20),
       one.jobs == 0 ? 0 : one.transfer_seconds * 1000 / static_cast<double>(one.jobs));
 }
 
@@ -144,23 +144,23 @@ void run_conversations(const model_pointer& model, const settings& wanted) {
   const auto alone = conversations_alone(model, wanted);
   fmt::print(
       "{} conversations of {} turns ({} tokens said, {} answered), thinking {} ms before each; memory for {} of {} "
-      "tokens, {:.1f} MiB each; patience {} ms\n",
+      "tokens, {:.1f} MiB each; idle timeout {} ms\n",
       wanted.conversations, wanted.turns, wanted.said, wanted.answered, wanted.think_ms, wanted.room, wanted.length(),
-      static_cast<double>(alone.bytes) / (1 << 20), wanted.patience_ms);
+      static_cast<double>(alone.bytes) / (1 << 20), wanted.idle_timeout_ms);
   const auto within = [&](memory given) { return [&, given] { return converse_within(model, wanted, alone, given); }; };
   const auto all =
-      by_turns(wanted, {within(memory::for_all), within(memory::for_few), within(memory::for_few_without_spilling)});
+      by_turns(wanted, {within(memory::for_all), within(memory::for_few), within(memory::for_few_without_swapping)});
   const auto &roomy = all[0], &pressed = all[1], &again = all[2];
   fmt::print(
-      "memory for              wall s (spread)        CPU s   tok/s  at once  batch  tokens   parked  out/back  MiB "
+      "memory for              wall s (spread)        CPU s   tok/s  at once  batch  tokens   preempted  out/back  MiB "
       "moved  "
       "ms each\n");
   print_conversations("all", roomy, wanted);
-  print_conversations("few, spilled", pressed, wanted);
+  print_conversations("few, swapped out", pressed, wanted);
   print_conversations("few, run again", again, wanted);
-  print_ratio("share of the speed, spilled", roomy, pressed, "; aim: 0.700 or more");
+  print_ratio("share of the speed, swapped out", roomy, pressed, "; aim: 0.700 or more");
   print_ratio("share of the speed, run again", roomy, again, "");
-  print_ratio("what spilling gains over running again", again, pressed, "");
+  print_ratio("what swapping out gains over running again", again, pressed, "");
   fmt::print("At once: conversations that were in a turn, on average; one that waits for memory is.\n");
   fmt::print("Every conversation says what it says alone.\n\n");
   std::fflush(stdout);

@@ -25,7 +25,7 @@ std::vector<int> ends(const settings& wanted) {
 net::awaitable<void> read(cogen::engine& engine, std::int64_t vocabulary, int number, int count, tokens& said) {
   auto stream = engine.generate(cogen::token_ids(some_tokens(number, prompt, vocabulary))
                                     .max_tokens(may_come_to - prompt)
-                                    .lookahead(1)
+                                    .max_buffered_tokens(1)
                                     .ignore_end());
   while (static_cast<int>(said.size()) < count) {
     const auto piece = co_await stream.next();
@@ -52,7 +52,7 @@ measurement read_within(const model_pointer& model, const settings& wanted, cons
                         const std::vector<tokens>& alone, std::int64_t bytes, bool grow) {
   auto options = base(wanted, wanted.conversations, may_come_to);
   options.cache_bytes = bytes;
-  if (grow) options.reservation = [] { return cogen::scheduler::watermarks({.step = 64}); };
+  if (grow) options.allocation_policy = [] { return cogen::scheduler::watermarks({.step = 64}); };
   cogen::engine engine(model, options);
   std::vector<tokens> said;
   auto result = timed(engine, [&] { said = read_all(engine, model->config().vocabulary, lengths); });
@@ -65,7 +65,7 @@ void print_lengths(std::string_view name, const std::vector<measurement>& all, i
   const auto& stats = all.front().stats;
   fmt::print("{:<22} {:>6.2f} ({:.2f} to {:.2f})  {:>6.1f}  {:>5.2f}  {:>4}  {:>6}\n", name, median(times),
              times.front(), times.back(), answered / median(times),
-             static_cast<double>(stats.rows) / static_cast<double>(stats.steps), stats.peak_rows, stats.parked);
+             static_cast<double>(stats.rows) / static_cast<double>(stats.steps), stats.peak_rows, stats.preempted);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void print_lengths(std::string_view name, const std::vector<measurement>& all, i
 void run_lengths(const model_pointer& model, const settings& wanted) {
   const auto lengths = ends(wanted);
   const auto alone = read_alone(model, wanted, lengths);
-  const auto cache = model->make_cache({.slots = 1, .max_length = may_come_to});
+  const auto cache = model->make_cache({.slots = 1, .max_sequence_length = may_come_to});
   const auto bytes = wanted.room * cache.footprint(may_come_to);
   int answered = 0;
   for (const int each : lengths) answered += each;
@@ -85,7 +85,7 @@ void run_lengths(const model_pointer& model, const settings& wanted) {
     return [&, grow] { return read_within(model, wanted, lengths, alone, bytes, grow); };
   };
   const auto all = by_turns(wanted, {within(false), within(true)});
-  fmt::print("memory set aside        wall s (spread)       tok/s  batch  most  parked\n");
+  fmt::print("memory set aside        wall s (spread)       tok/s  batch  most  preempted\n");
   print_lengths("for the whole length", all[0], answered);
   print_lengths("as they grow", all[1], answered);
   print_ratio("what growing gains", all[0], all[1], "");

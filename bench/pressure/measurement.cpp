@@ -42,12 +42,12 @@ void check_same(const tokens& seen, const tokens& alone, std::string_view what, 
   if (seen != alone) throw std::runtime_error(fmt::format("{} {} says something else than alone", what, number));
 }
 
-cogen::engine_options base(const settings& wanted, int slots, int max_length) {
+cogen::engine_options base(const settings& wanted, int slots, int max_sequence_length) {
   cogen::engine_options options;
   options.slots = slots;
-  options.max_length = max_length;
+  options.max_sequence_length = max_sequence_length;
   options.threads = wanted.threads;
-  options.patience = milliseconds(wanted.patience_ms);
+  options.idle_timeout = milliseconds(wanted.idle_timeout_ms);
   return options;
 }
 

@@ -35,7 +35,7 @@ struct measurement {
 
 measurement timed(const cogen::engine& engine, const std::function<void()>& run);
 
-cogen::engine_options base(const settings& wanted, int slots, int max_length);
+cogen::engine_options base(const settings& wanted, int slots, int max_sequence_length);
 tokens some_tokens(int seed, int count, std::int64_t vocabulary);
 void rethrow(std::exception_ptr error);
 void check_same(const tokens& seen, const tokens& alone, std::string_view what, std::size_t number);

@@ -26,14 +26,14 @@ std::optional<settings> parse(int argc, char** argv) {
   add("answered", po::value(&wanted.answered)->default_value(16), "tokens it answers");
   add("think-ms", po::value(&wanted.think_ms)->default_value(2000),
       "mean time before a turn; more of it, and fewer want memory at once");
-  add("patience-ms", po::value(&wanted.patience_ms)->default_value(50), "engine_options.patience");
+  add("idle-timeout-ms", po::value(&wanted.idle_timeout_ms)->default_value(50), "engine_options.idle_timeout");
   add("stream-tokens", po::value(&wanted.stream_tokens)->default_value(64),
       "length of each stream beside the slow one; and of answers, on average");
   add("rounds", po::value(&wanted.rounds)->default_value(3), "runs of each, by turns, the second round backwards");
   add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
   add("only", po::value(&wanted.only)->default_value(""), "conversations, lengths or streams; all if not given");
   add("trace", po::value(&wanted.trace)->default_value(""),
-      "a file for a trace of the last conversations that spilled, for chrome://tracing, ui.perfetto.dev and "
+      "a file for a trace of the last conversations that swapped out, for chrome://tracing, ui.perfetto.dev and "
       "bench/timeline/plot.py");
   add("quick", po::bool_switch(&wanted.quick), "one round of shorter ones");
   po::variables_map given;
@@ -45,10 +45,10 @@ std::optional<settings> parse(int argc, char** argv) {
     throw std::invalid_argument("every count must be at least 1");
   if (wanted.stream_tokens <= ahead)
     throw std::invalid_argument("--stream-tokens is " + std::to_string(wanted.stream_tokens) + "; it must be above " +
-                                std::to_string(ahead) + ", the lookahead");
+                                std::to_string(ahead) + ", the buffer size");
   if (wanted.only != "" && wanted.only != "conversations" && wanted.only != "lengths" && wanted.only != "streams")
     throw std::invalid_argument("--only is " + wanted.only + "; it must be conversations, lengths or streams");
-  if (std::min(wanted.think_ms, wanted.patience_ms) < 0) throw std::invalid_argument("times must be at least 0");
+  if (std::min(wanted.think_ms, wanted.idle_timeout_ms) < 0) throw std::invalid_argument("times must be at least 0");
   return wanted;
 }
 

@@ -13,7 +13,7 @@ struct settings {
   int said;
   int answered;
   int think_ms;
-  int patience_ms;
+  int idle_timeout_ms;
   int stream_tokens;
   int rounds;
   int threads;

@@ -16,7 +16,7 @@ constexpr int stream_prompt = 32;
 cogen::request stream_request(int number, std::int64_t vocabulary, int count) {
   return cogen::token_ids(some_tokens(7000 + number, stream_prompt, vocabulary))
       .max_tokens(count)
-      .lookahead(ahead)
+      .max_buffered_tokens(ahead)
       .ignore_end();
 }
 

@@ -23,8 +23,8 @@ std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t v
 
 cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const job& what) {
   auto request = cogen::token_ids(prompt(number, what.prompt_tokens, vocabulary));
-  request.max_tokens(what.new_tokens).ignore_end().reuse(what.reuse);
-  request.lookahead(what.lookahead < 0 ? what.new_tokens : what.lookahead);
+  request.max_tokens(what.new_tokens).ignore_end().prefix_caching(what.prefix_caching);
+  request.max_buffered_tokens(what.max_buffered_tokens < 0 ? what.new_tokens : what.max_buffered_tokens);
   return request;
 }
 
@@ -41,12 +41,12 @@ net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::
 
 }  // namespace
 
-job together(int requests, int prompt_tokens, int new_tokens, int lookahead) {
+job together(int requests, int prompt_tokens, int new_tokens, int max_buffered_tokens) {
   return {0,
           requests,
           prompt_tokens,
           new_tokens,
-          lookahead,
+          max_buffered_tokens,
           false,
           std::vector<seconds>(static_cast<std::size_t>(requests))};
 }

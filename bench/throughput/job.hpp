@@ -15,13 +15,13 @@ struct job {
   int slots;           ///< requests that run at the same time
   int prompt_tokens;
   int new_tokens;
-  int lookahead;                  ///< tokens ahead of the reader; -1: all of them
-  bool reuse;                     ///< what earlier jobs have read of the same prompts
+  int max_buffered_tokens;        ///< tokens ahead of the reader; -1: all of them
+  bool prefix_caching;            ///< what earlier jobs have read of the same prompts
   std::vector<seconds> arrivals;  ///< one for each request
 };
 
 /// `requests` that arrive at once and run at the same time.
-job together(int requests, int prompt_tokens, int new_tokens, int lookahead);
+job together(int requests, int prompt_tokens, int new_tokens, int max_buffered_tokens);
 
 /// When each token of one request reached its reader, from the beginning of the job on.
 using observation = std::vector<seconds>;

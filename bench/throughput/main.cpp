@@ -29,11 +29,11 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
                     const std::string& trace) {
   cogen::engine_options options = wanted.engine;
   options.slots = requests;
-  options.max_length = wanted.prompt_tokens + wanted.new_tokens;
+  options.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
   if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
   cogen::engine engine(model, options);
   const auto seen = run(engine, model->config().vocabulary,
-                        together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.lookahead));
+                        together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.max_buffered_tokens));
 
   std::vector<double> first;
   seconds last_first{}, end{};

@@ -25,7 +25,7 @@ void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 
 job parsed(const std::string& line, const settings& wanted) {
   std::stringstream stream(line);
-  job found{0, 0, 0, 0, wanted.lookahead, wanted.reuse, {}};
+  job found{0, 0, 0, 0, wanted.max_buffered_tokens, wanted.prefix_caching, {}};
   stream >> found.first >> found.slots >> found.prompt_tokens >> found.new_tokens;
   for (double each; stream >> each;) found.arrivals.emplace_back(each);
   if (found.first < 0 || found.slots < 1 || found.prompt_tokens < 1 || found.new_tokens < 1 || found.arrivals.empty() ||
@@ -45,10 +45,10 @@ class served_engine {
 
   cogen::engine& made_for(const job& what) {
     const int length = what.prompt_tokens + std::max(what.new_tokens, spare);
-    if (!engine_ || options_.slots != what.slots || options_.max_length != length) {
+    if (!engine_ || options_.slots != what.slots || options_.max_sequence_length != length) {
       engine_.reset();
       options_.slots = what.slots;
-      options_.max_length = length;
+      options_.max_sequence_length = length;
       engine_.emplace(model_, options_);
     }
     return *engine_;
@@ -80,8 +80,8 @@ void serve(const settings& wanted) {
   loading.threads = wanted.engine.threads;
   const auto model = cogen::load_model(wanted.model, loading);
   served_engine engine(model, wanted.engine);
-  say("{{\"ready\": \"{}, {} numerics, {} bytes of weights a step\"}}", model->weight_type(),
-      wanted.engine.numerics == cogen::numerics::fast ? "fast" : "exact", model->weight_bytes());
+  say("{{\"ready\": \"{}, {} compute type, {} bytes of weights a step\"}}", model->weight_type(),
+      wanted.engine.compute_type == cogen::compute_type::int8 ? "int8" : "float32", model->weight_bytes());
   for (std::string line; std::getline(std::cin, line);) {
     const auto what = parsed(line, wanted);
     say("{{\"times\": {}}}", listed(run(engine.made_for(what), model->config().vocabulary, what)));

@@ -24,10 +24,10 @@ std::vector<int> numbers(const std::string& text) {
   return all;
 }
 
-cogen::numerics numerics_named(const std::string& name) {
-  if (name == "exact") return cogen::numerics::exact;
-  if (name == "fast") return cogen::numerics::fast;
-  throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", name));
+cogen::compute_type compute_type_named(const std::string& name) {
+  if (name == "float32") return cogen::compute_type::float32;
+  if (name == "int8") return cogen::compute_type::int8;
+  throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", name));
 }
 
 std::optional<cogen::cache::scalar> cache_type_named(const std::string& name) {
@@ -35,20 +35,20 @@ std::optional<cogen::cache::scalar> cache_type_named(const std::string& name) {
   if (name == "f32") return cogen::cache::scalar::f32;
   if (name == "f16") return cogen::cache::scalar::f16;
   if (name == "bf16") return cogen::cache::scalar::bf16;
-  throw std::invalid_argument(fmt::format("--cache-type {}: there are f32, f16 and bf16", name));
+  throw std::invalid_argument(fmt::format("--kv-dtype {}: there are f32, f16 and bf16", name));
 }
 
 void check(const settings& wanted) {
-  if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.lookahead < -1)
+  if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.max_buffered_tokens < -1)
     throw std::invalid_argument(
-        "--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2, --lookahead at least -1");
+        "--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2, --max-buffered-tokens at least -1");
 }
 
 }  // namespace
 
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
-  std::string requests, numerics, cache_type;
+  std::string requests, compute_type, kv_dtype;
   po::options_description options("Measures tokens per second by number of concurrent requests.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
@@ -58,24 +58,27 @@ std::optional<settings> parse(int argc, char** argv) {
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(64), "tokens to generate for each");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
   add("threads", po::value(&wanted.engine.threads)->default_value(0), "threads that compute; 0: all");
-  add("step-tokens", po::value(&wanted.engine.step_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
-  add("lookahead", po::value(&wanted.lookahead)->default_value(-1), "tokens ahead of the reader; -1: all of them");
-  add("cache-type", po::value(&cache_type)->default_value(""), "f32, f16 or bf16; the model's own if not given");
-  add("numerics", po::value(&numerics)->default_value("exact"), "exact or fast: how products are computed");
+  add("max-batched-tokens", po::value(&wanted.engine.max_batched_tokens)->default_value(0),
+      "tokens of a step; 0: the engine's own");
+  add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
+      "tokens ahead of the reader; -1: all of them");
+  add("cache-type", po::value(&kv_dtype)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   add("serve", po::bool_switch(&wanted.serve),
       "run what each line of the input says (FIRST_PROMPT SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and "
       "answer with the time of each token, as bench/peers asks for it");
-  add("reuse", po::bool_switch(&wanted.reuse), "served prompts that were read before are not read again");
+  add("prefix-caching", po::bool_switch(&wanted.prefix_caching),
+      "served prompts that were read before are not read again");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
   if (given.contains("help")) return std::cout << options, std::nullopt;
   wanted.requests = numbers(requests);
-  wanted.engine.numerics = numerics_named(numerics);
-  wanted.engine.cache_type = cache_type_named(cache_type);
+  wanted.engine.compute_type = compute_type_named(compute_type);
+  wanted.engine.kv_dtype = cache_type_named(kv_dtype);
   check(wanted);
   return wanted;
 }

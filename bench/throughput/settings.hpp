@@ -14,12 +14,12 @@ struct settings {
   int prompt_tokens;
   int new_tokens;
   int repeat;
-  int lookahead;
+  int max_buffered_tokens;
   std::string trace;
   bool json;
   bool serve;
-  bool reuse;
-  cogen::engine_options engine;  ///< but for slots and max_length, which go by what is run
+  bool prefix_caching;
+  cogen::engine_options engine;  ///< but for slots and max_sequence_length, which go by what is run
 };
 
 /// None where help was asked for, and shown. Throws what cannot be run.

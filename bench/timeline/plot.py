@@ -10,16 +10,16 @@ import chart  # noqa: E402
 import trace_file  # noqa: E402
 
 WIDTH, LEFT, RIGHT, TOP, GAP, BOTTOM = 960, 64, 150, 44, 40, 48
-COLOURS = [each for each in chart.COLOURS if each != "#000000"]
+COLORS = [each for each in chart.COLORS if each != "#000000"]
 MIB = 1 << 20
 STYLE = """<style>
 .page { fill: #ffffff } .words { fill: #222222 } .grid { stroke: #dddddd } .axis { stroke: #222222 }
 .batch { fill: #4477aa; stroke: none; opacity: 0.55 } .seats { stroke: #228833 } .waiting { stroke: #dd5566 }
-.parked { stroke: #aa8800 } .cache { fill: #5544bb; stroke: none; opacity: 0.55 }
-.seats, .waiting, .parked { fill: none; stroke-width: 1.6 } .runs { opacity: 0.45 }
+.preempted { stroke: #aa8800 } .cache { fill: #5544bb; stroke: none; opacity: 0.55 }
+.seats, .waiting, .preempted { fill: none; stroke-width: 1.6 } .runs { opacity: 0.45 }
 @media (prefers-color-scheme: dark) {
 .page { fill: #0d1117 } .words { fill: #d0d7de } .grid { stroke: #30363d } .axis { stroke: #8b949e }
-.batch { fill: #66aadd } .seats { stroke: #55bb66 } .waiting { stroke: #ff7788 } .parked { stroke: #ddbb33 }
+.batch { fill: #66aadd } .seats { stroke: #55bb66 } .waiting { stroke: #ff7788 } .preempted { stroke: #ddbb33 }
 .cache { fill: #9988ee } .runs { opacity: 0.6 } }
 </style>"""
 
@@ -73,7 +73,7 @@ class Panel:
 
     def legend(self, place, kind, name):
         x, y = WIDTH - RIGHT + 12, self.top + 12 + 18 * place
-        drawn = line(x, y, x + 14, y, kind) if kind in ("seats", "waiting", "parked") else \
+        drawn = line(x, y, x + 14, y, kind) if kind in ("seats", "waiting", "preempted") else \
             box(x, y - 5, 14, 10, f'class="{kind}"')
         return drawn + words(x + 20, y + 4, name, "start")
 
@@ -98,9 +98,9 @@ def draw_slots(found, panel):
             parts.append(words(LEFT - 6, top + row / 2 + 4, slot, "end", 11))
         for spans, kind in ((found.slots, "runs"), (found.prefills, "prefills")):
             for request, begin, end in spans.get(slot, []):
-                colour = COLOURS[int(request) % len(COLOURS)]
+                color = COLORS[int(request) % len(COLORS)]
                 x, width = panel.x(begin), panel.x(end) - panel.x(begin)
-                parts.append(box(x, top + 1, width, row - 2, f'class="{kind}" fill="{colour}"'))
+                parts.append(box(x, top + 1, width, row - 2, f'class="{kind}" fill="{color}"'))
                 if kind == "runs" and width > 22 and row >= 12:
                     parts.append(words(x + width / 2, top + row / 2 + 4, request, size=10))
     grey = 'fill="#888888"'
@@ -110,8 +110,8 @@ def draw_slots(found, panel):
     return parts
 
 
-def draw_batch(found, panel):
-    lines = {"seats": "slots in use", "waiting": "waiting", "parked": "parked"}
+def sampling_batch(found, panel):
+    lines = {"seats": "slots in use", "waiting": "waiting", "preempted": "preempted"}
     shown = {kind: found.counters[name] for kind, name in lines.items()
              if any(value for _, value in found.counters.get(name, []))}
     rows = batch(found.steps, pause=max(1e-3, found.end / 500))
@@ -137,7 +137,7 @@ def picture(found, title):
     height = lower.bottom + BOTTOM
     parts = [STYLE, f'<rect width="{WIDTH}" height="{height}" class="page"/>',
              words((LEFT + WIDTH - RIGHT) / 2, 24, title, size=15)]
-    parts += draw_slots(found, upper) + draw_batch(found, middle) + draw_cache(found, lower)
+    parts += draw_slots(found, upper) + sampling_batch(found, middle) + draw_cache(found, lower)
     for tick in chart.even_ticks(0, found.end, 8):
         parts.append(words(lower.x(tick), lower.bottom + 16, chart.number(tick), size=11))
     parts.append(words((LEFT + WIDTH - RIGHT) / 2, height - 12, "seconds"))

@@ -22,7 +22,7 @@ class cogen_category final : public boost::system::error_category {
       case error::timed_out:
         return "nothing came within the time given";
       case error::bad_logits:
-        return "the model produced logits from which no token can be drawn";
+        return "the model produced logits from which no token can be sampled";
       case error::callback_threw:
         return "the request's logits processor threw";
       case error::out_of_memory:
@@ -31,9 +31,9 @@ class cogen_category final : public boost::system::error_category {
         return "the engine was stopped";
       case error::device_failed:
         return "a step of the engine failed";
-      case error::too_late:
+      case error::deadline_unreachable:
         return "it would have ended after its deadline";
-      case error::deadline_passed:
+      case error::deadline_exceeded:
         return "no token came by the time the request names";
       case error::draining:
         return "the engine is draining";
@@ -53,14 +53,14 @@ const boost::system::error_category& category() noexcept {
 
 error_code make_error_code(error value) noexcept { return {static_cast<int>(value), category()}; }
 
-failure::failure(error_code code, std::string_view message) noexcept : code_(code) {
+diagnostics::diagnostics(error_code code, std::string_view message) noexcept : code_(code) {
   try {
     message_ = std::make_shared<const std::string>(message);
   } catch (const std::bad_alloc&) {
   }
 }
 
-std::string failure::message() const {
+std::string diagnostics::message() const {
   if (message_) return *message_;
   return code_ ? code_.message() : std::string();
 }

@@ -5,10 +5,10 @@
 #include "kernels/embed_cuda.hpp"
 #include "kernels/gather_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
-#include "kernels/pack_cuda.hpp"
+#include "kernels/quantize_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
-#include "sampling/draw_cuda.hpp"
+#include "sampling/sample_cuda.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -70,22 +70,22 @@ struct token_range {
   std::int64_t count;
 };
 
-cuda::step_tokens tokens_of(const step_rows& rows, const token_range& which) {
+cuda::max_batched_tokens tokens_of(const step_rows& rows, const token_range& which) {
   return {numbers<std::int32_t>(rows.slots) + which.first, numbers<std::int32_t>(rows.positions) + which.first,
           static_cast<int>(which.count)};
 }
 
-cuda::packed_format format_of(const cache::group_format& format) {
+cuda::quantized_format format_of(const cache::group_format& format) {
   return {format.bits, format.axis == cache::group_axis::channel, format.group};
 }
 
-cuda::packed_blocks packed_of(const cache::device_layer& layer) {
-  if (!layer.packing) return {};
-  return {.blocks = bytes_as<std::byte>(layer.packed),
-          .slot_stride = layer.packed.stride(0),
-          .keys = format_of(layer.packing->keys),
-          .values = format_of(layer.packing->values),
-          .residual = layer.packing->residual};
+cuda::quantized_blocks quantized_of(const cache::device_layer& layer) {
+  if (!layer.quantization) return {};
+  return {.blocks = bytes_as<std::byte>(layer.quantized),
+          .slot_stride = layer.quantized.stride(0),
+          .keys = format_of(layer.quantization->keys),
+          .values = format_of(layer.quantization->values),
+          .residual = layer.quantization->residual};
 }
 
 cuda::kv_layer layer_of(const cache::device_layer& layer) {
@@ -96,15 +96,15 @@ cuda::kv_layer layer_of(const cache::device_layer& layer) {
           .kv_heads = size_of(layer.keys, 2),
           .head_dim = size_of(layer.keys, 3),
           .ring = layer.ring,
-          .sinks = layer.sees.sinks,
-          .window = layer.sees.window,
-          .packed = packed_of(layer)};
+          .sinks = layer.span.sinks,
+          .window = layer.span.window,
+          .quantized = quantized_of(layer)};
 }
 
 /// Tokens that a query sees, at most.
 std::int64_t reach_of(const cache::device_layer& layer) {
-  if (layer.sees.window > 0) return layer.sees.sinks + layer.sees.window;
-  return layer.packing ? layer.packed.size(1) * 64 : layer.keys.size(1);
+  if (layer.span.window > 0) return layer.span.sinks + layer.span.window;
+  return layer.quantization ? layer.quantized.size(1) * 64 : layer.keys.size(1);
 }
 
 /// Queries of some tokens, [tokens, heads, head_dim].
@@ -126,18 +126,19 @@ class cuda_operators final : public operators {
  public:
   explicit cuda_operators(int device) : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount) {}
 
-  std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
-                                 std::int64_t head_dim) override {
-    const cuda::packed_blocks packed{.keys = format_of(keys), .values = format_of(values)};
+  std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                    std::int64_t head_dim) override {
+    const cuda::quantized_blocks quantized{.keys = format_of(keys), .values = format_of(values)};
     const int dim = static_cast<int>(head_dim);
-    if (!cuda::supports_packing({.kv_heads = 1, .head_dim = dim, .ring = 64 * 4, .packed = packed}))
+    if (!cuda::supports_quantization({.kv_heads = 1, .head_dim = dim, .ring = 64 * 4, .quantized = quantized}))
       throw std::invalid_argument(
-          "engine_options.quantised is of a form that CUDA devices do not have: they have int8(), int8_int4(), int4() "
+          "engine_options.kv_quantization is of a form that CUDA devices do not have: they have int8(), int8_int4(), "
+          "int4() "
           "and kivi2(), and heads of 64, 96, 128 or 256");
-    return cuda::packed_head_bytes(packed, dim);
+    return cuda::quantized_head_bytes(quantized, dim);
   }
 
-  at::Tensor pack(const at::Tensor& codes) override {
+  at::Tensor quantize(const at::Tensor& codes) override {
     constexpr std::int64_t outputs_at_once = 8, inputs_of_a_tile = 16;
     const auto outputs = codes.size(0), inputs = codes.size(1);
     const auto tiles = inputs % (8 * inputs_of_a_tile) == 0 ? 8 : inputs % (4 * inputs_of_a_tile) == 0 ? 4 : 2;
@@ -163,7 +164,7 @@ class cuda_operators final : public operators {
   }
 
   void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
-    if (is_packed(by)) return static_cast<void>(y.copy_(packed_product(normed(x, before), by)));
+    if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(normed(x, before), by)));
     if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
     auto product = product_of(x, by, y);
     put_before(product, before);
@@ -171,7 +172,7 @@ class cuda_operators final : public operators {
   }
 
   void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
-    if (is_packed(by)) return gate(packed_product(normed(x, before), by), y);
+    if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
     if (x.size(0) > few_rows) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
@@ -184,7 +185,7 @@ class cuda_operators final : public operators {
   }
 
   void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) override {
-    if (is_packed(by)) return static_cast<void>(x.add_(packed_product(y, by)));
+    if (is_quantized(by)) return static_cast<void>(x.add_(quantized_product(y, by)));
     if (y.size(0) > few_rows) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
@@ -218,7 +219,7 @@ class cuda_operators final : public operators {
     const token_range single{0, rows.single}, others{rows.single, numbers.qkv.size(0) - rows.single};
     if (single.count > 0) attend_each(numbers, shape, rows, single, layer, out);
     if (rows.prompts.empty()) return;
-    if (layer.sees.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
+    if (layer.span.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
     const auto queries = queries_of(numbers, shape, others);
     const auto result = out.narrow(0, others.first, others.count);
     const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
@@ -226,19 +227,19 @@ class cuda_operators final : public operators {
     attend_in_place(queries, shape, rows, layer, result);
   }
 
-  void draw(const at::Tensor& logits, const step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
-            const at::Tensor& statuses) override {
-    C10_CUDA_CHECK(cogen::cuda::draw({.logits = logits.mutable_data_ptr<float>(),
-                                      .stride = logits.stride(0),
-                                      .vocabulary = size_of(logits, 1),
-                                      .rows = size_of(logits, 0),
-                                      .draws = bytes_as<const device_draw>(how.rows),
-                                      .biases = bytes_as<const token_bias>(how.biases),
-                                      .counts = bytes_as<const token_count>(how.counts),
-                                      .last_tokens = last.mutable_data_ptr<std::int32_t>(),
-                                      .tokens = tokens.mutable_data_ptr<std::int32_t>(),
-                                      .statuses = bytes_as<draw_status>(statuses)},
-                                     stream()));
+  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
+              const at::Tensor& statuses) override {
+    C10_CUDA_CHECK(cogen::cuda::sample({.logits = logits.mutable_data_ptr<float>(),
+                                        .stride = logits.stride(0),
+                                        .vocabulary = size_of(logits, 1),
+                                        .rows = size_of(logits, 0),
+                                        .sampling = bytes_as<const sampling_row>(how.rows),
+                                        .biases = bytes_as<const token_bias>(how.biases),
+                                        .counts = bytes_as<const token_count>(how.counts),
+                                        .last_tokens = last.mutable_data_ptr<std::int32_t>(),
+                                        .tokens = tokens.mutable_data_ptr<std::int32_t>(),
+                                        .statuses = bytes_as<sampling_status>(statuses)},
+                                       stream()));
   }
 
  private:
@@ -287,10 +288,10 @@ class cuda_operators final : public operators {
     }
   }
 
-  static bool is_packed(const projection& by) { return by.scales.defined(); }
+  static bool is_quantized(const projection& by) { return by.scales.defined(); }
 
   /// By LibTorch's own kernels, which take bfloat16 activations.
-  static at::Tensor packed_product(const at::Tensor& x, const projection& by) {
+  static at::Tensor quantized_product(const at::Tensor& x, const projection& by) {
     constexpr std::int64_t group = 32;
     auto product = by.weights.scalar_type() == at::kChar ? at::_weight_int8pack_mm(x, by.weights, by.scales)
                                                          : at::_weight_int4pack_mm(x, by.weights, group, by.scales);
@@ -308,7 +309,7 @@ class cuda_operators final : public operators {
   }
 
   static void* sinks_of(const qkv_rows& numbers, const cache::device_layer& layer) {
-    return layer.sees.sinks > 0 ? numbers.sink_q.mutable_data_ptr() : nullptr;
+    return layer.span.sinks > 0 ? numbers.sink_q.mutable_data_ptr() : nullptr;
   }
 
   /// Each query by itself, over whatever the layer is like.
@@ -326,7 +327,7 @@ class cuda_operators final : public operators {
                             .heads = heads,
                             .scale = shape.scale,
                             .out = of(out).mutable_data_ptr(),
-                            .sink_q = layer.sees.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
+                            .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
                             .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
                             .splits = splits},
                            stream());
@@ -343,32 +344,33 @@ class cuda_operators final : public operators {
 
   static void attend_in_place(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
-    const reach sees(layer.sees.window);
+    const reach span(layer.span.window);
     const auto values = in_one_row(layer.values);
     const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
     const auto attended = std::get<0>(
         at::_flash_attention_forward(queries, keys, values, rows.prompt_starts, rows.prompt_origins, rows.longest,
                                      rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
-                                     std::optional<double>(shape.scale), sees.left, sees.right, rows.prompt_lengths));
+                                     std::optional<double>(shape.scale), span.left, span.right, rows.prompt_lengths));
     out.copy_(attended.flatten(1));
   }
 
   /// The same for what flash attention cannot read where it lies: one prompt after the other.
   static void attend_gathered(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
-    const reach sees(layer.sees.window);
+    const reach span(layer.span.window);
     std::int64_t begin = 0;
     for (const auto& row : rows.prompts) {
-      const auto first = cache::first_seen(layer.sees, static_cast<int>(row.held));
+      const auto first = cache::first_seen(layer.span, static_cast<int>(row.held));
       const auto count = row.held + row.count - first;
-      const auto packed = layer.packing ? cuda::packed_tokens(row.held + 1, layer.packing->residual) : 0;
+      const auto quantized =
+          layer.quantization ? cuda::quantized_tokens(row.held + 1, layer.quantization->residual) : 0;
       const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, queries.options());
       const auto values = at::empty_like(keys);
       cuda::gather_keys_values(layer_of(layer),
                                {.slot = row.slot,
                                 .first = first,
                                 .count = static_cast<int>(count),
-                                .packed = static_cast<int>(packed),
+                                .quantized = static_cast<int>(quantized),
                                 .keys = keys.mutable_data_ptr(),
                                 .values = values.mutable_data_ptr(),
                                 .type = number_of(keys)},
@@ -376,7 +378,7 @@ class cuda_operators final : public operators {
       const auto attended = std::get<0>(at::_flash_attention_forward(
           queries.narrow(0, begin, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, count,
           /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
-          sees.left, sees.right));
+          span.left, span.right));
       out.narrow(0, begin, row.count).copy_(attended[0].flatten(1));
       begin += row.count;
     }

@@ -20,7 +20,7 @@ struct prompt_row {
 /// where there are single ones only, the host knows nothing here but their number, so that what is recorded once can be
 /// played for other rows.
 struct step_rows {
-  at::Tensor ids;        ///< [tokens]; -1: the one that was drawn last in the row's slot
+  at::Tensor ids;        ///< [tokens]; -1: the one that was sampled last in the row's slot
   at::Tensor slots;      ///< [tokens]; -1: the row only fills up, and nothing comes of it
   at::Tensor positions;  ///< [tokens], tokens that the slot holds before this one
 
@@ -68,11 +68,11 @@ struct qkv_rows {
   at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries as they are held against sinks; none where there are none
 };
 
-/// How the rows of one step draw, as the device has it.
-struct step_draws {
-  at::Tensor rows;    ///< [rows * sizeof(device_draw)] bytes
-  at::Tensor biases;  ///< draw_lists::biases, in bytes
-  at::Tensor counts;  ///< draw_lists::counts, in bytes
+/// How the rows of one step sample, as the device has it.
+struct step_sampling {
+  at::Tensor rows;    ///< [rows * sizeof(sampling_row)] bytes
+  at::Tensor biases;  ///< sampling_lists::biases, in bytes
+  at::Tensor counts;  ///< sampling_lists::counts, in bytes
 };
 
 /// What a network is computed with on one kind of device. Results are written to tensors that the caller owns; calls
@@ -84,14 +84,14 @@ class operators {
 
   /// Bytes that the keys and values of one head take in 64 packed tokens. Throws std::invalid_argument, saying why, for
   /// forms or a head_dim that this device cannot pack.
-  virtual std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
-                                         std::int64_t head_dim) = 0;
+  virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                            std::int64_t head_dim) = 0;
 
   /// Weights of 4 bits as the products below take them: (code - 8) * scale + zero. codes [outputs, inputs] uint8, from
   /// 0 to 15. Throws std::invalid_argument, naming it, for a size that this device cannot take.
-  virtual at::Tensor pack(const at::Tensor& codes) = 0;
+  virtual at::Tensor quantize(const at::Tensor& codes) = 0;
 
-  /// x[i] = table[ids[i]], and of the token that was last drawn in its slot where that is -1. table
+  /// x[i] = table[ids[i]], and of the token that was last sampled in its slot where that is -1. table
   /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]
   virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
 
@@ -115,10 +115,10 @@ class operators {
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// Chooses the token after each row of `logits` [rows, vocabulary] float32, which are changed: `tokens` [rows] int32
-  /// and `statuses` [rows] uint8 (draw_status), and in `last` the token of the row's slot. Rows that are not for the
-  /// device are left alone.
-  virtual void draw(const at::Tensor& logits, const step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
-                    const at::Tensor& statuses) = 0;
+  /// and `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows that are not for
+  /// the device are left alone.
+  virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+                      const at::Tensor& tokens, const at::Tensor& statuses) = 0;
 };
 
 }  // namespace cogen::device

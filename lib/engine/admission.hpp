@@ -10,10 +10,10 @@ namespace cogen::detail {
 
 /// What somebody has of an engine's room. Read and changed by `admission` alone.
 struct place {
-  bool taken = false;    ///< counts among max_sequences
-  bool waiting = false;  ///< counts among max_waiting: it has work to do, and has had no slot yet
-  bool seated = false;   ///< has had a slot
-  bool at_work = false;  ///< a generation, or an operation of a sequence, is under way
+  bool taken = false;      ///< counts among max_sequences
+  bool waiting = false;    ///< counts among max_waiting: it has work to do, and has had no slot yet
+  bool scheduled = false;  ///< has had a slot
+  bool at_work = false;    ///< a generation, or an operation of a sequence, is under way
 };
 
 /// Who may come in. Counts places on the side of those who ask, so that they are answered at once and not in the
@@ -25,16 +25,16 @@ class admission {
 
   /// Work begins. Where the engine is draining or full it says why not, and nothing has changed. A place that has had a
   /// slot waits no more: only draining refuses it.
-  std::optional<failure> begin(place& whose) noexcept;
+  std::optional<diagnostics> begin(place& seq) noexcept;
 
   /// It has a slot now.
-  void seat(place& whose) noexcept;
+  void admission_result(place& seq) noexcept;
 
   /// Its work is over; it stays taken.
-  void rest(place& whose) noexcept;
+  void rest(place& seq) noexcept;
 
   /// Nothing is left of it. Once or many times.
-  void leave(place& whose) noexcept;
+  void leave(place& seq) noexcept;
 
   /// The child goes on where the parent stands: it is never refused for being one more.
   void fork(const place& parent, place& child) noexcept;
@@ -51,9 +51,9 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<failure> refusal(const place& whose) const;
-  void stop_waiting(place& whose) noexcept;
-  bool end_work(place& whose) noexcept;  // true: nobody is at work any more, and the engine drains
+  std::optional<diagnostics> refusal(const place& seq) const;
+  void stop_waiting(place& seq) noexcept;
+  bool end_work(place& seq) noexcept;  // true: nobody is at work any more, and the engine drains
 
   const int max_sequences_;
   const int max_waiting_;

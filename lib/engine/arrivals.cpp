@@ -9,7 +9,7 @@ arrivals::arrivals(int slots, std::function<void()> wake)
   arrived_.reserve(room_);
 }
 
-void arrivals::transferred(scheduler::ticket name, std::exception_ptr error) noexcept {
+void arrivals::transferred(scheduler::swap_id name, std::exception_ptr error) noexcept {
   put({name, std::move(error), {}});
 }
 

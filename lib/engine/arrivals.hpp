@@ -9,10 +9,10 @@
 namespace cogen::detail {
 
 /// Ends of transfers, and what is to go on, on their way to the thread that drives.
-class arrivals final : public transfer_listener {
+class arrivals final : public swap_listener {
  public:
   struct arrival {
-    scheduler::ticket name;
+    scheduler::swap_id name;
     std::exception_ptr error;
     std::function<void()> job;  ///< instead of an end
   };
@@ -20,7 +20,7 @@ class arrivals final : public transfer_listener {
   /// Room for as many as can be on their way: for each slot an end, and a job before it. `wake` must not throw.
   arrivals(int slots, std::function<void()> wake);
 
-  void transferred(scheduler::ticket name, std::exception_ptr error) noexcept override;
+  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
   void go_on(std::function<void()> job) noexcept override;
 
   /// Those that have come since the last time.

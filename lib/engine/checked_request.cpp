@@ -1,6 +1,6 @@
 #include "engine/checked_request.hpp"
 
-#include "engine/checked_source.hpp"
+#include "engine/checked_encoder_input.hpp"
 
 #include <fmt/format.h>
 
@@ -21,11 +21,11 @@ std::string no_chat(const std::string& why) {
   return fmt::format("the prompt is a chat, and the model's chat template is not understood: {}", why);
 }
 
-std::vector<token> source_tokens(const request& what, const engine_parts& parts) {
-  if (const auto* ids = std::get_if<request::ids>(&what.source())) return *ids;
-  const auto* text = std::get_if<std::string>(&what.source());
+std::vector<token> encoder_tokens(const request& what, const engine_parts& parts) {
+  if (const auto* ids = std::get_if<request::ids>(&what.encoder_input())) return *ids;
+  const auto* text = std::get_if<std::string>(&what.encoder_input());
   if (!text) return {};
-  if (!parts.tokenizer) throw std::invalid_argument("the source is text, and this engine has no tokenizer");
+  if (!parts.tokenizer) throw std::invalid_argument("the encoder input is text, and this engine has no tokenizer");
   return parts.tokenizer->encode(*text, {.add_special = true});
 }
 
@@ -42,11 +42,12 @@ std::vector<token> prompt_tokens(const request& what, const engine_parts& parts)
   return parts.tokenizer->encode(segments, {.parse_special = true});
 }
 
-/// How the answer beside a source begins: with the start token, once.
-std::vector<token> answer_tokens(const request& what, const engine_parts& parts) {
+/// How the answer beside an encoder input begins: with the start token, once.
+std::vector<token> decoder_tokens(const request& what, const engine_parts& parts) {
   const auto* text = std::get_if<std::string>(&what.prompt());
   auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens(what, parts);
-  if (begun.empty() || begun.front() != parts.sources->start) begun.insert(begun.begin(), parts.sources->start);
+  if (begun.empty() || begun.front() != parts.encoder_inputs->start)
+    begun.insert(begun.begin(), parts.encoder_inputs->start);
   return begun;
 }
 
@@ -71,8 +72,9 @@ int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int li
 void check_parameters(const request& what, int vocabulary) {
   if (what.max_tokens() < 1 && what.max_tokens() != request::whole_context)
     throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", what.max_tokens()));
-  if (what.lookahead() < 0)
-    throw std::invalid_argument(fmt::format("lookahead is {}; it must be at least 0", what.lookahead()));
+  if (what.max_buffered_tokens() < 0)
+    throw std::invalid_argument(
+        fmt::format("max_buffered_tokens is {}; it must be at least 0", what.max_buffered_tokens()));
   if (what.max_bytes() && *what.max_bytes() < 1)
     throw std::invalid_argument(fmt::format("max_bytes is {}; it must be at least 1", *what.max_bytes()));
   check_limit("start_within", what.start_within());
@@ -85,8 +87,8 @@ void check_parameters(const request& what, int vocabulary) {
 
 read_request read(const request& what, const engine_parts& parts, int vocabulary) {
   read_request all;
-  all.source = checked_source(source_tokens(what, parts), parts, vocabulary);
-  all.prompt = parts.sources ? answer_tokens(what, parts) : prompt_tokens(what, parts);
+  all.encoder_input = checked_encoder_input(encoder_tokens(what, parts), parts, vocabulary);
+  all.prompt = parts.encoder_inputs ? decoder_tokens(what, parts) : prompt_tokens(what, parts);
   if (all.prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : all.prompt)
     if (id < 0 || id >= vocabulary)
@@ -96,10 +98,10 @@ read_request read(const request& what, const engine_parts& parts, int vocabulary
 }
 
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits) {
-  if (prompt >= limits.max_length)
+  if (prompt >= limits.max_sequence_length)
     does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least one generated", prompt,
-                 limits.max_length);
-  int longest = limits.max_length;
+                 limits.max_sequence_length);
+  int longest = limits.max_sequence_length;
   if (what.max_bytes()) longest = longest_within(*what.max_bytes(), limits.usage, longest);
   if (prompt >= longest)
     does_not_fit("the prompt has {} tokens; with one more their cache takes {} bytes, and max_bytes is {}", prompt,

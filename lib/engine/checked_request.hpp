@@ -8,14 +8,15 @@ namespace cogen::detail {
 
 /// What a request asks an engine to read.
 struct read_request {
-  scheduler::source_tokens source;
+  scheduler::encoder_tokens encoder_input;
   std::vector<token> prompt;
 };
 
 /// Checks what can be checked without reading anything. Throws std::invalid_argument naming parameter, value and limit.
 void check_parameters(const request& what, int vocabulary);
 
-/// Tokenizes prompt and source. Throws std::invalid_argument where there is nothing to read, or nobody who could.
+/// Tokenizes prompt and encoder input. Throws std::invalid_argument where there is nothing to read, or nobody who
+/// could.
 read_request read(const request& what, const engine_parts& parts, int vocabulary);
 
 /// How many tokens may follow a prompt of that length, by what the request and the engine allow. Throws

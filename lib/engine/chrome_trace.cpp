@@ -38,12 +38,12 @@ std::string stamp(time_point time) { return stamp(time.time_since_epoch()); }
 
 /// What a slice ends with.
 std::string ending(const sequence_event& event) {
-  if (event.what == sequence_event::kind::parked) return R"("end":"parked")";
-  auto told = fmt::format(R"("end":"{}","tokens":{})", to_string(event.what), event.usage.generated_tokens);
-  if (event.what != sequence_event::kind::finished) return told;
-  told += fmt::format(R"(,"reason":"{}")", to_string(event.reason));
-  if (event.error) told += fmt::format(R"(,"error":{})", json_string(event.error.message()));
-  return told;
+  if (event.what == sequence_event::kind::preempted) return R"("end":"preempted")";
+  auto text = fmt::format(R"("end":"{}","tokens":{})", to_string(event.what), event.usage.generated_tokens);
+  if (event.what != sequence_event::kind::finished) return text;
+  text += fmt::format(R"(,"reason":"{}")", to_string(event.reason));
+  if (event.error) text += fmt::format(R"(,"error":{})", json_string(event.error.message()));
+  return text;
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ class chrome_trace::writer {
   }
 
   void step(const step_event& step) {
-    if (batch_.told && step.begin - latest_end_ > idle) count(batch_, latest_end_, 0);
+    if (batch_.text && step.begin - latest_end_ > idle) count(batch_, latest_end_, 0);
     const auto begin = std::max(step.begin, latest_end_);  // the one before it may end later than this one begins
     slice(engine_track, begin, step.end, "step",
           fmt::format(R"("number":{},"rows":{},"tokens":{},"prefilled":{})", step.number, step.rows, step.tokens,
@@ -74,7 +74,7 @@ class chrome_trace::writer {
     count(batch_, begin, step.rows);
     count(slots_in_use_, begin, step.slots_in_use);
     count(waiting_, begin, step.waiting);
-    count(parked_, begin, step.parked);
+    count(preempted_, begin, step.preempted);
     count(cache_, begin, step.cache_bytes);
     latest_begin_ = begin;
     latest_end_ = step.end;
@@ -87,8 +87,9 @@ class chrome_trace::writer {
       if (const auto [slot, id] = *next++; slot == event.slot || id == event.id)
         close(slot, event.at, R"("end":"moved")");
     name_track(event.slot);
-    add(R"("ph":"B","tid":{},"ts":{},"cat":"sequence","name":"request {}","args":{{"waited_us":{},"parks":{}}})",
-        track_of(event.slot), stamp(event.at), event.id, stamp(event.timeline.waiting), event.timeline.parks);
+    add(R"("ph":"B","tid":{},"ts":{},"cat":"sequence","name":"request {}","args":{{"waited_us":{},"preemptions":{}}})",
+        track_of(event.slot), stamp(event.at), event.id, stamp(event.request_metrics.waiting),
+        event.request_metrics.preemptions);
     open_[event.slot] = event.id;
     see(event.at);
   }
@@ -122,7 +123,7 @@ class chrome_trace::writer {
   void end(time_point at) {
     if (std::exchange(ended_, true)) return;
     while (!open_.empty()) close(open_.begin()->first, at, R"("end":"engine")");
-    if (batch_.told) count(batch_, at, 0);
+    if (batch_.text) count(batch_, at, 0);
     buffer_ += "\n]\n";
     flush(at);
   }
@@ -139,7 +140,7 @@ class chrome_trace::writer {
   struct counter {
     std::string_view name, unit;
     std::int64_t value = 0;
-    bool told = false;
+    bool text = false;
   };
 
   void begin() {
@@ -188,8 +189,8 @@ class chrome_trace::writer {
   }
 
   void count(counter& what, time_point at, std::int64_t value) {
-    if (what.told && what.value == value) return;
-    what.told = true;
+    if (what.text && what.value == value) return;
+    what.text = true;
     what.value = value;
     add(R"("ph":"C","tid":0,"ts":{},"name":"{}","args":{{"{}":{}}})", stamp(at), what.name, what.unit, value);
   }
@@ -204,7 +205,7 @@ class chrome_trace::writer {
   counter batch_{"batch size", "rows"};
   counter slots_in_use_{"slots in use", "slots"};
   counter waiting_{"waiting", "sequences"};
-  counter parked_{"parked", "sequences"};
+  counter preempted_{"preempted", "sequences"};
   counter cache_{"cache", "bytes"};
   time_point latest_{}, latest_begin_{}, latest_end_{}, flushed_{};
   bool ended_ = false;
@@ -219,21 +220,21 @@ void chrome_trace::on_step(const step_event& step) { writer_->step(step); }
 void chrome_trace::on_sequence(const sequence_event& event) {
   using kind = sequence_event::kind;
   switch (event.what) {
-    case kind::taken_in:
+    case kind::accepted:
       return;
-    case kind::seated:
+    case kind::scheduled:
     case kind::resumed:
       return writer_->open(event);
     case kind::prefilled:
       return writer_->prefill(event);
     case kind::first_token:
       return writer_->first_token(event);
-    case kind::parked:
+    case kind::preempted:
       return writer_->close(event);
-    case kind::spilling:
-    case kind::restoring:
-    case kind::spilled:
-    case kind::restored:
+    case kind::swapping_out:
+    case kind::swapping_in:
+    case kind::swapped_out:
+    case kind::swapped_in:
       return writer_->transfer(event);
     case kind::refused:
       writer_->refuse(event);
@@ -245,6 +246,6 @@ void chrome_trace::on_sequence(const sequence_event& event) {
   }
 }
 
-void chrome_trace::on_end(const failure&, clock::time_point at) { writer_->end(at); }
+void chrome_trace::on_end(const diagnostics&, clock::time_point at) { writer_->end(at); }
 
 }  // namespace cogen

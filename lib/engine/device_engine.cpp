@@ -3,7 +3,7 @@
 #include "engine/device_runner.hpp"
 #include "engine/machine_memory.hpp"
 
-#include <cogen/cache/sight_beside_sinks.hpp>
+#include <cogen/cache/span_with_sinks.hpp>
 
 #include <fmt/format.h>
 
@@ -29,22 +29,23 @@ void refuse(const char* option, std::string_view device) {
 }
 
 void check_options(const engine_options& options, std::string_view device) {
-  if (options.own_layers) refuse("own_layers", device);
-  if (options.spill_transfer) refuse("spill_transfer", device);
-  if (!options.spill_directory.empty()) refuse("spill_directory", device);
-  if (options.spill_format != spill_format::exact) refuse("spill_format", device);
-  if (options.numerics != numerics::exact)
-    throw std::invalid_argument(fmt::format("engine_options.numerics is fast; engines on {} are exact only", device));
+  if (options.layer_factory) refuse("layer_factory", device);
+  if (options.swap_transfer) refuse("swap_transfer", device);
+  if (!options.swap_directory.empty()) refuse("swap_directory", device);
+  if (options.swap_format != swap_format::exact) refuse("swap_format", device);
+  if (options.compute_type != compute_type::float32)
+    throw std::invalid_argument(
+        fmt::format("engine_options.compute_type is int8; engines on {} compute in float32 alone", device));
   if (options.slots < 1)
     throw std::invalid_argument(fmt::format("engine_options.slots is {}; it must be at least 1", options.slots));
-  if (options.step_tokens < 0)
+  if (options.max_batched_tokens < 0)
     throw std::invalid_argument(
-        fmt::format("engine_options.step_tokens is {}; it may be 0 or more", options.step_tokens));
+        fmt::format("engine_options.max_batched_tokens is {}; it may be 0 or more", options.max_batched_tokens));
 }
 
 int step_tokens_of(const engine_options& options) {
-  if (options.step_tokens > 0) return options.step_tokens;
-  return options.quantised || options.sinks ? ring_step_tokens : device_step_tokens;
+  if (options.max_batched_tokens > 0) return options.max_batched_tokens;
+  return options.kv_quantization || options.sinks ? ring_step_tokens : device_step_tokens;
 }
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
@@ -53,44 +54,45 @@ constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * t
 struct cache_form {
   at::ScalarType type;
   std::optional<cache::sink_window> sinks = {};
-  std::optional<cache::device_packing> packing = {};
-  int ring = 0;      // 0: everything is kept
-  bool far = false;  // on the host
+  std::optional<cache::device_quantization> quantization = {};
+  int ring = 0;       // 0: everything is kept
+  bool host = false;  // on the host
 };
 
-cache::device_packing packing_of(const models::device_model& model, const cache::quantisation& quantised) {
-  const auto* keys = quantised.keys->format();
-  const auto* values = quantised.values->format();
+cache::device_quantization quantization_of(const models::device_model& model,
+                                           const cache::quantization& kv_quantization) {
+  const auto* keys = kv_quantization.keys->format();
+  const auto* values = kv_quantization.values->format();
   if (keys == nullptr || values == nullptr)
-    throw std::invalid_argument(
-        fmt::format("engine_options.quantised has keys {} and values {}; engines on {} have no codecs of your own",
-                    quantised.keys->name(), quantised.values->name(), model.network->device().str()));
-  return cache::device_packing{.keys = *keys,
-                               .values = *values,
-                               .residual = quantised.residual,
-                               .head_bytes = model.place->make_operators()->packed_head_bytes(
-                                   *keys, *values, model.network->layer_shapes().front().head_dim)};
+    throw std::invalid_argument(fmt::format(
+        "engine_options.kv_quantization has keys {} and values {}; engines on {} have no codecs of your own",
+        kv_quantization.keys->name(), kv_quantization.values->name(), model.network->device().str()));
+  return cache::device_quantization{.keys = *keys,
+                                    .values = *values,
+                                    .residual = kv_quantization.residual,
+                                    .head_bytes = model.backend->make_operators()->quantized_head_bytes(
+                                        *keys, *values, model.network->kv_cache_specs().front().head_dim)};
 }
 
 /// The network's own type, or fp8.
 at::ScalarType type_of(const models::device_network& network, const engine_options& options) {
-  if (!options.cache_type) return network.type();
-  const auto type = cache::tensor_type(*options.cache_type);
+  if (!options.kv_dtype) return network.type();
+  const auto type = cache::tensor_type(*options.kv_dtype);
   if (type != network.type() && type != at::kFloat8_e4m3fn)
-    throw std::invalid_argument(fmt::format("engine_options.cache_type is {}; engines on {} keep {} or {}",
+    throw std::invalid_argument(fmt::format("engine_options.kv_dtype is {}; engines on {} keep {} or {}",
                                             c10::toString(type), network.device().str(), c10::toString(network.type()),
                                             c10::toString(at::kFloat8_e4m3fn)));
-  if (options.quantised && type != network.type())
+  if (options.kv_quantization && type != network.type())
     throw std::invalid_argument(
-        "engine_options.quantised and a cache_type of fp8 are both set; packed caches keep their "
+        "engine_options.kv_quantization and a kv_dtype of fp8 are both set; packed caches keep their "
         "newest tokens in the model's own type");
   return type;
 }
 
 /// How many tokens a query sees in every layer; 0: all, or not everywhere the same.
 int window_of(const models::device_network& network, const std::optional<cache::sink_window>& sinks) {
-  const auto window_in = [&](const cache::layer_shape& shape) { return cache::sight_of(shape, sinks).window; };
-  const auto& shapes = network.layer_shapes();
+  const auto window_in = [&](const cache::kv_cache_spec& shape) { return cache::span_of(shape, sinks).window; };
+  const auto& shapes = network.kv_cache_specs();
   const int window = window_in(shapes.front());
   return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window; }) ? window : 0;
 }
@@ -100,21 +102,21 @@ std::int64_t most_tokens(const engine_options& options, std::int64_t positions) 
 }
 
 cache_form form_of(const models::device_model& model, std::int64_t positions, const engine_options& options) {
-  if (options.quantised && options.sinks)
-    throw std::invalid_argument("engine_options.quantised and sinks are both set; a cache has one or the other");
-  if (options.offload && (options.quantised || options.sinks))
+  if (options.kv_quantization && options.sinks)
+    throw std::invalid_argument("engine_options.kv_quantization and sinks are both set; a cache has one or the other");
+  if (options.kv_offload && (options.kv_quantization || options.sinks))
     throw std::invalid_argument(
-        fmt::format("engine_options.offload and {} are both set; engines on {} offload what keeps "
+        fmt::format("engine_options.kv_offload and {} are both set; engines on {} offload what keeps "
                     "every token in full precision",
-                    options.sinks ? "sinks" : "quantised", model.network->device().str()));
+                    options.sinks ? "sinks" : "kv_quantization", model.network->device().str()));
   const auto type = type_of(*model.network, options);
-  if (options.offload) return {.type = type, .far = true};
-  const int new_and_cut = step_tokens_of(options) + options.slack;
-  if (options.quantised) {
-    const auto packing = packing_of(model, *options.quantised);
+  if (options.kv_offload) return {.type = type, .host = true};
+  const int new_and_cut = step_tokens_of(options) + options.max_rollback_tokens;
+  if (options.kv_quantization) {
+    const auto quantization = quantization_of(model, *options.kv_quantization);
     return {.type = type,
-            .packing = packing,
-            .ring = rounded_up(packing.residual + cache::block_tokens + new_and_cut, cache::block_tokens)};
+            .quantization = quantization,
+            .ring = rounded_up(quantization.residual + cache::block_tokens + new_and_cut, cache::block_tokens)};
   }
   const int window = window_of(*model.network, options.sinks);
   if (options.sinks && window == 0)
@@ -122,21 +124,21 @@ cache_form form_of(const models::device_model& model, std::int64_t positions, co
         fmt::format("engine_options.sinks is set; engines on {} have them where all layers have the same window",
                     model.network->device().str()));
   const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
-  const auto longest = options.max_length > 0 ? options.max_length : most_tokens(options, positions);
+  const auto longest = options.max_sequence_length > 0 ? options.max_sequence_length : most_tokens(options, positions);
   return {.type = type, .sinks = options.sinks, .ring = ring < longest ? ring : 0};
 }
 
 /// What a slot takes that may hold so many tokens.
 std::int64_t slot_bytes(const models::device_network& network, std::int64_t length, const cache_form& form) {
-  return cache::device_cache::slot_bytes(network.layer_shapes(), {.device = network.device(),
-                                                                  .type = form.type,
-                                                                  .max_length = static_cast<int>(length),
-                                                                  .sinks = form.sinks,
-                                                                  .packing = form.packing,
-                                                                  .ring = form.ring});
+  return cache::device_cache::slot_bytes(network.kv_cache_specs(), {.device = network.device(),
+                                                                    .type = form.type,
+                                                                    .max_sequence_length = static_cast<int>(length),
+                                                                    .sinks = form.sinks,
+                                                                    .quantization = form.quantization,
+                                                                    .ring = form.ring});
 }
 
-bool forgets(const cache_form& form) { return form.ring > 0 && !form.packing; }
+bool forgets(const cache_form& form) { return form.ring > 0 && !form.quantization; }
 
 /// What a slot takes by its length: the newest tokens in full precision once, where others are packed, and no more than
 /// a ring where they are forgotten.
@@ -162,9 +164,9 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::
 
 /// Bytes for caches, wherever they are. Two layers of each slot have to find room on the device, too.
 std::int64_t room_for(const models::device_model& model, const cache_form& form, const engine_options& options) {
-  const auto on_device = model.place->free_bytes() - kept_free;
-  if (!form.far) return options.cache_bytes > 0 ? options.cache_bytes : on_device;
-  const auto layers = static_cast<std::int64_t>(model.network->layer_shapes().size());
+  const auto on_device = model.backend->free_bytes() - kept_free;
+  if (!form.host) return options.cache_bytes > 0 ? options.cache_bytes : on_device;
+  const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
   return std::min(options.cache_bytes > 0 ? options.cache_bytes : machine_memory() / 2, on_device / 2 * layers);
 }
 
@@ -173,19 +175,19 @@ int length_that_fits(const models::device_model& model, std::int64_t positions, 
                      const engine_options& options) {
   const auto& network = *model.network;
   const auto most = most_tokens(options, positions);
-  if (options.max_length < 0 || options.max_length > most)
-    throw std::invalid_argument(
-        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, most));
+  if (options.max_sequence_length < 0 || options.max_sequence_length > most)
+    throw std::invalid_argument(fmt::format("engine_options.max_sequence_length is {}; this model holds {} positions",
+                                            options.max_sequence_length, most));
   const auto free = room_for(model, form, options);
   const auto fitting = tokens_within(free / options.slots, most, network, form);
-  if (options.max_length > fitting || fitting == 0)
-    throw std::invalid_argument(
-        fmt::format("engine_options.max_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
-                    options.max_length, options.slots,
-                    slot_bytes(network, std::max(1, options.max_length), form) * options.slots / mebibyte,
-                    form.far ? "the host of " + network.device().str() : network.device().str(),
-                    std::max<std::int64_t>(0, free) / mebibyte));
-  return options.max_length > 0 ? options.max_length : static_cast<int>(fitting);
+  if (options.max_sequence_length > fitting || fitting == 0)
+    throw std::invalid_argument(fmt::format(
+        "engine_options.max_sequence_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
+        options.max_sequence_length, options.slots,
+        slot_bytes(network, std::max(1, options.max_sequence_length), form) * options.slots / mebibyte,
+        form.host ? "the host of " + network.device().str() : network.device().str(),
+        std::max<std::int64_t>(0, free) / mebibyte));
+  return options.max_sequence_length > 0 ? options.max_sequence_length : static_cast<int>(fitting);
 }
 
 }  // namespace
@@ -195,25 +197,25 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
   check_options(options, model.network->device().str());
   const auto form = form_of(model, positions, options);
   const int length = length_that_fits(model, positions, form, options);
-  const int step_tokens = step_tokens_of(options);
-  auto runner = std::make_unique<device_runner>(model.place, model.network,
+  const int max_batched_tokens = step_tokens_of(options);
+  auto runner = std::make_unique<device_runner>(model.backend, model.network,
                                                 device_runner_options{.slots = options.slots,
-                                                                      .max_length = length,
-                                                                      .step_tokens = step_tokens,
+                                                                      .max_sequence_length = length,
+                                                                      .max_batched_tokens = max_batched_tokens,
                                                                       .vocabulary = vocabulary,
                                                                       .type = form.type,
                                                                       .sinks = form.sinks,
-                                                                      .packing = form.packing,
+                                                                      .quantization = form.quantization,
                                                                       .ring = form.ring,
-                                                                      .far = form.far,
+                                                                      .host = form.host,
                                                                       .recorded = switches.recorded});
   parts.limits.slots = options.slots;
-  parts.limits.reuse = options.reuse;
-  parts.limits.max_length = length;
-  parts.limits.step_tokens = step_tokens;
+  parts.limits.prefix_caching = options.prefix_caching;
+  parts.limits.max_sequence_length = length;
+  parts.limits.max_batched_tokens = max_batched_tokens;
   parts.limits.usage = usage_of(*model.network, form);
-  if (form.ring > 0) parts.limits.slack = options.slack;
-  parts.limits.patience = options.patience;
+  if (form.ring > 0) parts.limits.max_rollback_tokens = options.max_rollback_tokens;
+  parts.limits.idle_timeout = options.idle_timeout;
   parts.limits.depth = switches.overlapped ? 2 : 1;
   parts.runner = std::move(runner);
 }

@@ -31,65 +31,66 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   return buckets;
 }
 
-cache::device_options cache_options(const device::place& where, const models::device_network& network,
+cache::device_options cache_options(const device::backend& where, const models::device_network& network,
                                     const device_runner_options& options) {
   cache::device_options kept{.device = network.device(),
                              .type = options.type.value_or(network.type()),
                              .slots = options.slots,
-                             .max_length = options.max_length,
+                             .max_sequence_length = options.max_sequence_length,
                              .sinks = options.sinks,
-                             .packing = options.packing,
+                             .quantization = options.quantization,
                              .ring = options.ring};
-  if (options.far)
-    kept.far = where.make_host(options.slots * cache::device_cache::slot_bytes(network.layer_shapes(), kept));
+  if (options.host)
+    kept.host = where.make_host(options.slots * cache::device_cache::slot_bytes(network.kv_cache_specs(), kept));
   return kept;
 }
 
 /// Where there is no memory for them, the row fails.
-void add_scores(std::vector<float>& scores, std::span<const float> more, row_outcome& outcome) try {
+void add_scores(std::vector<float>& scores, std::span<const float> more, row_output& outcome) try {
   scores.insert(scores.end(), more.begin(), more.end());
 } catch (...) {
-  outcome.error = failure_of(std::current_exception());
+  outcome.error = diagnostics_of(std::current_exception());
 }
 
 /// Where a prompt's keys begin is told to a device that reads them in place, as an int32.
 const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
-  const auto planes = 2 * (options.far ? 1 : static_cast<std::int64_t>(network.layer_shapes().size()));
-  const auto rows = std::int64_t{options.slots} * planes * options.max_length;
+  const auto planes = 2 * (options.host ? 1 : static_cast<std::int64_t>(network.kv_cache_specs().size()));
+  const auto rows = std::int64_t{options.slots} * planes * options.max_sequence_length;
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   if (options.ring == 0 && rows > most)
-    throw std::invalid_argument(
-        fmt::format("{} slots of {} tokens in {} layers are more than a device can number; slots * max_length may be "
-                    "at most {}",
-                    options.slots, options.max_length, network.layer_shapes().size(), most / planes));
+    throw std::invalid_argument(fmt::format(
+        "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
+        "at most {}",
+        options.slots, options.max_sequence_length, network.kv_cache_specs().size(), most / planes));
   return options;
 }
 
 }  // namespace
 
-device_runner::device_runner(std::shared_ptr<const device::place> where,
+device_runner::device_runner(std::shared_ptr<const device::backend> where,
                              std::shared_ptr<const models::device_network> network,
                              const device_runner_options& options)
     : where_(std::move(where)),
       network_(std::move(network)),
       options_(checked(options, *network_)),
       operators_(where_->make_operators()),
-      cache_(network_->layer_shapes(), cache_options(*where_, *network_, options_)),
-      work_(where_->make_queue()),
-      road_(options_.far ? std::make_unique<device_road>(*where_, *work_, cache_) : nullptr),
-      spilled_(*where_, cache_),
+      cache_(network_->kv_cache_specs(), cache_options(*where_, *network_, options_)),
+      work_(where_->make_stream()),
+      prefetcher_(options_.host ? std::make_unique<kv_prefetcher>(*where_, *work_, cache_) : nullptr),
+      swapped_(*where_, cache_),
       single_(*where_, options_.slots),
-      ragged_(*where_, std::max(options_.step_tokens, options_.slots)),
-      draws_(*where_, score_rows(options_)),
-      scratch_(network_->make_scratch(std::max(options_.step_tokens, options_.slots), options_.sinks.has_value())) {
-  work_->within([this] {
+      ragged_(*where_, std::max(options_.max_batched_tokens, options_.slots)),
+      sampling_(*where_, score_rows(options_)),
+      scratch_(
+          network_->make_scratch(std::max(options_.max_batched_tokens, options_.slots), options_.sinks.has_value())) {
+  work_->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
     last_ = at::zeros({options_.slots}, on_device.dtype(at::kInt));
     logits_ = at::empty({score_rows(options_), options_.vocabulary}, on_device.dtype(at::kFloat));
     host_logits_ =
         where_->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
     warm_up();
-    if (options_.recorded && !road_) record_steps();
+    if (options_.recorded && !prefetcher_) record_steps();
   });
   work_->wait();
 }
@@ -103,8 +104,8 @@ device_runner::~device_runner() {
 
 /// What libraries make when they first run, they make now: a prompt of nobody's.
 void device_runner::warm_up() {
-  if (options_.step_tokens < 2) return;
-  const auto tokens = std::min(options_.step_tokens, options_.max_length);
+  if (options_.max_batched_tokens < 2) return;
+  const auto tokens = std::min(options_.max_batched_tokens, options_.max_sequence_length);
   ragged_.write_nothing(tokens);
   forward({});
 }
@@ -123,12 +124,12 @@ void device_runner::record_steps() {
       network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
     };
     step();  // what is only made once is made now
-    if (auto made = work_->record(step)) recordings_[rows] = std::move(made);
+    if (auto made = work_->record(step)) graphs_[rows] = std::move(made);
   }
 }
 
-void device_runner::launch(step_run& step) {
-  work_->within([&] {
+void device_runner::launch(step_in_progress& step) {
+  work_->run_on_stream([&] {
     prepare_slots(step.plan());
     begin_transfers(step);
     if (step.plan().rows.empty())
@@ -139,25 +140,24 @@ void device_runner::launch(step_run& step) {
 }
 
 void device_runner::prepare_slots(const scheduler::plan& plan) {
-  spilled_.clear_lost();
-  for (const auto name : plan.drops) spilled_.drop(name);
+  swapped_.clear_lost();
+  for (const auto name : plan.drops) swapped_.drop(name);
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
-  for (const auto& each : plan.trims) cache_.truncate(each.slot, each.length);
+  for (const auto& each : plan.releases) cache_.truncate(each.slot, each.length);
   const auto forks = forks_in(plan);
-  if (road_ && !forks.empty()) work_->wait();  // the host copies
+  if (prefetcher_ && !forks.empty()) work_->wait();  // the host copies
   for (const auto& each : forks) cache_.copy(each.origin.from, each.slot, each.origin.end);
 }
 
-void device_runner::begin_transfers(step_run& step) {
-  for (const auto& each : step.plan().spills) spilled_.begin(each, *work_, step.transfers());
-  for (const auto& each : step.plan().restores) spilled_.begin(each, *work_, step.transfers());
+void device_runner::begin_transfers(step_in_progress& step) {
+  for (const auto& each : step.plan().swap_outs) swapped_.begin(each, *work_, step.transfers());
+  for (const auto& each : step.plan().swap_ins) swapped_.begin(each, *work_, step.transfers());
 }
 
-void device_runner::begin_rows(step_run& step) {
+void device_runner::begin_rows(step_in_progress& step) {
   const auto& rows = step.plan().rows;
-  const bool recorded =
-      !recordings_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
+  const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   put_in_order(rows, recorded);
   const auto hidden = recorded ? run_recorded(step.plan()) : run_ragged(step.plan());
   std::vector<cache::step_row> ran;
@@ -168,15 +168,15 @@ void device_runner::begin_rows(step_run& step) {
   const auto total = static_cast<std::int64_t>(recorded ? rows.size() : outputs_.size());
   const auto first = std::min(total, logits_.size(0));
   if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
-  const bool host_sees_some = describe_draws(step, first);
-  if (first > 0) draws_.run(*operators_, logits_.narrow(0, 0, first), last_);
+  const bool host_sees_some = describe_sampling(step, first);
+  if (first > 0) sampling_.run(*operators_, logits_.narrow(0, 0, first), last_);
   if (host_sees_some)
     show_to_host(step, hidden, total);
   else
     finish_on_device(step);
 }
 
-/// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that draw, then the others;
+/// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that sample, then the others;
 /// of steps that are played from a recording, every row has its logits, and they stand in the rows' order.
 void device_runner::put_in_order(std::span<const scheduler::row> rows, bool recorded) {
   order_.clear();
@@ -187,7 +187,7 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
   };
   add_rows(true);
   add_rows(false);
-  auto& wanted = wanted_by_turn_[1 - draws_.turn()];
+  auto& wanted = wanted_by_turn_[1 - sampling_.turn()];
   wanted.clear();
   const auto add_wanted = [&](bool samples) {
     std::int32_t end = 0;
@@ -206,11 +206,11 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 
 /// Every row's logits are in logits_ afterwards.
 at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
-  const auto recording = recordings_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
+  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
   single_.write(plan, order_, cache_, {});
-  single_.fill_up(recording->first);
+  single_.fill_up(graph->first);
   single_.send();
-  recording->second->play();
+  graph->second->replay();
   return {};
 }
 
@@ -222,55 +222,55 @@ at::Tensor device_runner::run_ragged(const scheduler::plan& plan) {
 /// What stands in ragged_, which are those rows.
 at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
   ragged_.send();
-  if (road_) road_->begin(rows);
+  if (prefetcher_) prefetcher_->begin(rows);
   const auto tokens = ragged_.rows().ids.size(0);
-  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), {cache_, road_.get()},
+  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), {cache_, prefetcher_.get()},
                                   scratch_.first(tokens));
-  if (road_) road_->end();
+  if (prefetcher_) prefetcher_->end();
   return hidden;
 }
 
-/// Whether the host has to see some of the logits. Rows that draw are among the first ones.
-bool device_runner::describe_draws(step_run& step, std::int64_t logits) {
-  draws_.begin(logits);
+/// Whether the host has to see some of the logits. Rows that sample are among the first ones.
+bool device_runner::describe_sampling(step_in_progress& step, std::int64_t logits) {
+  sampling_.begin(logits);
   bool host_sees_some = false;
-  for (auto& each : wanted_by_turn_[draws_.turn()]) {
+  for (auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(each.row)];
     if (row.wanted == scheduler::output::sample) {
-      auto& how = draws_.row(each.first);
+      auto& how = sampling_.row(each.first);
       each.by = describe(step, each.row, how);
-      how.slot = each.by == drawn_by::device ? row.slot : -1;
+      how.slot = each.by == sampled_by::device ? row.slot : -1;
     }
-    host_sees_some |= each.by == drawn_by::host;
+    host_sees_some |= each.by == sampled_by::host;
   }
   return host_sees_some;
 }
 
 /// Where there is no memory for that, the row fails.
-device_runner::drawn_by device_runner::describe(step_run& step, int row, device_draw& how) try {
+device_runner::sampled_by device_runner::describe(step_in_progress& step, int row, sampling_row& how) try {
   const bool chained = step.plan().rows[static_cast<std::size_t>(row)].chained;
-  return step.drawer_of(row).describe(chained, how, draws_.lists()) ? drawn_by::device : drawn_by::host;
+  return step.sampler_of(row).describe(chained, how, sampling_.lists()) ? sampled_by::device : sampled_by::host;
 } catch (...) {
-  step.outcomes()[static_cast<std::size_t>(row)].error = failure_of(std::current_exception());
-  return drawn_by::nobody;
+  step.outcomes()[static_cast<std::size_t>(row)].error = diagnostics_of(std::current_exception());
+  return sampled_by::none;
 }
 
-void device_runner::finish_on_device(step_run& step) {
-  work_->then([this, &step, turn = draws_.turn()](const std::exception_ptr& error) {
-    if (!error) take_drawn(step, turn);
+void device_runner::finish_on_device(step_in_progress& step) {
+  work_->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
+    if (!error) take_sampled(step, turn);
     step.done(error);
   });
 }
 
-void device_runner::take_drawn(step_run& step, std::size_t turn) {
+void device_runner::take_sampled(step_in_progress& step, std::size_t turn) {
   for (const auto& each : wanted_by_turn_[turn])
-    if (each.by == drawn_by::device)
+    if (each.by == sampled_by::device)
       step.outcomes()[static_cast<std::size_t>(each.row)] =
-          device_outcome(draws_.status(turn, each.first), draws_.drawn(turn, each.first));
+          device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first));
 }
 
 /// Some logits after the others, as many as there is room for.
-void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::int64_t total) {
+void device_runner::show_to_host(step_in_progress& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
   const auto& rows = step.plan().rows;
   std::vector<std::vector<float>> gathered(rows.size());
@@ -279,26 +279,26 @@ void device_runner::show_to_host(step_run& step, const at::Tensor& hidden, std::
     if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
     host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
     work_->wait();
-    for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+    for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
       const auto begin = std::max(each.first, first);
       const auto end = std::min(each.first + each.count, first + count);
-      if (begin >= end || each.by != drawn_by::host) continue;
+      if (begin >= end || each.by != sampled_by::host) continue;
       float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
       const auto index = static_cast<std::size_t>(each.row);
       if (rows[index].wanted == scheduler::output::sample) {
-        const auto& outcome = step.outcomes()[index] = step.drawer_of(each.row).draw({scores, width});
+        const auto& outcome = step.outcomes()[index] = step.sampler_of(each.row).sample({scores, width});
         last_.select(0, rows[index].slot).fill_(outcome.chosen.id);
       } else {
         add_scores(gathered[index], {scores, static_cast<std::size_t>(end - begin) * width}, step.outcomes()[index]);
       }
     }
   }
-  for (const auto& each : wanted_by_turn_[draws_.turn()]) {
+  for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
     if (rows[index].wanted != scheduler::output::sample && !step.outcomes()[index].error)
       step.outcomes()[index].scores = logits(std::move(gathered[index]), options_.vocabulary);
   }
-  take_drawn(step, draws_.turn());
+  take_sampled(step, sampling_.turn());
   step.done();
 }
 

@@ -20,23 +20,23 @@ void drain_state::start(std::shared_ptr<drain_operation> wait) {
 
 void drain_state::cancel() noexcept { tell(net::error::operation_aborted); }
 
-void drain_state::attend() {
+void drain_state::process() {
   post_again();
   if (engine_->room().now().at_work == 0) tell({});
 }
 
-void drain_state::fail(const failure& why) noexcept { tell(why.code()); }
+void drain_state::fail(const diagnostics& why) noexcept { tell(why.code()); }
 
 void drain_state::tell(error_code code) noexcept {
-  std::shared_ptr<drain_operation> told;
+  std::shared_ptr<drain_operation> wait;
   {
     const std::lock_guard lock(mutex_);
-    told = std::exchange(wait_, nullptr);
+    wait = std::exchange(wait_, nullptr);
   }
-  if (!told) return;
+  if (!wait) return;
   const auto self = shared_from_this();
   engine_->wait_no_more(*this);
-  complete(std::move(told), code);
+  complete(std::move(wait), code);
 }
 
 }  // namespace cogen::detail

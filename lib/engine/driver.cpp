@@ -15,7 +15,7 @@ namespace {
 /// Asio adds it to the time of day, which must not overflow.
 constexpr std::chrono::hours longest_sleep(1);
 
-failure failed_step(const std::exception_ptr& why) noexcept try {
+diagnostics failed_step(const std::exception_ptr& why) noexcept try {
   return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
 } catch (...) {
   return {error::device_failed, sentence_of(why)};
@@ -27,19 +27,20 @@ driver::driver(engine_parts parts, engine_options options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
-      image_format_(parts_.runner->image_format()),
-      scheduler_(parts_.limits, std::move(parts_.order), std::move(parts_.victims), std::move(parts_.reservation)),
+      snapshot_format_(parts_.runner->snapshot_format()),
+      scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
+                 std::move(parts_.allocation_policy)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       arrivals_(parts_.limits.all_slots(), [this] { wake(); }),
-      room_(options_.max_sequences, options_.max_waiting, [this] { say_idle(); }),
+      room_(options_.max_sequences, options_.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   publish();
 }
 
 driver::~driver() = default;
 
-bool driver::mail(std::shared_ptr<participant> from) noexcept {
+bool driver::mail(std::shared_ptr<request_state> from) noexcept {
   const bool kept = mailbox_.put(std::move(from));
   wake();
   return kept;
@@ -50,7 +51,7 @@ void driver::request_stop() noexcept {
   wake();
 }
 
-failure driver::error() const noexcept {
+diagnostics driver::error() const noexcept {
   std::lock_guard lock(mutex_);
   return error_;
 }
@@ -61,29 +62,29 @@ net::any_io_executor driver::default_executor() const {
 }
 
 engine_stats driver::stats() const {
-  const auto taken_in = room_.now();
+  const auto accepted = room_.now();
   std::lock_guard lock(mutex_);
-  auto told = stats_;
-  told.queued = taken_in.waiting;
-  told.draining = taken_in.draining;
-  return told;
+  auto stats = stats_;
+  stats.queued = accepted.waiting;
+  stats.draining = accepted.draining;
+  return stats;
 }
 
-void driver::wait_until_idle(std::shared_ptr<participant> who) {
+void driver::wait_until_idle(std::shared_ptr<request_state> who) {
   std::lock_guard lock(mutex_);
   until_idle_.push_back(std::move(who));
 }
 
-void driver::wait_no_more(const participant& who) noexcept {
-  std::shared_ptr<participant> gone;  // destroyed after the lock
+void driver::wait_no_more(const request_state& who) noexcept {
+  std::shared_ptr<request_state> gone;  // destroyed after the lock
   std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<participant>::get);
+  const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<request_state>::get);
   if (found == until_idle_.end()) return;
   gone = std::move(*found);
   until_idle_.erase(found);
 }
 
-void driver::say_idle() noexcept {
+void driver::notify_idle() noexcept {
   {
     std::lock_guard lock(mutex_);
     for (const auto& each : until_idle_) mailbox_.put(each);
@@ -92,23 +93,23 @@ void driver::say_idle() noexcept {
 }
 
 void driver::offload(std::function<void()> job) {
-  if (options_.by_hand)
+  if (options_.external_stepping)
     job();
   else
     net::post(net::system_executor(), std::move(job));
 }
 
-void driver::join(scheduler::sequence_id id, std::shared_ptr<participant> member) {
+void driver::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
   auto& joined = members_[id] = std::move(member);
   observer_.joined(*joined, id, now());
 }
 
 template <class Call>
-void driver::attempt(participant& member, const Call& call) {
+void driver::attempt(request_state& member, const Call& call) {
   try {
     call();
   } catch (...) {
-    member.give_up(failure_of(std::current_exception()));
+    member.end_with(diagnostics_of(std::current_exception()));
   }
   observer_.look_at(member);
 }
@@ -119,7 +120,7 @@ bool driver::turn() {
   run_handlers();
   read_mail();
   ring_alarms();
-  gather();
+  wait_for_batch();
   return advance();
 }
 
@@ -142,26 +143,26 @@ void driver::run_handlers() {
 }
 
 void driver::read_mail() noexcept try {
-  scheduler_.pass(parts_.clock->now().time_since_epoch());
-  while (auto sender = mailbox_.take()) attempt(*sender, [&] { sender->attend(); });
-  observer_.look_at_parked(now());
+  scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
+  while (auto sender = mailbox_.take()) attempt(*sender, [&] { sender->process(); });
+  observer_.look_at_preempted(now());
   if (!ended_) publish();
 } catch (...) {
   die(std::current_exception());
 }
 
 void driver::ring_alarms() {
-  const auto first = alarms_.first();
+  const auto first = timers_.first();
   const auto now = first ? parts_.clock->now() : clock::time_point();
   if (!first || now < *first) return;
-  alarms_.ring(now, [this](participant& woken) { observer_.look_at(woken); });
+  timers_.ring(now, [this](request_state& woken) { observer_.look_at(woken); });
   publish();
 }
 
-void driver::gather() {
-  if (!options_.by_hand && options_.gather.count() > 0) {
-    const auto limit = std::chrono::steady_clock::now() + options_.gather;
-    while (somebody_is_thinking() && std::chrono::steady_clock::now() < limit && !stop_requested_.load()) {
+void driver::wait_for_batch() {
+  if (!options_.external_stepping && options_.max_batch_delay.count() > 0) {
+    const auto limit = std::chrono::steady_clock::now() + options_.max_batch_delay;
+    while (awaiting_client() && std::chrono::steady_clock::now() < limit && !stop_requested_.load()) {
       sleep(limit - std::chrono::steady_clock::now());
       read_mail();
     }
@@ -169,7 +170,7 @@ void driver::gather() {
   served_.clear();
 }
 
-bool driver::somebody_is_thinking() {
+bool driver::awaiting_client() {
   return std::any_of(served_.begin(), served_.end(), [](const auto& each) { return each->owner_is_thinking(); });
 }
 
@@ -192,9 +193,9 @@ void driver::take_arrival(const arrivals::arrival& what) {
   if (what.job) return what.job();
   if (what.error) log("what a sequence had cached was lost on its way", what.error);
   observer_.transferred(what.name, what.error, now());
-  const auto whose = scheduler_.transferred(what.name, !what.error);
-  if (const auto found = whose ? members_.find(*whose) : members_.end(); found != members_.end())
-    attempt(*found->second, [this, id = *whose, member = found->second] {
+  const auto seq = scheduler_.transferred(what.name, !what.error);
+  if (const auto found = seq ? members_.find(*seq) : members_.end(); found != members_.end())
+    attempt(*found->second, [this, id = *seq, member = found->second] {
       if (!scheduler_.exact(id)) member->lose_exactness();
       member->moved();
     });
@@ -204,11 +205,11 @@ void driver::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
   const auto begin = now();
   const int waited = scheduler_.waiting();
-  auto& step = landed_step();
+  auto& step = recycle_step();
   auto& plan = step.to_plan();
   scheduler_.next(begin.time_since_epoch(), plan);
   if (plan.empty()) return;
-  for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).seat();
+  for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).scheduled();
   in_flight_.splice(in_flight_.end(), landed_, landed_.begin());
   observer_.launched(step, waited, begin);
   publish();
@@ -219,7 +220,7 @@ void driver::launch_next() {
   }
 }
 
-step_in_flight& driver::landed_step() {
+step_in_flight& driver::recycle_step() {
   if (landed_.empty()) landed_.emplace_back(arrivals_, [this] { wake(); });
   return landed_.front();
 }
@@ -275,10 +276,10 @@ void driver::log(std::string_view what, const std::exception_ptr& why) noexcept 
 
 void driver::end() noexcept {
   if (std::exchange(ended_, true)) return;
-  failure why;
+  diagnostics why;
   {
     std::lock_guard lock(mutex_);
-    if (!error_) error_ = failure(error::engine_stopped, "the engine was stopped");
+    if (!error_) error_ = diagnostics(error::engine_stopped, "the engine was stopped");
     why = error_;
   }
   mailbox_.close();
@@ -291,12 +292,12 @@ void driver::end() noexcept {
   in_flight_.clear();
   landed_.clear();
   served_.clear();
-  alarms_.clear();
+  timers_.clear();
   for (auto members = std::exchange(members_, {}); auto& [id, member] : members) {
     member->fail(why);
     observer_.look_at(*member);
   }
-  std::vector<std::shared_ptr<participant>> until_idle;
+  std::vector<std::shared_ptr<request_state>> until_idle;
   {
     std::lock_guard lock(mutex_);
     until_idle.swap(until_idle_);
@@ -313,9 +314,9 @@ void driver::end() noexcept {
 }
 
 void driver::sleep(std::optional<clock::duration> limit) {
-  if (const auto alarm = alarms_.first()) {
-    const auto until_alarm = *alarm - parts_.clock->now();
-    limit = std::min(limit.value_or(until_alarm), until_alarm);
+  if (const auto timer = timers_.first()) {
+    const auto until_timer = *timer - parts_.clock->now();
+    limit = std::min(limit.value_or(until_timer), until_timer);
   }
   if (const auto wake = scheduler_.wake()) {
     const clock::duration until_wake = *wake - parts_.clock->now().time_since_epoch();

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "engine/admission.hpp"
-#include "engine/alarms.hpp"
 #include "engine/arrivals.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/observer.hpp"
 #include "engine/step_in_flight.hpp"
+#include "engine/timers.hpp"
 
 #include <cogen/engine.hpp>
 
@@ -24,7 +24,7 @@ class driver {
   // Any thread.
 
   /// Has `attend()` called soon. False once the engine has ended: then it never will be.
-  bool mail(std::shared_ptr<participant> from) noexcept;
+  bool mail(std::shared_ptr<request_state> from) noexcept;
   void request_stop() noexcept;
   /// Where handlers run that have no executor of their own: on the engine's, once it has ended on the system's.
   net::any_io_executor default_executor() const;
@@ -33,8 +33,8 @@ class driver {
   const engine_parts& parts() const noexcept { return parts_; }
   const engine_options& options() const noexcept { return options_; }
   int vocabulary() const noexcept { return vocabulary_; }
-  const std::string& image_format() const noexcept { return image_format_; }
-  failure error() const noexcept;
+  const std::string& snapshot_format() const noexcept { return snapshot_format_; }
+  diagnostics error() const noexcept;
   engine_stats stats() const;
 
   /// A seed for a request that names none: differs from engine to engine and request to request.
@@ -45,8 +45,8 @@ class driver {
 
   /// Has `attend()` called once nobody is at work after room().drain(), or `fail()` where the engine ends before.
   /// Throws std::bad_alloc.
-  void wait_until_idle(std::shared_ptr<participant> who);
-  void wait_no_more(const participant& who) noexcept;
+  void wait_until_idle(std::shared_ptr<request_state> who);
+  void wait_no_more(const request_state& who) noexcept;
   std::uint64_t fresh_id() noexcept { return ++ids_; }
 
   /// Runs `job` away from the caller and from the steps. By hand: at once.
@@ -63,14 +63,14 @@ class driver {
   /// Tells everybody that it is over. Only once.
   void end() noexcept;
 
-  // For participants, within attend() and take().
+  // For request states, within process() and take().
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
-  void join(scheduler::sequence_id id, std::shared_ptr<participant> member);
+  void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
-  void wake_at(clock::time_point time, const std::shared_ptr<participant>& whom) { alarms_.set(time, whom); }
-  void wake_no_more(participant& whom) noexcept { alarms_.forget(whom); }
+  void wake_at(clock::time_point time, const std::shared_ptr<request_state>& seq) { timers_.set(time, seq); }
+  void cancel_timer(request_state& seq) noexcept { timers_.forget(seq); }
 
  private:
   void run_handlers();
@@ -80,13 +80,13 @@ class driver {
 
   /// What the call throws is the member's own end. The caller holds the member.
   template <class Call>
-  void attempt(participant& member, const Call& call);
+  void attempt(request_state& member, const Call& call);
 
   void ring_alarms();
-  void gather();
+  void wait_for_batch();
   bool advance() noexcept;
   void launch_next();
-  step_in_flight& landed_step();
+  step_in_flight& recycle_step();
   bool deliver_done();
   void absorb(step_in_flight& step);
 
@@ -96,14 +96,14 @@ class driver {
   void log(std::string_view what, const std::exception_ptr& why) noexcept;
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
-  bool somebody_is_thinking();
+  bool awaiting_client();
   void publish();
-  void say_idle() noexcept;
+  void notify_idle() noexcept;
 
   engine_parts parts_;
   engine_options options_;
   const int vocabulary_;
-  const std::string image_format_;
+  const std::string snapshot_format_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;
@@ -112,8 +112,8 @@ class driver {
   std::list<step_in_flight> landed_;  // whose memory the next ones use
   std::vector<scheduler::event> events_;
   clock::time_point last_end_{};  // of a step
-  alarms alarms_;
-  std::vector<std::shared_ptr<participant>> served_;  // by the last step, until the next round
+  timers timers_;
+  std::vector<std::shared_ptr<request_state>> served_;  // by the last step, until the next round
   mailbox mailbox_;
   arrivals arrivals_;
   admission room_;
@@ -123,9 +123,9 @@ class driver {
   std::atomic<std::uint64_t> ids_ = 0;
   bool ended_ = false;
   mutable std::mutex mutex_;  // guards those below
-  failure error_;
+  diagnostics error_;
   engine_stats stats_;  // as they were last published
-  std::vector<std::shared_ptr<participant>> until_idle_;
+  std::vector<std::shared_ptr<request_state>> until_idle_;
 };
 
 }  // namespace cogen::detail

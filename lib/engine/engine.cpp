@@ -1,4 +1,4 @@
-#include "engine/checked_source.hpp"
+#include "engine/checked_encoder_input.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/driver.hpp"
 #include "engine/sequence_state.hpp"
@@ -27,11 +27,12 @@ std::size_t bytes_of(const request& what) {
 
 /// With the length that counts.
 open_options checked(open_options options, const detail::driver& of) {
-  const int limit = of.parts().limits.max_length;
-  if (options.max_length < 0 || options.max_length > limit)
-    throw std::invalid_argument(fmt::format(
-        "max_length of a sequence is {}; it must be between 1 and {}, or 0 for that", options.max_length, limit));
-  if (options.max_length == 0) options.max_length = limit;
+  const int limit = of.parts().limits.max_sequence_length;
+  if (options.max_sequence_length < 0 || options.max_sequence_length > limit)
+    throw std::invalid_argument(
+        fmt::format("max_sequence_length of a sequence is {}; it must be between 1 and {}, or 0 for that",
+                    options.max_sequence_length, limit));
+  if (options.max_sequence_length == 0) options.max_sequence_length = limit;
   return options;
 }
 
@@ -39,10 +40,10 @@ void check(const engine_options& options) {
   const auto refuse = [](std::string_view name, auto value, auto least) {
     throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
   };
-  if (options.gather.count() < 0) refuse("gather", options.gather.count(), 0);
-  if (options.patience.count() < 0) refuse("patience", options.patience.count(), 0);
-  if (options.spill_bytes && *options.spill_bytes < 0) refuse("spill_bytes", *options.spill_bytes, 0);
-  if (options.spill_file_bytes < 0) refuse("spill_file_bytes", options.spill_file_bytes, std::int64_t{0});
+  if (options.max_batch_delay.count() < 0) refuse("max_batch_delay", options.max_batch_delay.count(), 0);
+  if (options.idle_timeout.count() < 0) refuse("idle_timeout", options.idle_timeout.count(), 0);
+  if (options.swap_bytes && *options.swap_bytes < 0) refuse("swap_bytes", *options.swap_bytes, 0);
+  if (options.swap_file_bytes < 0) refuse("swap_file_bytes", options.swap_file_bytes, std::int64_t{0});
   if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
   if (options.max_waiting < 1) refuse("max_waiting", options.max_waiting, 1);
 }
@@ -69,9 +70,9 @@ class engine::engine_thread {
 
 engine::engine(engine_parts parts, engine_options options) {
   check(options);
-  const bool by_hand = options.by_hand;
+  const bool external_stepping = options.external_stepping;
   driver_ = std::make_shared<detail::driver>(std::move(parts), std::move(options));
-  if (!by_hand) thread_ = std::make_unique<engine_thread>(driver_);
+  if (!external_stepping) thread_ = std::make_unique<engine_thread>(driver_);
 }
 
 engine::engine(engine&&) noexcept = default;
@@ -104,9 +105,9 @@ token_stream engine::generate(request what) {
 
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }
 
-sequence engine::open(std::vector<token> source, const open_options& options) {
+sequence engine::open(std::vector<token> encoder_input, const open_options& options) {
   const auto within = checked(options, *driver_);
-  auto read = detail::checked_source(std::move(source), driver_->parts(), driver_->vocabulary());
+  auto read = detail::checked_encoder_input(std::move(encoder_input), driver_->parts(), driver_->vocabulary());
   return sequence(std::make_shared<detail::sequence_state>(driver_, within, std::move(read)));
 }
 
@@ -135,14 +136,14 @@ std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make
 
 engine::executor_type engine::get_executor() const { return driver_->executor(); }
 
-bool engine::run_step() { return driver_->turn(); }
+bool engine::poll_one() { return driver_->turn(); }
 
 void engine::stop() noexcept {
   driver_->request_stop();
   if (!thread_) driver_->end();
 }
 
-failure engine::error() const { return driver_->error(); }
+diagnostics engine::error() const { return driver_->error(); }
 
 engine_stats engine::stats() const { return driver_->stats(); }
 

@@ -5,27 +5,27 @@ namespace cogen {
 std::string_view to_string(sequence_event::kind what) noexcept {
   using kind = sequence_event::kind;
   switch (what) {
-    case kind::taken_in:
-      return "taken_in";
+    case kind::accepted:
+      return "accepted";
     case kind::refused:
       return "refused";
-    case kind::seated:
-      return "seated";
+    case kind::scheduled:
+      return "scheduled";
     case kind::prefilled:
       return "prefilled";
     case kind::first_token:
       return "first_token";
-    case kind::parked:
-      return "parked";
+    case kind::preempted:
+      return "preempted";
     case kind::resumed:
       return "resumed";
-    case kind::spilling:
-      return "spilling";
-    case kind::spilled:
-      return "spilled";
-    case kind::restoring:
+    case kind::swapping_out:
+      return "swapping out";
+    case kind::swapped_out:
+      return "swapped out";
+    case kind::swapping_in:
       return "restoring";
-    case kind::restored:
+    case kind::swapped_in:
       return "restored";
     case kind::cancelled:
       return "cancelled";

@@ -1,6 +1,6 @@
 #include "engine/failure_of.hpp"
 
-#include <cogen/scheduler/too_late.hpp>
+#include <cogen/scheduler/deadline_unreachable.hpp>
 
 #include <boost/system/system_error.hpp>
 
@@ -16,8 +16,8 @@ error_code code_of(const std::exception_ptr& thrown) noexcept try {
   return e.code();
 } catch (const std::bad_alloc&) {
   return make_error_code(error::out_of_memory);
-} catch (const scheduler::too_late&) {
-  return make_error_code(error::too_late);
+} catch (const scheduler::deadline_unreachable&) {
+  return make_error_code(error::deadline_unreachable);
 } catch (const std::length_error&) {
   return make_error_code(error::does_not_fit);
 } catch (...) {
@@ -34,6 +34,6 @@ std::string_view sentence_of(const std::exception_ptr& thrown) noexcept try {
   return "an exception of unknown type";
 }
 
-failure failure_of(const std::exception_ptr& thrown) noexcept { return {code_of(thrown), sentence_of(thrown)}; }
+diagnostics diagnostics_of(const std::exception_ptr& thrown) noexcept { return {code_of(thrown), sentence_of(thrown)}; }
 
 }  // namespace cogen::detail

@@ -10,6 +10,6 @@ namespace cogen::detail {
 std::string_view sentence_of(const std::exception_ptr& thrown) noexcept;
 
 /// What an exception means for the request that it stopped.
-failure failure_of(const std::exception_ptr& thrown) noexcept;
+diagnostics diagnostics_of(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace cogen::detail

@@ -1,18 +1,18 @@
 #pragma once
 
-#include "engine/participant.hpp"
+#include "engine/request_state.hpp"
 
 #include <memory>
 #include <mutex>
 
 namespace cogen::detail {
 
-/// Participants that have something to say, first come first. Putting one in neither allocates nor throws, so handles
+/// Request states that have something to say, first come first. Putting one in neither allocates nor throws, so handles
 /// can be destroyed and cancelled anywhere.
 class mailbox {
  public:
   /// False once closed; then nothing was kept.
-  bool put(std::shared_ptr<participant> from) noexcept {
+  bool put(std::shared_ptr<request_state> from) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
     if (from->mailed_) return true;
@@ -24,7 +24,7 @@ class mailbox {
   }
 
   /// The one that has waited longest, or null.
-  std::shared_ptr<participant> take() noexcept {
+  std::shared_ptr<request_state> take() noexcept {
     std::lock_guard lock(mutex_);
     auto taken = std::move(first_);
     if (!taken) return nullptr;
@@ -47,8 +47,8 @@ class mailbox {
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<participant> first_;
-  participant* last_ = nullptr;
+  std::shared_ptr<request_state> first_;
+  request_state* last_ = nullptr;
   bool closed_ = false;
 };
 

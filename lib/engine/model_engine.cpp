@@ -19,7 +19,7 @@ std::int64_t cache_budget(const engine_options& options) {
   return options.cache_bytes == 0 ? detail::machine_memory() / 2 : options.cache_bytes;
 }
 
-/// The model's own format for keys and values. Quantised weights say nothing of it; float16 keeps three more bits than
+/// The model's own format for keys and values. Quantized weights say nothing of it; float16 keeps three more bits than
 /// bfloat16 does.
 cache::scalar cache_type_of(const model& model) {
   if (model.weight_type() == "f32") return cache::scalar::f32;
@@ -35,28 +35,29 @@ constexpr int length_of_endless = 1 << 30;
 int length_limit(const model& model, const engine_options& options) {
   const int positions =
       options.sinks ? static_cast<int>(load::unlimited_positions) : static_cast<int>(model.config().max_positions);
-  if (options.max_length < 0 || options.max_length > positions)
-    throw std::invalid_argument(
-        fmt::format("engine_options.max_length is {}; this model holds {} positions", options.max_length, positions));
-  if (options.max_length != 0) return options.max_length;
+  if (options.max_sequence_length < 0 || options.max_sequence_length > positions)
+    throw std::invalid_argument(fmt::format("engine_options.max_sequence_length is {}; this model holds {} positions",
+                                            options.max_sequence_length, positions));
+  if (options.max_sequence_length != 0) return options.max_sequence_length;
   if (options.sinks) return length_of_endless;
   return positions == load::unlimited_positions ? length_of_unlimited : positions;
 }
 
-int source_limit(const model& model, const engine_options& options) {
+int encoder_limit(const model& model, const engine_options& options) {
   const int positions = static_cast<int>(model.config().max_positions);
-  if (options.max_source < 0 || options.max_source > positions)
-    throw std::invalid_argument(
-        fmt::format("engine_options.max_source is {}; this model reads {} tokens", options.max_source, positions));
-  return options.max_source == 0 ? positions : options.max_source;
+  if (options.max_encoder_length < 0 || options.max_encoder_length > positions)
+    throw std::invalid_argument(fmt::format("engine_options.max_encoder_length is {}; this model reads {} tokens",
+                                            options.max_encoder_length, positions));
+  return options.max_encoder_length == 0 ? positions : options.max_encoder_length;
 }
 
 /// Options alone do not tell how far a sequence can go: layers of the caller's own may need every position.
 int length_limit(const model& model, const cache::cache& cache, const engine_options& options) {
-  const auto most = static_cast<int>(std::min<std::int64_t>(model.max_length(cache), length_of_endless));
-  if (options.max_length > most)
-    throw std::invalid_argument(fmt::format(
-        "engine_options.max_length is {}; with this cache the model holds {} positions", options.max_length, most));
+  const auto most = static_cast<int>(std::min<std::int64_t>(model.max_sequence_length(cache), length_of_endless));
+  if (options.max_sequence_length > most)
+    throw std::invalid_argument(
+        fmt::format("engine_options.max_sequence_length is {}; with this cache the model holds {} positions",
+                    options.max_sequence_length, most));
   return most;
 }
 
@@ -66,16 +67,17 @@ struct step_sizes {
   int prefill;
 };
 
-step_sizes step_tokens(const engine_options& options) {
-  if (options.step_tokens == 0) return {128, 256};
-  return {options.step_tokens, options.step_tokens};
+step_sizes max_batched_tokens(const engine_options& options) {
+  if (options.max_batched_tokens == 0) return {128, 256};
+  return {options.max_batched_tokens, options.max_batched_tokens};
 }
 
-std::chrono::nanoseconds step_time(const engine_options& options) {
-  if (options.step_time.count() < 0)
-    throw std::invalid_argument(
-        fmt::format("engine_options.step_time is {} µs; it may be 0 or more", options.step_time.count()));
-  return options.step_time.count() == 0 ? scheduler::limits().step_time : options.step_time;
+std::chrono::nanoseconds target_step_latency(const engine_options& options) {
+  if (options.target_step_latency.count() < 0)
+    throw std::invalid_argument(fmt::format("engine_options.target_step_latency is {} µs; it may be 0 or more",
+                                            options.target_step_latency.count()));
+  return options.target_step_latency.count() == 0 ? scheduler::limits().target_step_latency
+                                                  : options.target_step_latency;
 }
 
 /// They cost addresses, and memory only for what they keep.
@@ -85,15 +87,15 @@ int spare_slots(const engine_options& options) {
 
 cache::options cache_options(const model& model, const engine_options& options) {
   cache::options kept;
-  kept.type = options.cache_type.value_or(cache_type_of(model));
+  kept.type = options.kv_dtype.value_or(cache_type_of(model));
   kept.slots = options.slots + spare_slots(options);
-  kept.max_length = length_limit(model, options);
-  if (model.has_encoder()) kept.max_source = source_limit(model, options);
-  kept.quantised = options.quantised;
+  kept.max_sequence_length = length_limit(model, options);
+  if (model.has_encoder()) kept.max_encoder_length = encoder_limit(model, options);
+  kept.kv_quantization = options.kv_quantization;
   kept.sinks = options.sinks;
-  kept.offload = options.offload;
-  kept.longest_step = step_tokens(options).prefill;
-  kept.slack = options.slack;
+  kept.kv_offload = options.kv_offload;
+  kept.longest_step = max_batched_tokens(options).prefill;
+  kept.max_rollback_tokens = options.max_rollback_tokens;
   return kept;
 }
 
@@ -103,37 +105,37 @@ scheduler::footprint usage_of(const cache::memory_terms& terms) {
   return usage;
 }
 
-std::shared_ptr<cache::transfer> spill_transfer(const engine_options& options) {
-  if (options.spill_transfer || !options.by_hand) return options.spill_transfer;
+std::shared_ptr<cache::transfer> swap_transfer(const engine_options& options) {
+  if (options.swap_transfer || !options.external_stepping) return options.swap_transfer;
   return std::make_shared<cache::immediate_transfer>();
 }
 
-/// What is kept of a spilled slot, where that is not what the slot takes.
-void count_spills(scheduler::limits& limits, const cache::cache& cache, spill_format format) {
-  if (format == spill_format::exact) return;
-  if (format != spill_format::q8)
-    throw std::invalid_argument(fmt::format("engine_options.spill_format is {}; it may be exact ({}) or q8 ({})",
-                                            static_cast<int>(format), static_cast<int>(spill_format::exact),
-                                            static_cast<int>(spill_format::q8)));
-  limits.spill_usage = usage_of(cache.packed_terms());
-  limits.exact_spills = false;
+/// What is kept of a swapped out slot, where that is not what the slot takes.
+void count_swap_outs(scheduler::limits& limits, const cache::cache& cache, swap_format format) {
+  if (format == swap_format::exact) return;
+  if (format != swap_format::q8)
+    throw std::invalid_argument(fmt::format("engine_options.swap_format is {}; it may be exact ({}) or q8 ({})",
+                                            static_cast<int>(format), static_cast<int>(swap_format::exact),
+                                            static_cast<int>(swap_format::q8)));
+  limits.swap_usage = usage_of(cache.compressed_terms());
+  limits.exact_swaps = false;
 }
 
-std::int64_t spill_memory(const engine_options& options) {
-  return options.spill_bytes.value_or(detail::machine_memory() / 4);
+std::int64_t swap_memory(const engine_options& options) {
+  return options.swap_bytes.value_or(detail::machine_memory() / 4);
 }
 
 /// Of memory and file together.
-std::int64_t spill_budget(const engine_options& options) {
-  const auto memory = spill_memory(options);
-  if (options.spill_directory.empty() || memory < 0) return memory;
-  return memory + std::min(options.spill_file_bytes, std::numeric_limits<std::int64_t>::max() - memory);
+std::int64_t swap_budget(const engine_options& options) {
+  const auto memory = swap_memory(options);
+  if (options.swap_directory.empty() || memory < 0) return memory;
+  return memory + std::min(options.swap_file_bytes, std::numeric_limits<std::int64_t>::max() - memory);
 }
 
-detail::spill_room spill_room_of(const engine_options& options) {
-  detail::spill_room room{spill_memory(options), nullptr, options.spill_format};
-  if (!options.spill_directory.empty() && options.spill_file_bytes > 0)
-    room.file = std::make_shared<detail::spill_file>(options.spill_directory, options.spill_file_bytes);
+detail::swap_room swap_room_of(const engine_options& options) {
+  detail::swap_room room{swap_memory(options), nullptr, options.swap_format};
+  if (!options.swap_directory.empty() && options.swap_file_bytes > 0)
+    room.file = std::make_shared<detail::swap_file>(options.swap_directory, options.swap_file_bytes);
   return room;
 }
 
@@ -150,22 +152,23 @@ std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& 
 void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options) {
   const auto kept = cache_options(*model, options);
   auto runner =
-      std::make_unique<detail::model_runner>(model, kept, options.own_layers, spill_transfer(options),
-                                             spill_room_of(options), workspace(options.threads, options.numerics));
+      std::make_unique<detail::model_runner>(model, kept, options.layer_factory, swap_transfer(options),
+                                             swap_room_of(options), workspace(options.threads, options.compute_type));
   const auto& cache = runner->cache();
   parts.limits.slots = options.slots;
   parts.limits.spare_slots = spare_slots(options);
-  parts.limits.reuse = options.reuse;
-  parts.limits.max_length = length_limit(*model, cache, options);
-  parts.limits.step_tokens = step_tokens(options).awaited;
-  parts.limits.prefill_tokens = step_tokens(options).prefill;
+  parts.limits.prefix_caching = options.prefix_caching;
+  parts.limits.max_sequence_length = length_limit(*model, cache, options);
+  parts.limits.max_batched_tokens = max_batched_tokens(options).awaited;
+  parts.limits.prefill_tokens = max_batched_tokens(options).prefill;
   parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
-  parts.limits.slack = cache.slack();
-  parts.limits.patience = options.patience;
-  count_spills(parts.limits, cache, options.spill_format);
+  parts.limits.max_rollback_tokens = cache.max_rollback_tokens();
+  parts.limits.idle_timeout = options.idle_timeout;
+  count_swap_outs(parts.limits, cache, options.swap_format);
   parts.runner = std::move(runner);
-  if (model->has_encoder()) parts.sources = {.start = *model->config().decoder_start, .longest = kept.max_source};
+  if (model->has_encoder())
+    parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
 }
 
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
@@ -176,13 +179,15 @@ engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_op
                           options);
   else
     put_on_cpu(parts, model, options);
-  parts.limits.spill_bytes = spill_budget(options);
-  parts.limits.step_time = step_time(options);
-  parts.identity = model->identity();
-  parts.order = made_by(options.order, &scheduler::first_come, "engine_options.order made no order");
-  parts.victims = made_by(options.victims, &scheduler::longest_rested, "engine_options.victims made no policy");
-  parts.reservation =
-      made_by(options.reservation, &scheduler::whole_length, "engine_options.reservation made no policy");
+  parts.limits.swap_bytes = swap_budget(options);
+  parts.limits.target_step_latency = target_step_latency(options);
+  parts.fingerprint = model->fingerprint();
+  parts.scheduling_policy =
+      made_by(options.scheduling_policy, &scheduler::fcfs, "engine_options.scheduling_policy made no policy");
+  parts.preemption_policy =
+      made_by(options.preemption_policy, &scheduler::longest_idle, "engine_options.preemption_policy made no policy");
+  parts.allocation_policy = made_by(options.allocation_policy, &scheduler::reserve_max_length,
+                                    "engine_options.allocation_policy made no policy");
   if (model->has_tokenizer()) parts.tokenizer = {model, &model->tokenizer()};
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();
@@ -200,11 +205,11 @@ engine::engine(std::shared_ptr<const model> model, engine_options options)
 
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
   const auto outline = models::read_outline(path);
-  const auto cache = outline.shape->make_cache(cache_options(*outline.shape, options), options.own_layers);
+  const auto cache = outline.shape->make_cache(cache_options(*outline.shape, options), options.layer_factory);
   memory_estimate result;
   result.weight_bytes = outline.weight_bytes;
-  result.max_length = length_limit(*outline.shape, cache, options);
-  result.slot_bytes = cache.footprint(result.max_length);
+  result.max_sequence_length = length_limit(*outline.shape, cache, options);
+  result.slot_bytes = cache.footprint(result.max_sequence_length);
   const auto budget = cache_budget(options);
   const bool all_fit = result.slot_bytes <= budget / options.slots;
   result.cache_bytes = all_fit ? result.slot_bytes * options.slots : budget;

@@ -26,28 +26,29 @@ std::string_view name_of(cache::scalar type) {
   return "";
 }
 
-std::string format_of(const cache::quantisation& how) {
+std::string format_of(const cache::quantization& how) {
   return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
 }
 
 /// Where there is no memory for them, the row fails.
-void show(row_outcome& outcome, std::span<const float> scores, int vocabulary) try {
+void show(row_output& outcome, std::span<const float> scores, int vocabulary) try {
   outcome.scores = logits({scores.begin(), scores.end()}, vocabulary);
 } catch (...) {
-  outcome.error = failure_of(std::current_exception());
+  outcome.error = diagnostics_of(std::current_exception());
 }
 
-std::string_view format_of(numerics mode) { return mode == numerics::fast ? ", fast products" : ""; }
+std::string_view format_of(compute_type mode) { return mode == compute_type::int8 ? ", int8 products" : ""; }
 
-/// All that the bytes of a slot depend on beside the model and its numerics.
-std::string format_of(const cache::options& options, const cache::cache& cache, bool own_layers) {
+/// All that the bytes of a slot depend on beside the model and its compute type.
+std::string format_of(const cache::options& options, const cache::cache& cache, bool layer_factory) {
   auto text = std::string(name_of(options.type));
-  if (options.quantised) text += format_of(*options.quantised);
+  if (options.kv_quantization) text += format_of(*options.kv_quantization);
   if (options.sinks) text += fmt::format(", {} sinks and a window of {}", options.sinks->sinks, options.sinks->window);
-  if (options.offload) text += ", offloaded";
+  if (options.kv_offload) text += ", offloaded";
   if (cache.longest_step() < std::numeric_limits<int>::max())
-    text += fmt::format(", rings for steps of {} and a slack of {}", options.longest_step, options.slack);
-  if (own_layers)
+    text +=
+        fmt::format(", rings for steps of {} and a rollback of {}", options.longest_step, options.max_rollback_tokens);
+  if (layer_factory)
     for (int index = 0; index < cache.layers(); ++index) {
       const auto& layer = cache.layer(index);
       text += fmt::format(", {}", typeid(layer).name());
@@ -58,34 +59,34 @@ std::string format_of(const cache::options& options, const cache::cache& cache, 
 }  // namespace
 
 model_runner::model_runner(std::shared_ptr<const model> model, const cache::options& options,
-                           const cache::layer_factory& own, std::shared_ptr<cache::transfer> spill_by, spill_room room,
+                           const cache::layer_factory& own, std::shared_ptr<cache::transfer> swap_by, swap_room room,
                            workspace run)
     : model_(std::move(model)),
       cache_(model_->make_cache(options, own)),
-      image_format_(fmt::format("{}{}", format_of(options, cache_, own != nullptr), format_of(run.numerics()))),
-      spilled_(cache_, std::move(spill_by), std::move(room)),
+      snapshot_format_(fmt::format("{}{}", format_of(options, cache_, own != nullptr), format_of(run.compute_type()))),
+      swapped_(cache_, std::move(swap_by), std::move(room)),
       workspace_(std::move(run)) {}
 
-void model_runner::launch(step_run& step) {
+void model_runner::launch(step_in_progress& step) {
   const auto& plan = step.plan();
   prepare_slots(plan);
   begin_transfers(step);
   if (!plan.rows.empty()) {
-    read_sources(plan);
+    read_encoder_inputs(plan);
     auto scores = model_->forward(collect(plan), cache_, workspace_);
     hand_out(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
   }
   step.done();
 }
 
-void model_runner::begin_transfers(step_run& step) {
-  for (const auto& each : step.plan().spills) spilled_.begin(each, step.transfers());
-  for (const auto& each : step.plan().restores) spilled_.begin(each, step.transfers());
+void model_runner::begin_transfers(step_in_progress& step) {
+  for (const auto& each : step.plan().swap_outs) swapped_.begin(each, step.transfers());
+  for (const auto& each : step.plan().swap_ins) swapped_.begin(each, step.transfers());
 }
 
 void model_runner::prepare_slots(const scheduler::plan& plan) {
-  spilled_.clear_lost();
-  for (const auto name : plan.drops) spilled_.drop(name);
+  swapped_.clear_lost();
+  for (const auto name : plan.drops) swapped_.drop(name);
   for (const int slot : plan.clears) cache_.clear(slot);
   for (const auto& each : plan.truncations) {
     if (each.length == 0)
@@ -93,17 +94,17 @@ void model_runner::prepare_slots(const scheduler::plan& plan) {
     else
       cache_.truncate(each.slot, each.length);
   }
-  for (const auto& each : plan.trims) cache_.trim(each.slot, each.length);
+  for (const auto& each : plan.releases) cache_.release(each.slot, each.length);
   for (const auto& each : forks_in(plan)) cache_.fork(each.slot, each.origin);
 }
 
-void model_runner::read_sources(const scheduler::plan& plan) {
+void model_runner::read_encoder_inputs(const scheduler::plan& plan) {
   std::vector<cache::step_row> rows;
   std::vector<token> tokens;
   for (const auto& row : plan.rows) {
-    if (!row.source) continue;
-    rows.push_back({row.slot, static_cast<int>(row.source->size())});
-    tokens.insert(tokens.end(), row.source->begin(), row.source->end());
+    if (!row.encoder_input) continue;
+    rows.push_back({row.slot, static_cast<int>(row.encoder_input->size())});
+    tokens.insert(tokens.end(), row.encoder_input->begin(), row.encoder_input->end());
   }
   if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens}, cache_, workspace_);
 }
@@ -125,7 +126,7 @@ const batch& model_runner::collect(const scheduler::plan& plan) {
   return batch_;
 }
 
-void model_runner::hand_out(step_run& step, float* scores) {
+void model_runner::hand_out(step_in_progress& step, float* scores) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto& rows = step.plan().rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -134,7 +135,7 @@ void model_runner::hand_out(step_run& step, float* scores) {
       case scheduler::output::nothing:
         continue;
       case scheduler::output::sample:
-        outcome = step.drawer_of(static_cast<int>(i)).draw({scores, width});
+        outcome = step.sampler_of(static_cast<int>(i)).sample({scores, width});
         scores += width;
         continue;
       case scheduler::output::last_logits:

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/spill_store.hpp"
+#include "engine/swap_store.hpp"
 
 #include <cogen/model.hpp>
 #include <cogen/runner.hpp>
@@ -13,35 +13,37 @@ namespace cogen::detail {
 /// Runs plans on a model and its cache, on the thread that launches them: a step has ended when `launch()` returns.
 class model_runner final : public runner {
  public:
-  /// The layers of the cache are the options', or those that `own` makes. Without a transfer to spill by, a thread of
-  /// its own does that.
+  /// The layers of the cache are the options', or those that `own` makes. Without a transfer to swap out by, a thread
+  /// of its own does that.
   model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
-               std::shared_ptr<cache::transfer> spill_by, spill_room room, workspace run);
+               std::shared_ptr<cache::transfer> swap_by, swap_room room, workspace run);
 
   int vocabulary() const override { return model_->config().vocabulary; }
-  void launch(step_run& step) override;
-  std::string image_format() const override { return image_format_; }
-  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override { return spilled_.image(name); }
-  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
-    spilled_.keep(name, std::move(what));
+  void launch(step_in_progress& step) override;
+  std::string snapshot_format() const override { return snapshot_format_; }
+  std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
+    return swapped_.snapshot(name);
   }
-  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int source) const override {
-    return std::make_shared<stored_image>(bytes, source);
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
+    swapped_.keep(name, std::move(what));
+  }
+  std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
+    return std::make_shared<stored_snapshot>(bytes, encoder_input);
   }
 
   const cache::cache& cache() const { return cache_; }
 
  private:
   void prepare_slots(const scheduler::plan& plan);
-  void begin_transfers(step_run& step);
-  void read_sources(const scheduler::plan& plan);
+  void begin_transfers(step_in_progress& step);
+  void read_encoder_inputs(const scheduler::plan& plan);
   const batch& collect(const scheduler::plan& plan);
-  void hand_out(step_run& step, float* scores);
+  void hand_out(step_in_progress& step, float* scores);
 
   const std::shared_ptr<const model> model_;
   cache::cache cache_;
-  const std::string image_format_;
-  spill_store spilled_;
+  const std::string snapshot_format_;
+  swap_store swapped_;
   workspace workspace_;
   batch batch_;  // of the last plan, as the two below
   std::vector<cache::step_row> rows_;

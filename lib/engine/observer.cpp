@@ -1,7 +1,7 @@
 #include "engine/observer.hpp"
 
 #include "engine/failure_of.hpp"
-#include "engine/participant.hpp"
+#include "engine/request_state.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,58 +15,59 @@ int tokens_of(const scheduler::plan& plan) {
   return tokens;
 }
 
-bool prefills(const participant& whose, const scheduler::row& row) {
-  return whose.past().prefills(row.count, row.wanted != scheduler::output::nothing);
+bool prefills(const request_state& seq, const scheduler::row& row) {
+  return seq.metrics().prefills(row.count, row.wanted != scheduler::output::nothing);
 }
 
 }  // namespace
 
-// What driver and participants do
+// What driver and request states do
 
-void observer::joined(participant& whose, scheduler::sequence_id id, clock::time_point now) noexcept {
+void observer::joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept {
   const auto tokens = static_cast<int>(plans_.tokens(id).size());
-  whose.past().take_in(now, tokens);
+  seq.metrics().take_in(now, tokens);
   stats_.waiting_tokens += tokens;
-  tell(kind::taken_in, whose, now, tokens);
-  look_at_parked(now);
+  tell(kind::accepted, seq, now, tokens);
+  look_at_preempted(now);
   const int slot = plans_.slot_of(id);
   if (slot < 0) return;
-  seat(whose, slot, now);
-  whose.past().inherit();
+  admission_result(seq, slot, now);
+  seq.metrics().inherit();
 }
 
-void observer::look_at(participant& whose) noexcept {
-  const auto news = whose.past().untold();
-  if (news.brought) tell(kind::first_token, whose, *news.brought);
-  if (news.refused) ++stats_.refused, tell(kind::refused, whose, *news.refused);
-  if (news.ended) end(whose, news);
+void observer::look_at(request_state& seq) noexcept {
+  const auto news = seq.metrics().untold();
+  if (news.brought) tell(kind::first_token, seq, *news.brought);
+  if (news.refused) ++stats_.refused, tell(kind::refused, seq, *news.refused);
+  if (news.ended) end(seq, news);
 }
 
-void observer::look_at_parked(clock::time_point now) noexcept {
-  if (plans_.parked() != parkings_) look_at_all(now);
+void observer::look_at_preempted(clock::time_point now) noexcept {
+  if (plans_.preempted() != preemptions_) look_at_all(now);
 }
 
-void observer::end(participant& whose, const chronicle::news& how) noexcept {
-  if (how.before == chronicle::place::waiting) stats_.waiting_tokens -= whose.past().tokens();
-  if (how.before == chronicle::place::running) --stats_.seated;
-  if (how.before == chronicle::place::parked) --parked_;
-  const bool failed = whose.reason() == finish_reason::failed;
-  if (how.how == chronicle::ending::cancelled)
-    ++stats_.cancelled, tell(kind::cancelled, whose, *how.ended);
-  else if (failed && how.before == chronicle::place::outside)
-    ++stats_.refused, tell(kind::refused, whose, *how.ended);
+void observer::end(request_state& seq, const metrics_recorder::news& how) noexcept {
+  if (how.before == metrics_recorder::place::waiting) stats_.waiting_tokens -= seq.metrics().tokens();
+  if (how.before == metrics_recorder::place::running) --stats_.scheduled;
+  if (how.before == metrics_recorder::place::preempted) --preempted_;
+  const bool failed = seq.reason() == finish_reason::failed;
+  if (how.how == metrics_recorder::ending::cancelled)
+    ++stats_.cancelled, tell(kind::cancelled, seq, *how.ended);
+  else if (failed && how.before == metrics_recorder::place::outside)
+    ++stats_.refused, tell(kind::refused, seq, *how.ended);
   else
-    ++(failed ? stats_.failed : stats_.finished), tell(kind::finished, whose, *how.ended);
+    ++(failed ? stats_.failed : stats_.finished), tell(kind::finished, seq, *how.ended);
 }
 
 // What plans do
 
 void observer::launched(step_in_flight& step, int waited, clock::time_point now) noexcept {
   const auto& plan = step.plan();
-  look_at_parked(now);
-  int seated = 0;
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) seated += seat(step.owner_of(i), plan.rows[i].slot, now);
-  if (seated < waited - plans_.waiting()) look_at_all(now);  // some have a slot and no row yet
+  look_at_preempted(now);
+  int scheduled = 0;
+  for (std::size_t i = 0; i < plan.rows.size(); ++i)
+    scheduled += admission_result(step.owner_of(i), plan.rows[i].slot, now);
+  if (scheduled < waited - plans_.waiting()) look_at_all(now);  // some have a slot and no row yet
   transfer(plan, now);
   if (plan.rows.empty()) return;
   const auto bytes = cache_bytes();
@@ -77,30 +78,31 @@ void observer::launched(step_in_flight& step, int waited, clock::time_point now)
                 .tokens = tokens_of(plan),
                 .slots_in_use = slots_ - plans_.free_slots(),
                 .waiting = plans_.waiting(),
-                .parked = parked_,
+                .preempted = preempted_,
                 .cache_bytes = bytes};
 }
 
 void observer::transfer(const scheduler::plan& plan, clock::time_point now) noexcept {
-  for (const auto& each : plan.spills)
-    if (!each.beside) begin(kind::spilling, each.name, each.sequence, each.length, now);
-  for (const auto& each : plan.restores) begin(kind::restoring, each.name, each.sequence, each.length, now);
+  for (const auto& each : plan.swap_outs)
+    if (!each.beside) begin(kind::swapping_out, each.name, each.sequence, each.length, now);
+  for (const auto& each : plan.swap_ins) begin(kind::swapping_in, each.name, each.sequence, each.length, now);
 }
 
-void observer::begin(kind what, scheduler::ticket name, scheduler::sequence_id whose, int tokens,
+void observer::begin(kind what, scheduler::swap_id name, scheduler::sequence_id seq, int tokens,
                      clock::time_point now) noexcept {
-  const auto found = members_.find(whose);
+  const auto found = members_.find(seq);
   if (found == members_.end()) return;
-  moving_.push_back({name, whose, what, tokens});
+  moving_.push_back({name, seq, what, tokens});
   tell(what, *found->second, now, tokens);
 }
 
-void observer::transferred(scheduler::ticket name, const std::exception_ptr& error, clock::time_point now) noexcept {
+void observer::transferred(scheduler::swap_id name, const std::exception_ptr& error, clock::time_point now) noexcept {
   const auto ended = std::ranges::find(moving_, name, &moving::name);
   if (ended == moving_.end()) return;
-  const auto found = members_.find(ended->whose);
-  const auto what = ended->what == kind::spilling ? kind::spilled : kind::restored;
-  if (found != members_.end()) tell(what, *found->second, now, ended->tokens, error ? failure_of(error) : failure());
+  const auto found = members_.find(ended->seq);
+  const auto what = ended->what == kind::swapping_out ? kind::swapped_out : kind::swapped_in;
+  if (found != members_.end())
+    tell(what, *found->second, now, ended->tokens, error ? diagnostics_of(error) : diagnostics());
   moving_.erase(ended);
 }
 
@@ -114,36 +116,36 @@ void observer::ended(step_in_flight& step, clock::time_point now) noexcept {
   for (std::size_t i = 0; i < rows.size(); ++i) serve(step.owner_of(i), rows[i], step.event);
 }
 
-void observer::serve(participant& whose, const scheduler::row& row, const step_event& step) noexcept {
-  const bool prefilled = prefills(whose, row);
+void observer::serve(request_state& seq, const scheduler::row& row, const step_event& step) noexcept {
+  const bool prefilled = prefills(seq, row);
   const bool fed_all = row.wanted != scheduler::output::nothing;
-  if (!whose.past().serve({step.begin, step.end, step.number, prefilled, fed_all}) || !prefilled) return;
-  tell(kind::prefilled, whose, step.end, row.count);
+  if (!seq.metrics().serve({step.begin, step.end, step.number, prefilled, fed_all}) || !prefilled) return;
+  tell(kind::prefilled, seq, step.end, row.count);
 }
 
-bool observer::seat(participant& whose, int slot, clock::time_point now) noexcept {
-  const auto before = whose.past().sit(slot, now);
+bool observer::admission_result(request_state& seq, int slot, clock::time_point now) noexcept {
+  const auto before = seq.metrics().sit(slot, now);
   if (!before) return false;
-  if (before == chronicle::place::waiting) stats_.waiting_tokens -= whose.past().tokens();
-  if (before == chronicle::place::parked) --parked_;
-  stats_.seated += before != chronicle::place::running;
-  tell(before == chronicle::place::parked ? kind::resumed : kind::seated, whose, now);
-  return before != chronicle::place::running;
+  if (before == metrics_recorder::place::waiting) stats_.waiting_tokens -= seq.metrics().tokens();
+  if (before == metrics_recorder::place::preempted) --preempted_;
+  stats_.scheduled += before != metrics_recorder::place::running;
+  tell(before == metrics_recorder::place::preempted ? kind::resumed : kind::scheduled, seq, now);
+  return before != metrics_recorder::place::running;
 }
 
 void observer::look_at_all(clock::time_point now) noexcept {
-  parkings_ = plans_.parked();
+  preemptions_ = plans_.preempted();
   for (const auto& [id, member] : members_)
-    if (plans_.slot_of(id) < 0) park(*member, now);
+    if (plans_.slot_of(id) < 0) preempt(*member, now);
   for (const auto& [id, member] : members_)
-    if (const int slot = plans_.slot_of(id); slot >= 0) seat(*member, slot, now);
+    if (const int slot = plans_.slot_of(id); slot >= 0) admission_result(*member, slot, now);
 }
 
-void observer::park(participant& whose, clock::time_point now) noexcept {
-  if (!whose.past().park(now)) return;
-  --stats_.seated;
-  ++parked_;
-  tell(kind::parked, whose, now);
+void observer::preempt(request_state& seq, clock::time_point now) noexcept {
+  if (!seq.metrics().preempt(now)) return;
+  --stats_.scheduled;
+  ++preempted_;
+  tell(kind::preempted, seq, now);
 }
 
 // What everybody may know
@@ -157,43 +159,43 @@ void observer::count(const scheduler::plan& plan, std::int64_t bytes) noexcept {
   stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, bytes);
 }
 
-std::int64_t observer::cache_bytes() const noexcept { return plans_.memory_in_use() - plans_.kept_bytes(); }
+std::int64_t observer::cache_bytes() const noexcept { return plans_.memory_in_use() - plans_.prefix_cached_bytes(); }
 
 engine_stats observer::stats() noexcept {
   stats_.sequences = plans_.live();
   stats_.waiting = plans_.waiting();
-  stats_.parked = plans_.parked();
-  stats_.spilled = plans_.spilled();
-  stats_.spill_bytes = plans_.spill_in_use();
+  stats_.preempted = plans_.preempted();
+  stats_.swapped_out = plans_.swapped_out();
+  stats_.swap_bytes = plans_.swap_in_use();
   stats_.free_slots = plans_.free_slots();
-  stats_.reused = plans_.reused();
-  stats_.kept_slots = plans_.kept_slots();
-  stats_.kept_bytes = plans_.kept_bytes();
-  stats_.cache_bytes = plans_.memory_in_use() - stats_.kept_bytes;
+  stats_.prefix_hit_tokens = plans_.prefix_hit_tokens();
+  stats_.prefix_cached_slots = plans_.prefix_cached_slots();
+  stats_.prefix_cached_bytes = plans_.prefix_cached_bytes();
+  stats_.cache_bytes = plans_.memory_in_use() - stats_.prefix_cached_bytes;
   stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
   return stats_;
 }
 
-void observer::ended(const failure& why, clock::time_point now) noexcept {
+void observer::ended(const diagnostics& why, clock::time_point now) noexcept {
   tell_sink([&](event_sink& sink) { sink.on_end(why, now); });
   sink_.reset();
 }
 
-void observer::tell(kind what, const participant& whose, clock::time_point at, int tokens,
-                    const failure& why) noexcept {
+void observer::tell(kind what, const request_state& seq, clock::time_point at, int tokens,
+                    const diagnostics& why) noexcept {
   tell_sink([&](event_sink& sink) {
-    const auto& past = whose.past();
-    const bool failed = what == kind::refused || (what == kind::finished && whose.reason() == finish_reason::failed);
+    const auto& past = seq.metrics();
+    const bool failed = what == kind::refused || (what == kind::finished && seq.reason() == finish_reason::failed);
     sink.on_sequence({.what = what,
                       .id = past.id(),
                       .at = at,
                       .slot = past.slot(),
                       .tokens = tokens,
                       .step = past.step(),
-                      .reason = whose.reason(),
-                      .error = failed ? whose.error() : why,
-                      .usage = whose.usage(),
-                      .timeline = past.times(at)});
+                      .reason = seq.reason(),
+                      .error = failed ? seq.error() : why,
+                      .usage = seq.usage(),
+                      .request_metrics = past.times(at)});
   });
 }
 

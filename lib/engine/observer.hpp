@@ -12,7 +12,7 @@
 
 namespace cogen::detail {
 
-using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<participant>>;
+using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<request_state>>;
 
 /// Follows what the driver does: keeps the members' chronicles and the engine's counts, and tells the sink where there
 /// is one. The driving thread alone. It takes its memory when it
@@ -29,25 +29,25 @@ class observer {
   }
 
   /// It is known to the scheduler from now on.
-  void joined(participant& whose, scheduler::sequence_id id, clock::time_point now) noexcept;
+  void joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept;
 
   /// It may have been refused, been brought a token, or ended.
-  void look_at(participant& whose) noexcept;
+  void look_at(request_state& seq) noexcept;
 
-  /// Some may have been parked by their owners.
-  void look_at_parked(clock::time_point now) noexcept;
+  /// Some may have been preempted by their owners.
+  void look_at_preempted(clock::time_point now) noexcept;
 
   /// `waited` sequences wanted a slot before `step` was planned.
   void launched(step_in_flight& step, int waited, clock::time_point now) noexcept;
 
   /// A transfer of a plan has ended.
-  void transferred(scheduler::ticket name, const std::exception_ptr& error, clock::time_point now) noexcept;
+  void transferred(scheduler::swap_id name, const std::exception_ptr& error, clock::time_point now) noexcept;
 
   /// `step` went well; its owners have not taken yet what it brought.
   void ended(step_in_flight& step, clock::time_point now) noexcept;
 
   /// The engine has ended, and so has everybody in it.
-  void ended(const failure& why, clock::time_point now) noexcept;
+  void ended(const diagnostics& why, clock::time_point now) noexcept;
 
   engine_stats stats() noexcept;
 
@@ -55,24 +55,24 @@ class observer {
   using kind = sequence_event::kind;
 
   struct moving {
-    scheduler::ticket name;
-    scheduler::sequence_id whose;
+    scheduler::swap_id name;
+    scheduler::sequence_id seq;
     kind what;
     int tokens;
   };
 
   void look_at_all(clock::time_point now) noexcept;
-  bool seat(participant& whose, int slot, clock::time_point now) noexcept;  // true: it had none
-  void park(participant& whose, clock::time_point now) noexcept;
-  void serve(participant& whose, const scheduler::row& row, const step_event& step) noexcept;
-  void end(participant& whose, const chronicle::news& how) noexcept;
+  bool admission_result(request_state& seq, int slot, clock::time_point now) noexcept;  // true: it had none
+  void preempt(request_state& seq, clock::time_point now) noexcept;
+  void serve(request_state& seq, const scheduler::row& row, const step_event& step) noexcept;
+  void end(request_state& seq, const metrics_recorder::news& how) noexcept;
   void count(const scheduler::plan& plan, std::int64_t bytes) noexcept;
   std::int64_t cache_bytes() const noexcept;
   void transfer(const scheduler::plan& plan, clock::time_point now) noexcept;
-  void begin(kind what, scheduler::ticket name, scheduler::sequence_id whose, int tokens,
+  void begin(kind what, scheduler::swap_id name, scheduler::sequence_id seq, int tokens,
              clock::time_point now) noexcept;
-  void tell(kind what, const participant& whose, clock::time_point at, int tokens = 0,
-            const failure& why = {}) noexcept;
+  void tell(kind what, const request_state& seq, clock::time_point at, int tokens = 0,
+            const diagnostics& why = {}) noexcept;
   template <class Call>
   void tell_sink(Call call) noexcept;
 
@@ -82,9 +82,9 @@ class observer {
   std::shared_ptr<event_sink> sink_;
   const log log_;
   engine_stats stats_;
-  std::vector<moving> moving_;  // at most one for each slot
-  int parked_ = 0;              // now
-  std::uint64_t parkings_ = 0;  // by plans_, when everybody was looked at last
+  std::vector<moving> moving_;     // at most one for each slot
+  int preempted_ = 0;              // now
+  std::uint64_t preemptions_ = 0;  // by plans_, when everybody was looked at last
 };
 
 }  // namespace cogen::detail

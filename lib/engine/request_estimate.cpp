@@ -1,7 +1,7 @@
 #include "engine/checked_request.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
-#include "engine/text_cutter.hpp"
+#include "engine/output_processor.hpp"
 #include "sampling/sampler.hpp"
 
 #include <cogen/engine.hpp>
@@ -19,13 +19,13 @@ request_estimate engine::estimate(const request& what) const {
     detail::check_parameters(what, driver_->vocabulary());
     const auto read = detail::read(what, parts, driver_->vocabulary());
     result.prompt_tokens = static_cast<int>(read.prompt.size());
-    if (read.source) result.source_tokens = static_cast<int>(read.source->size());
+    if (read.encoder_input) result.encoder_tokens = static_cast<int>(read.encoder_input->size());
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
-    const sampler draws(what.sampling(), driver_->vocabulary(), detail::end_tokens_of(what, parts));
-    const detail::text_cutter cuts(parts.tokenizer.get(), what.stop_strings());
+    const sampler sampling(what.sampling(), driver_->vocabulary(), detail::end_tokens_of(what, parts));
+    const detail::output_processor cuts(parts.tokenizer.get(), what.stop_strings());
   } catch (...) {
-    result.why_not = detail::failure_of(std::current_exception());
+    result.why_not = detail::diagnostics_of(std::current_exception());
   }
   return result;
 }

@@ -1,4 +1,4 @@
-#include "engine/checked_source.hpp"
+#include "engine/checked_encoder_input.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
 #include "engine/sequence_state.hpp"
@@ -8,9 +8,9 @@
 
 namespace cogen::detail {
 
-// Parking and saving
+// Preemption and saving
 
-void sequence_state::start_park(std::shared_ptr<plain_operation> wait) { start_plain(wait, park_order{wait}); }
+void sequence_state::start_suspend(std::shared_ptr<plain_operation> wait) { start_plain(wait, suspend_order{wait}); }
 
 void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) {
   start_plain(wait, save_order{wait, std::move(path)});
@@ -19,7 +19,7 @@ void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::file
 void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order what) {
   locked lock(*this);
   if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress));
-  if (ended_) return complete(std::move(wait), failure_.code());
+  if (ended_) return complete(std::move(wait), diagnostics_.code());
   orders_.push_back(std::move(what));
   plain_ = std::move(wait);
   lock.unlock();
@@ -36,27 +36,27 @@ bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const 
   return plain_ == wait && !wait->dropped();
 }
 
-void sequence_state::carry_out(park_order& what) {
-  parking_ = std::move(what.wait);
-  go_on_parking();
+void sequence_state::carry_out(suspend_order& what) {
+  suspending_ = std::move(what.wait);
+  continue_suspending();
 }
 
 /// One that comes back, or is copied, leaves once it is there.
-void sequence_state::go_on_parking() {
-  if (id_) engine_->plans().park(*id_);
+void sequence_state::continue_suspending() {
+  if (id_) engine_->plans().suspend(*id_);
   if (id_ && engine_->plans().moving(*id_)) return;
-  complete_plain(std::exchange(parking_, nullptr));
+  complete_plain(std::exchange(suspending_, nullptr));
 }
 
-void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait, const failure& why) {
+void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why) {
   const locked lock(*this);
   if (plain_ != wait) return;
-  if (why) failure_ = why;
+  if (why) diagnostics_ = why;
   complete(std::exchange(plain_, nullptr), why.code());
 }
 
 void sequence_state::moved() {
-  if (parking_) go_on_parking();
+  if (suspending_) continue_suspending();
   if (saving_) go_on_saving();
 }
 
@@ -73,31 +73,31 @@ void sequence_state::go_on_saving() {
   if (plans.moving(*id_)) return;
   auto at_hand = plans.stored(*id_);
   if (!at_hand) at_hand = saving_->copy;
-  if (at_hand) return write(engine_->device().image(at_hand->name), at_hand->image);
-  if (!engine_->image_format().empty()) saving_->copy = plans.copy_out(*id_);
+  if (at_hand) return write(engine_->device().snapshot(at_hand->name), at_hand->snapshot);
+  if (!engine_->snapshot_format().empty()) saving_->copy = plans.copy_out(*id_);
   if (!saving_->copy) write(nullptr, {});
 }
 
-void sequence_state::write(const std::shared_ptr<const slot_image>& image, const scheduler::image& of) {
-  auto what = told();
-  if (image) what.image = of;
+void sequence_state::write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of) {
+  auto what = saved_state();
+  if (snapshot) what.snapshot = of;
   auto saved = std::exchange(saving_, std::nullopt).value();
-  engine_->offload([self = self(), wait = saved.wait, path = std::move(saved.path), what = std::move(what), image] {
-    self->complete_plain(wait, write_session(path, what, image.get(), [&] { return !self->awaits(wait); }));
+  engine_->offload([self = self(), wait = saved.wait, path = std::move(saved.path), what = std::move(what), snapshot] {
+    self->complete_plain(wait, write_session(path, what, snapshot.get(), [&] { return !self->awaits(wait); }));
   });
 }
 
-session sequence_state::told() const {
+session sequence_state::saved_state() const {
   session what;
-  what.model = engine_->parts().identity;
-  what.cache = engine_->image_format();
+  what.model = engine_->parts().fingerprint;
+  what.cache = engine_->snapshot_format();
   what.seed = random_.seed();
   what.branch = random_.branch();
   what.forks = random_.forks();
   what.truncations = truncations_;
   what.tokens.assign(history_.tokens().begin(), history_.tokens().end());
   for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(history_.was_generated(i));
-  if (source_) what.source = *source_;
+  if (encoder_input_) what.encoder_input = *encoder_input_;
   what.exact = exact();
   return what;
 }
@@ -121,11 +121,12 @@ void sequence_state::cancel_open(const open_operation& wait) noexcept {
 
 void sequence_state::read(const std::filesystem::path& path) try {
   const auto& parts = engine_->parts();
-  auto found = read_session_file(path, {.model = parts.identity,
-                                        .cache = engine_->image_format(),
-                                        .vocabulary = engine_->vocabulary(),
-                                        .max_length = options_.max_length,
-                                        .longest_source = parts.sources ? parts.sources->longest : 0});
+  auto found =
+      read_session_file(path, {.model = parts.fingerprint,
+                               .cache = engine_->snapshot_format(),
+                               .vocabulary = engine_->vocabulary(),
+                               .max_sequence_length = options_.max_sequence_length,
+                               .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0});
   {
     const std::lock_guard lock(mutex_);
     if (!opening_ || opening_->dropped()) return leave_place();
@@ -135,39 +136,40 @@ void sequence_state::read(const std::filesystem::path& path) try {
 } catch (const session_error& e) {
   fail_opening(e.why());
 } catch (...) {
-  fail_opening(failure_of(std::current_exception()));
+  fail_opening(diagnostics_of(std::current_exception()));
 }
 
 void sequence_state::take_up(read_session& what) try {
-  auto& told = what.told;
-  for (std::size_t i = 0; i < told.tokens.size(); ++i) {
-    if (told.generated[i])
-      history_.append_generated(told.tokens[i]);
+  auto& saved_state = what.saved;
+  for (std::size_t i = 0; i < saved_state.tokens.size(); ++i) {
+    if (saved_state.generated[i])
+      history_.append_generated(saved_state.tokens[i]);
     else
-      history_.append_given({&told.tokens[i], 1});
+      history_.append_given({&saved_state.tokens[i], 1});
   }
-  random_ = random_stream(told.seed, told.branch, told.forks);
-  truncations_ = told.truncations;
-  if (!told.source.empty()) source_ = std::make_shared<const std::vector<token>>(std::move(told.source));
-  id_ = engine_->plans().resume(served_as(),
-                                {told.tokens, static_cast<int>(history_.generated()), told.image, told.exact});
+  random_ = random_stream(saved_state.seed, saved_state.branch, saved_state.forks);
+  truncations_ = saved_state.truncations;
+  if (!saved_state.encoder_input.empty())
+    encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved_state.encoder_input));
+  id_ = engine_->plans().resume(served_as(), {saved_state.tokens, static_cast<int>(history_.generated()),
+                                              saved_state.snapshot, saved_state.exact});
   if (const auto kept = engine_->plans().stored(*id_))
-    engine_->device().keep(kept->name, engine_->device().make_image(std::move(what.bytes), what.image_source));
+    engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));
   engine_->join(*id_, shared_from_this());
   const locked lock(*this);
-  held_ = std::move(told.tokens);
-  exact_ = told.exact;
+  held_ = std::move(saved_state.tokens);
+  exact_ = saved_state.exact;
   if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
   end_work();
 } catch (const std::length_error& e) {
-  fail_opening(failure(error::does_not_fit, e.what()));
+  fail_opening(diagnostics(error::does_not_fit, e.what()));
 }
 
-void sequence_state::fail_opening(const failure& why) {
+void sequence_state::fail_opening(const diagnostics& why) {
   const locked lock(*this);
   if (!opening_) return;
   ended_ = true;
-  failure_ = why;
+  diagnostics_ = why;
   complete(std::exchange(opening_, nullptr), why.code(), sequence(self()));
   leave_place();
 }

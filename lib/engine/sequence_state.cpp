@@ -1,8 +1,8 @@
 #include "engine/sequence_state.hpp"
 
-#include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
+#include "engine/sampling_output.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
@@ -14,8 +14,11 @@
 namespace cogen::detail {
 
 sequence_state::sequence_state(std::shared_ptr<driver> engine, const open_options& options,
-                               scheduler::source_tokens source)
-    : participant(std::move(engine)), options_(options), source_(std::move(source)), random_(engine_->fresh_seed()) {}
+                               scheduler::encoder_tokens encoder_input)
+    : request_state(std::move(engine)),
+      options_(options),
+      encoder_input_(std::move(encoder_input)),
+      random_(engine_->fresh_seed()) {}
 
 // What the handle asks for
 
@@ -31,8 +34,8 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
   auto wrong = problem(tokens, 0);
   if (!wrong) wrong = add_run({std::move(tokens), wanted, {}});
   if (wrong) {
-    failure_ = std::move(*wrong);
-    return complete(wait, failure_.code(), logits());
+    diagnostics_ = std::move(*wrong);
+    return complete(wait, diagnostics_.code(), logits());
   }
   forward_ = std::move(wait);
   lock.unlock();
@@ -41,16 +44,16 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
 
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) {
   locked lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), token_choice());
+  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
   auto wrong = problem(tokens, 1);
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
-    wrong = failure(error::invalid_request, *sentence);
+    wrong = diagnostics(error::invalid_request, *sentence);
   if (!wrong)
     wrong = add_run({std::move(tokens), scheduler::output::sample,
                      sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
   if (wrong) {
-    failure_ = std::move(*wrong);
-    return complete(wait, failure_.code(), token_choice());
+    diagnostics_ = std::move(*wrong);
+    return complete(wait, diagnostics_.code(), sampled_token());
   }
   decode_ = std::move(wait);
   lock.unlock();
@@ -73,21 +76,21 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
     const locked lock(*this);
     if (decode_.get() != &wait) return;
     withdraw();
-    complete(std::exchange(decode_, nullptr), net::error::operation_aborted, token_choice());
+    complete(std::exchange(decode_, nullptr), net::error::operation_aborted, sampled_token());
     end_work();
   }
   engine_->mail(shared_from_this());
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
-  auto child = std::make_shared<sequence_state>(engine_, options_, source_);
+  auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_);
   {
     const locked lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
     child->exact_ = exact_;
     child->ended_ = ended_;
-    child->failure_ = failure_;
+    child->diagnostics_ = diagnostics_;
     if (ended_) return child;
     orders_.push_back(fork_order{child});
     engine_->room().fork(place_, child->place_);
@@ -113,9 +116,9 @@ std::vector<token> sequence_state::tokens() const {
   return held_;
 }
 
-failure sequence_state::error() const {
+diagnostics sequence_state::error() const {
   std::lock_guard lock(mutex_);
-  return failure_;
+  return diagnostics_;
 }
 
 bool sequence_state::exact() const {
@@ -128,7 +131,7 @@ void sequence_state::lose_exactness() noexcept {
   exact_ = false;
 }
 
-timeline sequence_state::timeline() const { return past().times(engine_->now()); }
+request_metrics sequence_state::request_metrics() const { return metrics().times(engine_->now()); }
 
 void sequence_state::abort() noexcept {
   {
@@ -156,22 +159,22 @@ bool sequence_state::busy() {
   return forward_ || decode_ || plain_;
 }
 
-std::optional<failure> sequence_state::problem(const std::vector<token>& fed, int drawn) const {
-  if (ended_) return failure_;
+std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed, int sampled) const {
+  if (ended_) return diagnostics_;
   for (const token id : fed)
     if (id < 0 || id >= engine_->vocabulary())
-      return failure(error::invalid_request,
-                     fmt::format("token {} does not exist; the vocabulary ends at {}", id, engine_->vocabulary() - 1));
+      return diagnostics(error::invalid_request, fmt::format("token {} does not exist; the vocabulary ends at {}", id,
+                                                             engine_->vocabulary() - 1));
   if (fed.empty() && held_.empty())
-    return failure(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
-  const auto length = static_cast<int>(held_.size() + fed.size()) + drawn;
-  if (length > options_.max_length)
-    return failure(error::does_not_fit,
-                   fmt::format("the sequence would hold {} tokens; it holds {} at most", length, options_.max_length));
+    return diagnostics(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
+  const auto length = static_cast<int>(held_.size() + fed.size()) + sampled;
+  if (length > options_.max_sequence_length)
+    return diagnostics(error::does_not_fit, fmt::format("the sequence would hold {} tokens; it holds {} at most",
+                                                        length, options_.max_sequence_length));
   return std::nullopt;
 }
 
-std::optional<failure> sequence_state::add_run(run_order what) {
+std::optional<diagnostics> sequence_state::add_run(run_order what) {
   auto fed = what.fed;
   orders_.reserve(orders_.size() + 1);
   if (auto refused = begin_work()) {
@@ -193,7 +196,7 @@ void sequence_state::withdraw() noexcept {
 
 void sequence_state::complete_waiter(error_code code) {
   if (forward_) complete(std::exchange(forward_, nullptr), code, logits());
-  if (decode_) complete(std::exchange(decode_, nullptr), code, token_choice());
+  if (decode_) complete(std::exchange(decode_, nullptr), code, sampled_token());
   if (plain_) complete(std::exchange(plain_, nullptr), code);
   if (opening_) complete(std::exchange(opening_, nullptr), code, sequence(self()));
   end_work();
@@ -201,10 +204,10 @@ void sequence_state::complete_waiter(error_code code) {
 
 // What the engine's thread does
 
-void sequence_state::attend() {
+void sequence_state::process() {
   post_again();
   locked lock(*this);
-  if (std::exchange(refused_, false) && !id_) past().refuse(engine_->now());
+  if (std::exchange(refused_, false) && !id_) metrics().refuse(engine_->now());
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
@@ -220,7 +223,7 @@ void sequence_state::attend() {
   if (undone) undo(*undone);
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
   if (leaves) {
-    past().end(engine_->now(), chronicle::ending::cancelled);
+    metrics().end(engine_->now(), metrics_recorder::ending::cancelled);
     leave();
   }
 }
@@ -235,12 +238,12 @@ void sequence_state::undo(std::size_t length) {
 
 scheduler::sequence_options sequence_state::served_as() const {
   scheduler::sequence_options served;
-  served.max_length = options_.max_length;
-  served.source = source_;
+  served.max_sequence_length = options_.max_sequence_length;
+  served.encoder_input = encoder_input_;
   served.priority = options_.priority;
   served.tenant = options_.tenant;
-  served.reuse = options_.reuse;
-  served.salt = options_.salt.value_or(options_.tenant);
+  served.prefix_caching = options_.prefix_caching;
+  served.cache_salt = options_.cache_salt.value_or(options_.tenant);
   return served;
 }
 
@@ -251,9 +254,9 @@ void sequence_state::carry_out(run_order& what) try {
   }
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
   history_.append_given(what.fed);
-  if (what.drawn_by) sampler_ = std::move(what.drawn_by);  // else the last one stays: a wasted row may still draw
+  if (what.sampled_by) sampler_ = std::move(what.sampled_by);  // else the last one stays: a wasted row may still sample
 } catch (const std::length_error& e) {
-  end_run(failure(error::does_not_fit, e.what()));
+  end_run(diagnostics(error::does_not_fit, e.what()));
 }
 
 void sequence_state::carry_out(truncate_order& what) {
@@ -272,11 +275,11 @@ void sequence_state::carry_out(fork_order& what) try {
   engine_->join(*child.id_, what.child);
   if (!engine_->plans().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
-  what.child->give_up(failure_of(std::current_exception()));
+  what.child->end_with(diagnostics_of(std::current_exception()));
   engine_->mail(what.child);
 }
 
-void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
+void sequence_state::take(const scheduler::event& event, row_output& outcome) {
   switch (event.what) {
     case scheduler::event::kind::finished:
       if (event.reason == scheduler::finish::failed) end_run(outcome.error);
@@ -285,7 +288,7 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       gathered_.append(outcome.scores);
       if (!event.last) return;
       auto result = std::exchange(gathered_, logits());
-      past().bring();
+      metrics().bring();
       const locked lock(*this);
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
@@ -295,7 +298,7 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
       return end_work();
     }
     case scheduler::event::kind::token: {
-      past().bring();
+      metrics().bring();
       const locked lock(*this);
       if (!decode_ || undo_to_) return;
       history_.append_generated(outcome.chosen.id);
@@ -308,28 +311,28 @@ void sequence_state::take(const scheduler::event& event, row_outcome& outcome) {
   }
 }
 
-void sequence_state::end_run(failure why) {
+void sequence_state::end_run(diagnostics why) {
   std::size_t length;
   {
     std::lock_guard lock(mutex_);
     length = undo_to_.value_or(held_.size());
   }
   undo(length);
-  if (!id_) past().refuse(engine_->now());
+  if (!id_) metrics().refuse(engine_->now());
   const locked lock(*this);
   if (undo_to_) return;
-  failure_ = std::move(why);
+  diagnostics_ = std::move(why);
   fed_.clear();
-  complete_waiter(failure_.code());
+  complete_waiter(diagnostics_.code());
 }
 
-void sequence_state::fail(const failure& why) noexcept {
+void sequence_state::fail(const diagnostics& why) noexcept {
   const locked lock(*this);
   if (ended_) return;
   ended_ = true;
   thinking_ = false;
-  failure_ = why;
-  past().end(engine_->now(), aborted_ ? chronicle::ending::cancelled : chronicle::ending::finished);
+  diagnostics_ = why;
+  metrics().end(engine_->now(), aborted_ ? metrics_recorder::ending::cancelled : metrics_recorder::ending::finished);
   complete_waiter(why.code());
   leave_place();
 }
@@ -339,18 +342,18 @@ bool sequence_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
-draw_key sequence_state::next_key(bool chained) const {
+sampling_key sequence_state::next_key(bool chained) const {
   const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
   const auto seed = sampler_->parameters().seed().value_or(random_.seed());
   return {seed, random_.branch(), position, truncations_};
 }
 
-row_outcome sequence_state::draw(std::span<float> scores) noexcept {
-  return draw_outcome(*sampler_, scores, history_, next_key(false));
+row_output sequence_state::sample(std::span<float> scores) noexcept {
+  return sampling_output(*sampler_, scores, history_, next_key(false));
 }
 
-bool sequence_state::describe(bool chained, device_draw& row, draw_lists& lists) {
-  return describe_draw(*sampler_, history_, chained, next_key(chained), row, lists);
+bool sequence_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
+  return describe_sampling_row(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 }  // namespace cogen::detail

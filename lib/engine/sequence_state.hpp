@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/participant.hpp"
+#include "engine/request_state.hpp"
 #include "engine/session_file.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
@@ -15,9 +15,9 @@ namespace cogen::detail {
 
 /// A sequence under its owner's control. The handle keeps the tokens held, and a list of orders that the engine's
 /// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
-class sequence_state final : public participant, public sequence_face, public opening_face {
+class sequence_state final : public request_state, public sequence_face, public opening_face {
  public:
-  sequence_state(std::shared_ptr<driver> engine, const open_options& options, scheduler::source_tokens source);
+  sequence_state(std::shared_ptr<driver> engine, const open_options& options, scheduler::encoder_tokens encoder_input);
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -25,7 +25,7 @@ class sequence_state final : public participant, public sequence_face, public op
   void cancel_forward(const forward_operation& wait) noexcept override;
   void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) override;
   void cancel_decode(const decode_operation& wait) noexcept override;
-  void start_park(std::shared_ptr<plain_operation> wait) override;
+  void start_suspend(std::shared_ptr<plain_operation> wait) override;
   void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) override;
   void cancel_plain(const plain_operation& wait) noexcept override;
   void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) override;
@@ -34,26 +34,26 @@ class sequence_state final : public participant, public sequence_face, public op
   void truncate(int length) override;
   std::vector<token> tokens() const override;
   bool exact() const override;
-  failure error() const override;
-  std::uint64_t id() const override { return past().id(); }
-  cogen::timeline timeline() const override;
+  diagnostics error() const override;
+  std::uint64_t id() const override { return metrics().id(); }
+  cogen::request_metrics request_metrics() const override;
   void abort() noexcept override;
 
-  void attend() override;
-  void take(const scheduler::event& event, row_outcome& outcome) override;
+  void process() override;
+  void take(const scheduler::event& event, row_output& outcome) override;
   void moved() override;
   void lose_exactness() noexcept override;
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
-  void fail(const failure& why) noexcept override;
+  void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
-  row_outcome draw(std::span<float> scores) noexcept override;
-  bool describe(bool chained, device_draw& row, draw_lists& lists) override;
+  row_output sample(std::span<float> scores) noexcept override;
+  bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 
  private:
   struct run_order {
     std::vector<token> fed;
     scheduler::output wanted;
-    std::optional<cogen::sampler> drawn_by;
+    std::optional<cogen::sampler> sampled_by;
   };
   struct truncate_order {
     int length;
@@ -61,18 +61,18 @@ class sequence_state final : public participant, public sequence_face, public op
   struct fork_order {
     std::shared_ptr<sequence_state> child;
   };
-  struct park_order {
+  struct suspend_order {
     std::shared_ptr<plain_operation> wait;
   };
   struct save_order {
     std::shared_ptr<plain_operation> wait;
     std::filesystem::path path;
-    std::optional<scheduler::kept_image> copy = {};  ///< that was asked for
+    std::optional<scheduler::kept_snapshot> copy = {};  ///< that was asked for
   };
-  using order = std::variant<run_order, truncate_order, fork_order, park_order, save_order>;
+  using order = std::variant<run_order, truncate_order, fork_order, suspend_order, save_order>;
   static bool is_run(const order& what) { return std::holds_alternative<run_order>(what); }
   static bool ends_thinking(const order& what) {
-    return is_run(what) || std::holds_alternative<park_order>(what) || std::holds_alternative<save_order>(what);
+    return is_run(what) || std::holds_alternative<suspend_order>(what) || std::holds_alternative<save_order>(what);
   }
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
@@ -101,41 +101,41 @@ class sequence_state final : public participant, public sequence_face, public op
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
   scheduler::sequence_options served_as() const;
   bool busy();
-  std::optional<failure> problem(const std::vector<token>& fed, int drawn) const;
-  std::optional<failure> add_run(run_order what);  // where it throws, nothing has changed
+  std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
+  std::optional<diagnostics> add_run(run_order what);  // where it throws, nothing has changed
   void withdraw() noexcept;
   void want_attention();
   void undo(std::size_t length);
   void carry_out(run_order& what);
   void carry_out(truncate_order& what);
   void carry_out(fork_order& what);
-  void carry_out(park_order& what);
+  void carry_out(suspend_order& what);
   void carry_out(save_order& what);
-  void go_on_parking();
+  void continue_suspending();
   void go_on_saving();
-  void write(const std::shared_ptr<const slot_image>& image, const scheduler::image& of);
-  session told() const;
+  void write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of);
+  session saved_state() const;
   void read(const std::filesystem::path& path);
   void take_up(read_session& what);
-  void fail_opening(const failure& why);
+  void fail_opening(const diagnostics& why);
   bool awaits(const std::shared_ptr<plain_operation>& wait) const;
   void start_plain(std::shared_ptr<plain_operation> wait, order what);
-  void complete_plain(const std::shared_ptr<plain_operation>& wait, const failure& why = {});
-  void end_run(failure why);
-  draw_key next_key(bool chained) const;
+  void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
+  void end_run(diagnostics why);
+  sampling_key next_key(bool chained) const;
   void complete_waiter(error_code code);
 
   const open_options options_;
-  scheduler::source_tokens source_;  // changes while a session is opened only
+  scheduler::encoder_tokens encoder_input_;  // changes while a session is opened only
 
   // The engine's thread alone.
   token_history history_;
   random_stream random_;
   std::uint32_t truncations_ = 0;
-  std::optional<sampler> sampler_;            // of the last decode
-  logits gathered_;                           // of the forward that runs
-  std::shared_ptr<plain_operation> parking_;  // waits for what is on its way
-  std::optional<save_order> saving_;          // the same
+  std::optional<sampler> sampler_;               // of the last decode
+  logits gathered_;                              // of the forward that runs
+  std::shared_ptr<plain_operation> suspending_;  // waits for what is on its way
+  std::optional<save_order> saving_;             // the same
 
   mutable std::mutex mutex_;  // guards everything below
   std::vector<token> held_;   // without those of a pending operation
@@ -143,7 +143,7 @@ class sequence_state final : public participant, public sequence_face, public op
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
-  std::shared_ptr<plain_operation> plain_;   // that of park() or save()
+  std::shared_ptr<plain_operation> plain_;   // that of suspend() or save()
   std::shared_ptr<open_operation> opening_;  // of open()
   std::optional<read_session> read_;         // by it
   std::optional<std::size_t> undo_to_;       // a cancelled operation had begun: the tokens held before it
@@ -152,7 +152,7 @@ class sequence_state final : public participant, public sequence_face, public op
   bool ended_ = false;
   bool exact_ = true;
   bool thinking_ = false;  // holds a result, and a wish for more has not been taken up
-  failure failure_;
+  diagnostics diagnostics_;
 };
 
 }  // namespace cogen::detail

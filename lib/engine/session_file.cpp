@@ -26,7 +26,7 @@ constexpr std::array<char, 8> magic{'\x89', 'c', 'o', 'g', 'e', 'n', '\r', '\n'}
 constexpr std::uint32_t version = 2;
 
 constexpr std::uint32_t inexact_sequence = 1;
-constexpr std::uint32_t inexact_image = 2;
+constexpr std::uint32_t inexact_snapshot = 2;
 
 struct preamble {
   std::array<char, 8> magic = detail::magic;
@@ -136,18 +136,19 @@ void each_member(Head& head, Session& what) {
   head.number(what.truncations);
   head.counted(what.tokens);
   head.counted(what.generated);
-  head.counted(what.source);
+  head.counted(what.encoder_input);
 }
 
-std::uint32_t marks_of(const session& what, const slot_image* image) {
-  return (what.exact ? 0 : inexact_sequence) | (!image || what.image.value().exact ? 0 : inexact_image);
+std::uint32_t marks_of(const session& what, const kv_snapshot* snapshot) {
+  return (what.exact ? 0 : inexact_sequence) | (!snapshot || what.snapshot.value().exact ? 0 : inexact_snapshot);
 }
 
-std::vector<std::byte> head_of(const session& what, const slot_image* image) {
+std::vector<std::byte> head_of(const session& what, const kv_snapshot* snapshot) {
   head_writer head;
   each_member(head, what);
-  const auto of = image ? what.image.value() : scheduler::image();
-  for (const int number : {of.length, of.cached, of.reach, image ? image->source() : 0}) head.number(number);
+  const auto of = snapshot ? what.snapshot.value() : scheduler::snapshot();
+  for (const int number : {of.length, of.cached, of.reach, snapshot ? snapshot->encoder_input() : 0})
+    head.number(number);
   return head.bytes();
 }
 
@@ -164,12 +165,12 @@ void write_all(int file, std::span<const std::byte> bytes, const std::filesystem
 
 struct no_longer_wanted {};
 
-/// The image's bytes as they are written. Returns their checksum.
-std::uint64_t write_body(int file, const slot_image& image, const std::filesystem::path& path,
+/// The snapshot's bytes as they are written. Returns their checksum.
+std::uint64_t write_body(int file, const kv_snapshot& snapshot, const std::filesystem::path& path,
                          const std::function<bool()>& unwanted) {
   constexpr std::size_t most = std::size_t{4} << 20;
   load::checksum sum;
-  image.read([&](std::span<const std::byte> piece) {
+  snapshot.read([&](std::span<const std::byte> piece) {
     for (; !piece.empty(); piece = piece.subspan(std::min(most, piece.size()))) {
       if (unwanted()) throw no_longer_wanted();
       const auto part = piece.first(std::min(most, piece.size()));
@@ -181,17 +182,17 @@ std::uint64_t write_body(int file, const slot_image& image, const std::filesyste
 }
 
 /// The preamble comes last, when it is known.
-void write_file(int file, const session& what, const slot_image* image, const std::filesystem::path& path,
+void write_file(int file, const session& what, const kv_snapshot* snapshot, const std::filesystem::path& path,
                 const std::function<bool()>& unwanted) {
-  const auto head = head_of(what, image);
+  const auto head = head_of(what, snapshot);
   preamble first;
-  first.marks = marks_of(what, image);
+  first.marks = marks_of(what, snapshot);
   first.head_bytes = head.size();
   first.head_sum = load::checksum_of(head);
-  first.body_bytes = image ? image->size() : 0;
+  first.body_bytes = snapshot ? snapshot->size() : 0;
   write_all(file, std::as_bytes(std::span(&first, 1)), path);
   write_all(file, head, path);
-  first.body_sum = image ? write_body(file, *image, path, unwanted) : load::checksum_of({});
+  first.body_sum = snapshot ? write_body(file, *snapshot, path, unwanted) : load::checksum_of({});
   first.sum = sum_of(first);
   if (::lseek(file, 0, SEEK_SET) < 0) refuse_system(path, "it cannot be written");
   write_all(file, std::as_bytes(std::span(&first, 1)), path);
@@ -232,7 +233,7 @@ class file_beside {
   descriptor file_;
 };
 
-failure image_lost(const std::filesystem::path& path, const std::exception& why) noexcept {
+diagnostics snapshot_lost(const std::filesystem::path& path, const std::exception& why) noexcept {
   const auto code = make_error_code(boost::system::errc::io_error);
   try {
     return {code,
@@ -273,9 +274,9 @@ preamble read_preamble(int file, std::uint64_t size, const std::filesystem::path
   if (first.sum != sum_of(first))
     refuse(path, error::bad_session, "its beginning is damaged: its checksum is {:016x}, that of what is there {:016x}",
            first.sum, sum_of(first));
-  if (first.marks > (inexact_sequence | inexact_image))
+  if (first.marks > (inexact_sequence | inexact_snapshot))
     refuse(path, error::bad_session, "its marks are {}; this program knows those up to {}", first.marks,
-           inexact_sequence | inexact_image);
+           inexact_sequence | inexact_snapshot);
   const auto room = size - sizeof(first);
   const bool holds = first.head_bytes <= room && first.body_bytes <= room - first.head_bytes;
   if (!holds || first.head_bytes + first.body_bytes != room)
@@ -308,43 +309,43 @@ void check(const std::filesystem::path& path, const session& what, const session
     refuse(path, error::bad_session, "it is of another kind of cache: of \"{}\", and this engine's is \"{}\"",
            what.cache, within.cache);
   check_tokens(path, what.tokens, within.vocabulary);
-  check_tokens(path, what.source, within.vocabulary);
-  if (what.tokens.size() > static_cast<std::size_t>(within.max_length))
+  check_tokens(path, what.encoder_input, within.vocabulary);
+  if (what.tokens.size() > static_cast<std::size_t>(within.max_sequence_length))
     refuse(path, error::does_not_fit, "it holds {} tokens; the sequence may hold {}", what.tokens.size(),
-           within.max_length);
-  if (what.source.size() > static_cast<std::size_t>(within.longest_source))
-    refuse(path, error::does_not_fit, "its source has {} tokens; this engine's encoder reads {}", what.source.size(),
-           within.longest_source);
-  if (what.source.empty() != (within.longest_source == 0))
-    refuse(path, error::bad_session, "it has no source, and the model reads one");
+           within.max_sequence_length);
+  if (what.encoder_input.size() > static_cast<std::size_t>(within.longest_encoder_input))
+    refuse(path, error::does_not_fit, "its encoder input has {} tokens; this engine's encoder reads {}",
+           what.encoder_input.size(), within.longest_encoder_input);
+  if (what.encoder_input.empty() != (within.longest_encoder_input == 0))
+    refuse(path, error::bad_session, "it has no encoder input, and the model reads one");
 }
 
-void check_image(const std::filesystem::path& path, const read_session& found) {
-  const auto& of = *found.told.image;
-  const auto tokens = static_cast<int>(found.told.tokens.size());
+void check_snapshot(const std::filesystem::path& path, const read_session& found) {
+  const auto& of = *found.saved.snapshot;
+  const auto tokens = static_cast<int>(found.saved.tokens.size());
   const bool sound = of.cached >= 1 && of.cached <= std::min(tokens, of.length) && of.length <= of.reach;
-  if (!sound || found.image_source < 0) refuse(path, error::bad_session, "its head makes no sense");
+  if (!sound || found.snapshot_source < 0) refuse(path, error::bad_session, "its head makes no sense");
 }
 
 read_session read_head(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   read_session found;
   head_reader head(path, bytes);
-  each_member(head, found.told);
-  scheduler::image of;
-  for (int* const number : {&of.length, &of.cached, &of.reach, &found.image_source}) head.number(*number);
-  if (of.length != 0) found.told.image = of;
-  if (!head.at_end() || found.told.generated.size() != found.told.tokens.size())
+  each_member(head, found.saved);
+  scheduler::snapshot of;
+  for (int* const number : {&of.length, &of.cached, &of.reach, &found.snapshot_source}) head.number(*number);
+  if (of.length != 0) found.saved.snapshot = of;
+  if (!head.at_end() || found.saved.generated.size() != found.saved.tokens.size())
     refuse(path, error::bad_session, "its head makes no sense");
-  if (found.told.image) check_image(path, found);
+  if (found.saved.snapshot) check_snapshot(path, found);
   return found;
 }
 
 }  // namespace
 
-failure write_session(const std::filesystem::path& path, const session& what, const slot_image* image,
-                      const std::function<bool()>& unwanted) noexcept try {
+diagnostics write_session(const std::filesystem::path& path, const session& what, const kv_snapshot* snapshot,
+                          const std::function<bool()>& unwanted) noexcept try {
   file_beside made(path);
-  write_file(made.file(), what, image, path, unwanted);
+  write_file(made.file(), what, snapshot, path, unwanted);
   if (!unwanted()) made.take_place();
   return {};
 } catch (const no_longer_wanted&) {
@@ -352,9 +353,9 @@ failure write_session(const std::filesystem::path& path, const session& what, co
 } catch (const session_error& e) {
   return e.why();
 } catch (const std::bad_alloc&) {
-  return failure_of(std::current_exception());
+  return diagnostics_of(std::current_exception());
 } catch (const std::exception& e) {
-  return image_lost(path, e);
+  return snapshot_lost(path, e);
 }
 
 read_session read_session_file(const std::filesystem::path& path, const session_limits& within) {
@@ -362,11 +363,11 @@ read_session read_session_file(const std::filesystem::path& path, const session_
   if (file < 0) refuse_system(path, "it cannot be opened");
   const auto first = read_preamble(file, size_of(file, path), path);
   auto found = read_head(path, read_part(file, first.head_bytes, first.head_sum, "head", path));
-  found.told.exact = (first.marks & inexact_sequence) == 0;
-  if (found.told.image) found.told.image->exact = (first.marks & inexact_image) == 0;
-  check(path, found.told, within);
+  found.saved.exact = (first.marks & inexact_sequence) == 0;
+  if (found.saved.snapshot) found.saved.snapshot->exact = (first.marks & inexact_snapshot) == 0;
+  check(path, found.saved, within);
   found.bytes = read_part(file, first.body_bytes, first.body_sum, "body", path);
-  if (found.bytes.empty()) found.told.image.reset();
+  if (found.bytes.empty()) found.saved.snapshot.reset();
   return found;
 }
 

@@ -6,8 +6,8 @@ namespace cogen::detail {
 
 std::vector<slot_fork> forks_in(const scheduler::plan& plan) {
   std::vector<slot_fork> forks;
-  for (const auto& each : plan.adoptions)
-    forks.push_back({each.slot, {.base = each.of, .shared = each.length, .from = each.of, .end = each.length}});
+  for (const auto& each : plan.prefix_shares)
+    forks.push_back({each.slot, {.parent = each.of, .shared = each.length, .from = each.of, .end = each.length}});
   for (const auto& each : plan.copies) {
     auto found = std::ranges::find(forks, each.to, &slot_fork::slot);
     if (found == forks.end()) found = forks.insert(found, {each.to, {}});

@@ -6,7 +6,7 @@
 
 namespace cogen::detail {
 
-step_block::step_block(const device::place& where, std::int64_t tokens)
+step_block::step_block(const device::backend& where, std::int64_t tokens)
     : stride_(tokens + 1), device_(at::zeros({sections * stride_}, at::TensorOptions(where.device()).dtype(at::kInt))) {
   for (auto& each : host_)
     each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);

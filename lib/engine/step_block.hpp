@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 #include <cogen/scheduler/plan.hpp>
@@ -20,7 +20,7 @@ namespace cogen::detail {
 class step_block {
  public:
   /// For steps of at most so many tokens.
-  step_block(const device::place& where, std::int64_t tokens);
+  step_block(const device::backend& where, std::int64_t tokens);
 
   /// Writes a step whose rows, of one token first, are those of `plan` in the order `order`; where one is chained, the
   /// device knows its token. The cache's lengths are those before the step. `outputs` are indices into its tokens.

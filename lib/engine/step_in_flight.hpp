@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/participant.hpp"
+#include "engine/request_state.hpp"
 
 #include <cogen/event_sink.hpp>
 #include <cogen/runner.hpp>
@@ -12,21 +12,21 @@
 namespace cogen::detail {
 
 /// A plan between its launch and its absorption, with those it is carried out for; then another one in the same memory.
-class step_in_flight final : public step_run {
+class step_in_flight final : public step_in_progress {
  public:
-  step_in_flight(transfer_listener& transfers, std::function<void()> wake)
+  step_in_flight(swap_listener& transfers, std::function<void()> wake)
       : transfers_(transfers), wake_(std::move(wake)) {}
 
   // While no runner has it.
 
   /// To be filled; then belongs_to() for each of its rows, in order.
   scheduler::plan& to_plan() noexcept { return plan_; }
-  participant& belongs_to(std::shared_ptr<participant> owner) {
+  request_state& belongs_to(std::shared_ptr<request_state> owner) {
     outcomes_.emplace_back();
     return *owners_.emplace_back(std::move(owner));
   }
 
-  participant& owner_of(std::size_t row) { return *owners_[row]; }
+  request_state& owner_of(std::size_t row) { return *owners_[row]; }
   const std::exception_ptr& error() const noexcept { return error_; }
 
   /// What the rows came to, for the scheduler. Valid until the next call.
@@ -39,7 +39,7 @@ class step_in_flight final : public step_run {
   step_event event{};  ///< as far as it is known
 
   /// It is over. `owners`, which is empty, becomes whom it belonged to.
-  void land(std::vector<std::shared_ptr<participant>>& owners) noexcept {
+  void land(std::vector<std::shared_ptr<request_state>>& owners) noexcept {
     owners.swap(owners_);
     outcomes_.clear();
     event = {};
@@ -49,9 +49,9 @@ class step_in_flight final : public step_run {
   // For the runner.
 
   const scheduler::plan& plan() const override { return plan_; }
-  std::span<row_outcome> outcomes() override { return outcomes_; }
-  drawer& drawer_of(int row) override { return *owners_[static_cast<std::size_t>(row)]; }
-  transfer_listener& transfers() override { return transfers_; }
+  std::span<row_output> outcomes() override { return outcomes_; }
+  row_sampler& sampler_of(int row) override { return *owners_[static_cast<std::size_t>(row)]; }
+  swap_listener& transfers() override { return transfers_; }
 
   void done(std::exception_ptr error = nullptr) noexcept override {
     error_ = std::move(error);
@@ -64,10 +64,10 @@ class step_in_flight final : public step_run {
 
  private:
   scheduler::plan plan_;
-  std::vector<std::shared_ptr<participant>> owners_;
-  std::vector<row_outcome> outcomes_;
+  std::vector<std::shared_ptr<request_state>> owners_;
+  std::vector<row_output> outcomes_;
   std::vector<scheduler::row_result> results_;
-  transfer_listener& transfers_;
+  swap_listener& transfers_;
   std::function<void()> wake_;
   std::exception_ptr error_;
   std::atomic<bool> done_ = false;

@@ -1,9 +1,9 @@
 #include "engine/stream_state.hpp"
 
 #include "engine/checked_request.hpp"
-#include "engine/draw_outcome.hpp"
 #include "engine/driver.hpp"
 #include "engine/failure_of.hpp"
+#include "engine/sampling_output.hpp"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,9 @@ std::string said(clock::duration time) { return fmt::format("{:g} s", std::chron
 }  // namespace
 
 stream_state::stream_state(std::shared_ptr<driver> engine, request what)
-    : participant(std::move(engine)),
+    : request_state(std::move(engine)),
       request_(std::move(what)),
-      limits_(request_, past().times(engine_->now()).opened) {}
+      limits_(request_, metrics().times(engine_->now()).opened) {}
 
 // What the handle asks for
 
@@ -36,7 +36,7 @@ bool stream_state::enter() noexcept try {
   engine_->mail(shared_from_this());  // which counts it
   return false;
 } catch (...) {
-  fail(failure_of(std::current_exception()));
+  fail(diagnostics_of(std::current_exception()));
   return false;
 }
 
@@ -44,7 +44,7 @@ void stream_state::begin() noexcept {
   try {
     prepare();
   } catch (...) {
-    fail(failure_of(std::current_exception()));
+    fail(diagnostics_of(std::current_exception()));
     return want_attention();
   }
   {
@@ -71,7 +71,7 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (ready_.empty()) ask();
   serve_waiters();
-  const bool in_need = owed_ >= std::max(1, lookahead() / 2) || (next_ && next_limit_);
+  const bool in_need = owed_ >= std::max(1, max_buffered_tokens() / 2) || (next_ && next_limit_);
   lock.unlock();
   if (in_need) want_attention();
 }
@@ -88,7 +88,7 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   whole_ = wait;
   thinking_ = false;
   const int uncredited = static_cast<int>(ready_.size()) - std::exchange(credited_, static_cast<int>(ready_.size()));
-  if (lookahead() > 0) owed_ += uncredited;
+  if (max_buffered_tokens() > 0) owed_ += uncredited;
   ask();
   serve_waiters();
   lock.unlock();
@@ -139,12 +139,12 @@ cogen::usage stream_state::usage() const {
   return usage_;
 }
 
-failure stream_state::error() const {
+diagnostics stream_state::error() const {
   std::lock_guard lock(mutex_);
-  return failure_;
+  return diagnostics_;
 }
 
-timeline stream_state::timeline() const { return past().times(engine_->now()); }
+request_metrics stream_state::request_metrics() const { return metrics().times(engine_->now()); }
 
 void stream_state::want_attention() {
   if (!engine_->mail(shared_from_this())) fail(engine_->error());
@@ -156,7 +156,7 @@ void stream_state::prepare() {
   auto what = read(request_, engine_->parts(), engine_->vocabulary());
   const auto length = static_cast<int>(what.prompt.size());
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
-  source_ = std::move(what.source);
+  encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampler_.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
   cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
@@ -171,23 +171,24 @@ void stream_state::submit() {
   scheduler::sequence_options options;
   options.end_tokens = end_tokens_;
   options.max_new_tokens = new_tokens_;
-  options.max_length = static_cast<int>(prompt.size()) + new_tokens_;
-  options.source = source_;
+  options.max_sequence_length = static_cast<int>(prompt.size()) + new_tokens_;
+  options.encoder_input = encoder_input_;
   options.priority = request_.priority();
   options.tenant = request_.tenant();
-  options.reuse = request_.reuses();
-  options.salt = request_.salt().value_or(request_.tenant());
+  options.prefix_caching = request_.reuses();
+  options.cache_salt = request_.cache_salt().value_or(request_.tenant());
   if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
-  id_ = engine_->plans().submit(options, {{prompt.begin(), prompt.end()}, scheduler::output::sample, lookahead()});
+  id_ = engine_->plans().submit(options,
+                                {{prompt.begin(), prompt.end()}, scheduler::output::sample, max_buffered_tokens()});
   engine_->join(*id_, shared_from_this());
 }
 
 // What the engine's thread does
 
-void stream_state::begin_after(int reused) noexcept {
+void stream_state::begin_after(int prefix_hit_tokens) noexcept {
   const locked lock(*this);
-  usage_.cached_tokens = reused;
+  usage_.cached_tokens = prefix_hit_tokens;
 }
 
 void stream_state::lose_exactness() noexcept {
@@ -195,25 +196,25 @@ void stream_state::lose_exactness() noexcept {
   usage_.exact = false;
 }
 
-void stream_state::attend() {
+void stream_state::process() {
   post_again();
   locked lock(*this);
   if (aborted_) ended_ = true;
   if (ended_) {
     lock.unlock();
-    past().end(engine_->now(), chronicle::ending::cancelled);
+    metrics().end(engine_->now(), metrics_recorder::ending::cancelled);
     return leave();
   }
   const bool stop = stop_asked_;
   const int credits = prepared_ ? std::exchange(owed_, 0) : 0;
   if (credits > 0) thinking_ = false;
-  const auto alarm = next_alarm();
+  const auto timer = next_timer();
   lock.unlock();
-  if (stop) return finish(finish_reason::stopped);
+  if (stop) return finish(finish_reason::aborted);
   if (keep_limits(engine_->now())) return;
   submit_once();
   if (credits > 0 && id_) engine_->plans().grant(*id_, credits);
-  if (alarm) engine_->wake_at(*alarm, shared_from_this());
+  if (timer) engine_->wake_at(*timer, shared_from_this());
 }
 
 void stream_state::submit_once() {
@@ -224,7 +225,7 @@ void stream_state::submit_once() {
   submit();
 }
 
-void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
+void stream_state::take(const scheduler::event& event, row_output& outcome) {
   if (limits_.any() && keep_limits(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
@@ -235,18 +236,18 @@ void stream_state::take(const scheduler::event& event, row_outcome& outcome) {
       return;
     case scheduler::event::kind::finished:
       if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, outcome.error);
-      return finish(event.reason == scheduler::finish::end_token ? finish_reason::end : finish_reason::length);
+      return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
 }
 
-void stream_state::take_token(token_choice chosen, bool is_end) {
+void stream_state::take_token(sampled_token chosen, bool is_end) {
   if (is_end) return;
   auto cut = cutter_->push(chosen.id);
   next_piece_.tokens.push_back(std::move(chosen));
   const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
   locked lock(*this);
   ++usage_.generated_tokens;
-  usage_.time_to_first_token = past().bring();
+  usage_.time_to_first_token = metrics().bring();
   if (makes_piece) push_piece(std::move(cut.text));
   if (cut.stopped) {
     lock.unlock();
@@ -257,14 +258,14 @@ void stream_state::take_token(token_choice chosen, bool is_end) {
   if (read_already) ++credited_;
   if (makes_piece) {
     serve_waiters();
-    thinking_ = lookahead() == 0 && !whole_;
+    thinking_ = max_buffered_tokens() == 0 && !whole_;
   }
   lock.unlock();
   if (read_already || !makes_piece) engine_->plans().grant(*id_, 1);
 }
 
-void stream_state::finish(finish_reason reason, failure why) {
-  auto last = is_prepared() ? cutter_->flush() : text_cutter::cut{};
+void stream_state::finish(finish_reason reason, diagnostics why) {
+  auto last = is_prepared() ? cutter_->flush() : output_processor::cut{};
   leave();
   const locked lock(*this);
   if (ended_) return;
@@ -272,19 +273,20 @@ void stream_state::finish(finish_reason reason, failure why) {
   ended_ = true;
   thinking_ = false;
   reason_ = reason;
-  failure_ = std::move(why);
-  usage_.total_time = past().end(engine_->now(), chronicle::ending::finished);
+  diagnostics_ = std::move(why);
+  usage_.total_time = metrics().end(engine_->now(), metrics_recorder::ending::finished);
   serve_waiters();
 }
 
-void stream_state::fail(const failure& why) noexcept {
+void stream_state::fail(const diagnostics& why) noexcept {
   const locked lock(*this);
   if (ended_) return;
   ended_ = true;
   thinking_ = false;
   reason_ = finish_reason::failed;
-  failure_ = why;
-  usage_.total_time = past().end(engine_->now(), aborted_ ? chronicle::ending::cancelled : chronicle::ending::finished);
+  diagnostics_ = why;
+  usage_.total_time = metrics().end(
+      engine_->now(), aborted_ ? metrics_recorder::ending::cancelled : metrics_recorder::ending::finished);
   leave_place();
   serve_waiters();
 }
@@ -296,10 +298,10 @@ std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
   const locked lock(*this);
   if (next_ && next_limit_ && *next_limit_ <= now)
     complete(std::exchange(next_, nullptr), make_error_code(error::timed_out), std::optional<piece>());
-  return next_alarm();
+  return next_timer();
 }
 
-std::optional<clock::time_point> stream_state::next_alarm() const {
+std::optional<clock::time_point> stream_state::next_timer() const {
   if (ended_) return std::nullopt;
   return earlier(limits_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
 }
@@ -310,14 +312,14 @@ bool stream_state::keep_limits(clock::time_point now) {
     std::lock_guard lock(mutex_);
     passed = ended_ ? deadlines::which::none : limits_.passed(now, usage_.generated_tokens > 0);
   }
-  if (passed == deadlines::which::start) give_up({error::deadline_passed, waited(now)});
-  if (passed == deadlines::which::finish) finish(finish_reason::out_of_time);
+  if (passed == deadlines::which::start) end_with({error::deadline_exceeded, waited(now)});
+  if (passed == deadlines::which::finish) finish(finish_reason::deadline_exceeded);
   return passed != deadlines::which::none;
 }
 
 std::string stream_state::waited(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within()), said(now - past().times(now).opened), waited_for());
+                     said(*request_.start_within()), said(now - metrics().times(now).opened), waited_for());
 }
 
 std::string stream_state::waited_for() const {
@@ -327,7 +329,8 @@ std::string stream_state::waited_for() const {
     return fmt::format("for one of {} slots, beside {} others", engine_->parts().limits.slots,
                        engine_->plans().waiting() - 1);
   std::lock_guard lock(mutex_);
-  if (lookahead() == 0 && !asked_) return "for its reader to ask for a token, since its lookahead is 0";
+  if (max_buffered_tokens() == 0 && !asked_)
+    return "for its reader to ask for a token, since its max_buffered_tokens is 0";
   return fmt::format("for its prompt of {} tokens to be read", usage_.prompt_tokens);
 }
 
@@ -341,22 +344,22 @@ bool stream_state::owner_is_thinking() const {
   return thinking_ && !aborted_;
 }
 
-draw_key stream_state::next_key(bool chained) const {
+sampling_key stream_state::next_key(bool chained) const {
   return random_.key(static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0));
 }
 
-/// The token counts at once: where two steps are in flight, the next one is drawn before this one is taken. One that a
-/// device draws is not known here before it is taken.
-row_outcome stream_state::draw(std::span<float> scores) noexcept try {
-  auto outcome = draw_outcome(*sampler_, scores, history_, next_key(false));
+/// The token counts at once: where two steps are in flight, the next one is sampled before this one is taken. One that
+/// a device samples is not known here before it is taken.
+row_output stream_state::sample(std::span<float> scores) noexcept try {
+  auto outcome = sampling_output(*sampler_, scores, history_, next_key(false));
   if (!outcome.error) history_.append_generated(outcome.chosen.id);
   return outcome;
 } catch (...) {
-  return {failure_of(std::current_exception()), {}, {}};
+  return {diagnostics_of(std::current_exception()), {}, {}};
 }
 
-bool stream_state::describe(bool chained, device_draw& row, draw_lists& lists) {
-  return describe_draw(*sampler_, history_, chained, next_key(chained), row, lists);
+bool stream_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
+  return describe_sampling_row(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 // Pieces, under the lock
@@ -368,7 +371,7 @@ bool stream_state::busy() {
 }
 
 void stream_state::ask() {
-  if (lookahead() == 0 && !std::exchange(asked_, true)) ++owed_;
+  if (max_buffered_tokens() == 0 && !std::exchange(asked_, true)) ++owed_;
 }
 
 void stream_state::push_piece(std::string text) {
@@ -395,7 +398,7 @@ piece stream_state::read_piece() {
 void stream_state::count_read() {
   if (credited_ > 0)
     --credited_;
-  else if (lookahead() > 0)
+  else if (max_buffered_tokens() > 0)
     ++owed_;
 }
 
@@ -420,9 +423,9 @@ void stream_state::serve_waiters() {
   if (next_ && !ready_.empty())
     complete(std::exchange(next_, nullptr), error_code(), read_piece());
   else if (next_ && ended_)
-    complete(std::exchange(next_, nullptr), failure_.code(), std::optional<piece>());
-  else if (whole_ && ended_ && failure_)
-    complete(std::exchange(whole_, nullptr), failure_.code(), completion());
+    complete(std::exchange(next_, nullptr), diagnostics_.code(), std::optional<piece>());
+  else if (whole_ && ended_ && diagnostics_)
+    complete(std::exchange(whole_, nullptr), diagnostics_.code(), completion());
   else if (whole_ && ended_)
     complete_whole();
 }
@@ -433,7 +436,7 @@ void stream_state::complete_whole() {
     auto all = gather_completion();
     complete(std::move(waiting), error_code(), std::move(all));
   } catch (...) {
-    complete(std::move(waiting), failure_of(std::current_exception()).code(), completion());
+    complete(std::move(waiting), diagnostics_of(std::current_exception()).code(), completion());
   }
 }
 

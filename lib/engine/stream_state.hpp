@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/deadlines.hpp"
-#include "engine/participant.hpp"
-#include "engine/text_cutter.hpp"
+#include "engine/output_processor.hpp"
+#include "engine/request_state.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 
@@ -13,12 +13,12 @@
 
 namespace cogen::detail {
 
-/// A generation: a sequence that runs freely, at most `lookahead` tokens ahead of its reader.
+/// A generation: a sequence that runs freely, at most `max_buffered_tokens` tokens ahead of its reader.
 ///
-/// Credits keep it there. It begins with `lookahead` of them, spends one for each token, and is given one back for each
-/// piece that is read; a token that made no piece (half a character, the beginning of a stop string) is given back at
-/// once. With lookahead 0 it is given one when a reader asks and nothing is there.
-class stream_state final : public participant, public stream_face {
+/// Credits keep it there. It begins with `max_buffered_tokens` of them, spends one for each token, and is given one
+/// back for each piece that is read; a token that made no piece (half a character, the beginning of a stop string) is
+/// given back at once. With buffer size 0 it is given one when a reader asks and nothing is there.
+class stream_state final : public request_state, public stream_face {
  public:
   stream_state(std::shared_ptr<driver> engine, request what);
 
@@ -43,32 +43,32 @@ class stream_state final : public participant, public stream_face {
   bool ended() const override;
   finish_reason reason() const override;
   cogen::usage usage() const override;
-  failure error() const override;
-  std::uint64_t id() const override { return past().id(); }
-  cogen::timeline timeline() const override;
+  diagnostics error() const override;
+  std::uint64_t id() const override { return metrics().id(); }
+  cogen::request_metrics request_metrics() const override;
 
-  void attend() override;
+  void process() override;
   void lose_exactness() noexcept override;
-  void begin_after(int reused) noexcept override;
-  void take(const scheduler::event& event, row_outcome& outcome) override;
+  void begin_after(int prefix_hit_tokens) noexcept override;
+  void take(const scheduler::event& event, row_output& outcome) override;
   std::optional<clock::time_point> expire(clock::time_point now) override;
-  void fail(const failure& why) noexcept override;
+  void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
-  row_outcome draw(std::span<float> scores) noexcept override;
-  bool describe(bool chained, device_draw& row, draw_lists& lists) override;
+  row_output sample(std::span<float> scores) noexcept override;
+  bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 
  private:
-  draw_key next_key(bool chained) const;
+  sampling_key next_key(bool chained) const;
   void prepare();
   bool is_prepared() const;
   void submit_once();
   void submit();
   bool keep_limits(clock::time_point now);  // true: one has passed, and ended the generation
-  std::optional<clock::time_point> next_alarm() const;
+  std::optional<clock::time_point> next_timer() const;
   std::string waited(clock::time_point now) const;
   std::string waited_for() const;
-  void take_token(token_choice chosen, bool is_end);
-  void finish(finish_reason reason, failure why = {});
+  void take_token(sampled_token chosen, bool is_end);
+  void finish(finish_reason reason, diagnostics why = {});
   void push_piece(std::string text);
   piece read_piece();
   void count_read();
@@ -78,17 +78,17 @@ class stream_state final : public participant, public stream_face {
   void want_attention();
   bool busy();  // forgets a wait whose context has gone
   void ask();
-  int lookahead() const { return request_.lookahead(); }
+  int max_buffered_tokens() const { return request_.max_buffered_tokens(); }
 
   const request request_;
   const deadlines limits_;
 
-  // Set by begin(), then the engine's thread alone, or whoever draws.
-  scheduler::source_tokens source_;
+  // Set by begin(), then the engine's thread alone, or whoever samples.
+  scheduler::encoder_tokens encoder_input_;
   int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;
   std::optional<sampler> sampler_;
-  std::optional<text_cutter> cutter_;
+  std::optional<output_processor> cutter_;
   token_history history_;
   random_stream random_;
   piece next_piece_;  // its tokens are those that have made none yet
@@ -122,10 +122,10 @@ class stream_state final : public participant, public stream_face {
   bool stop_asked_ = false;
   bool aborted_ = false;
   bool ended_ = false;
-  bool asked_ = false;     // lookahead 0: a credit was given for which no piece has come yet
-  bool thinking_ = false;  // lookahead 0: holds a piece, and a wish for the next has not been taken up
-  finish_reason reason_ = finish_reason::stopped;
-  failure failure_;
+  bool asked_ = false;     // buffer size 0: a credit was given for which no piece has come yet
+  bool thinking_ = false;  // buffer size 0: holds a piece, and a wish for the next has not been taken up
+  finish_reason reason_ = finish_reason::aborted;
+  diagnostics diagnostics_;
   cogen::usage usage_;
 };
 

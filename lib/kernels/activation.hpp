@@ -2,7 +2,7 @@
 
 #include "kernels/activation_kind.hpp"
 #include "kernels/execution.hpp"
-#include "kernels/row_maker.hpp"
+#include "kernels/prologue.hpp"
 
 #include <cstdint>
 
@@ -28,7 +28,7 @@ struct activation_operands {
 void activate(const execution& run, const activation_operands& operands);
 
 /// The same as a product's rows (linear_operands::maker).
-class activated_rows final : public row_maker {
+class activated_rows final : public prologue {
  public:
   activated_rows(const execution& run, const activation_operands& operands);
   void make(std::int64_t row) const override;

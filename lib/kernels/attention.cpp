@@ -65,9 +65,9 @@ void check(const token_rows& row, const attention_operands& operands) {
   if (row.cache.head_dim <= 0 || row.cache.head_dim > max_head_dim)
     throw std::invalid_argument(
         fmt::format("attention heads of {} dimensions; 1 to {} are possible", row.cache.head_dim, max_head_dim));
-  if (row.cache.sees.sinks > 0 && operands.sink_q == nullptr)
+  if (row.cache.span.sinks > 0 && operands.sink_q == nullptr)
     throw std::invalid_argument(
-        fmt::format("a cache with {} sinks needs queries rotated for them", row.cache.sees.sinks));
+        fmt::format("a cache with {} sinks needs queries rotated for them", row.cache.span.sinks));
 }
 
 // Cuts the step into jobs: each some queries of the heads that share a key head and, where there is one query and many
@@ -130,10 +130,10 @@ class planner {
   }
 
   void place(attention_job& job) {
-    const cache::sight& sees = job.cache->sees;
+    const cache::attention_span& span = job.cache->span;
     const auto position = static_cast<int>(job.first_position);
     job.end = end_seen(job);
-    job.first_span = cache::first_seen(sees, position) / attention_span;
+    job.first_span = cache::first_seen(span, position) / attention_span;
     job.last_span = divided_up(job.end, attention_span);
     (job.queries == 1 ? to_.single : to_.whole).push_back(job);
   }
@@ -141,9 +141,9 @@ class planner {
   static std::int64_t end_seen(const attention_job& job) {
     const cache::kv_view& view = *job.cache;
     const std::int64_t queries_end = job.first_position + job.queries;
-    if (view.sees.causal) return queries_end;
+    if (view.span.causal) return queries_end;
     const std::int64_t end = view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
-    return view.sees.chunk > 0 ? std::min(end, rounded_up(queries_end, view.sees.chunk)) : end;
+    return view.span.chunk > 0 ? std::min(end, rounded_up(queries_end, view.span.chunk)) : end;
   }
 
   static std::int64_t spans_of(const attention_job& job) { return job.last_span - job.first_span; }

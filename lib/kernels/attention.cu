@@ -1,6 +1,6 @@
 #include "kernels/attention_split.cuh"
 #include "kernels/launch.cuh"
-#include "kernels/pack_cuda.hpp"
+#include "kernels/quantize_cuda.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -129,7 +129,7 @@ void attend_splits(const decode_job& job, cudaStream_t stream) {
 }
 
 void attend_splits(const decode_job& job, cudaStream_t stream) {
-  if (job.layer.packed.keys.bits > 0) return attend_packed_splits(job, stream);
+  if (job.layer.quantized.keys.bits > 0) return attend_quantized_splits(job, stream);
   with_half_type(job.operands.type, [&](auto type) {
     using T = decltype(type);
     if (job.layer.type == number::fp8)
@@ -139,7 +139,7 @@ void attend_splits(const decode_job& job, cudaStream_t stream) {
   });
 }
 
-void check(const kv_layer& layer, const step_tokens& step, const decode_operands& operands) {
+void check(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("decode_attention: " + why); };
   if (!supports_decode_attention(layer, operands.type, operands.heads))
     refuse("heads of " + std::to_string(layer.head_dim) + " dimensions, " + std::to_string(operands.heads) + " on " +
@@ -169,7 +169,7 @@ bool supports_decode_attention(const kv_layer& layer, number type, int heads) {
   const int dim = layer.head_dim;
   return (dim == 64 || dim == 96 || dim == 128 || dim == 256) && (type == number::f16 || type == number::bf16) &&
          (layer.type == type || layer.type == number::fp8) && layer.kv_heads > 0 && heads > 0 &&
-         heads % layer.kv_heads == 0 && (layer.packed.keys.bits == 0 || supports_packing(layer));
+         heads % layer.kv_heads == 0 && (layer.quantized.keys.bits == 0 || supports_quantization(layer));
 }
 
 std::size_t decode_workspace_bytes(int rows, int heads, int head_dim, int splits) {
@@ -185,7 +185,7 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
   return std::clamp(wanted, 1, std::max(1, most));
 }
 
-void decode_attention(const kv_layer& layer, const step_tokens& step, const decode_operands& operands,
+void decode_attention(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands,
                       cudaStream_t stream) {
   check(layer, step, operands);
   const int group = operands.heads / layer.kv_heads, passes = divided_up(group, most_heads);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/attention_packed_body.hpp"
 #include "kernels/attention_products.hpp"
+#include "kernels/attention_quantized_body.hpp"
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
@@ -73,17 +73,17 @@ struct visible_tokens {
 
 // The first position, sinks apart, that a query sees.
 COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t position) {
-  const cache::sight& sees = job.cache->sees;
-  std::int64_t first = sees.sinks;
-  if (sees.window && position + 1 - sees.window > first) first = position + 1 - sees.window;
-  if (sees.chunk && position / sees.chunk * sees.chunk > first) first = position / sees.chunk * sees.chunk;
+  const cache::attention_span& span = job.cache->span;
+  std::int64_t first = span.sinks;
+  if (span.window && position + 1 - span.window > first) first = position + 1 - span.window;
+  if (span.chunk && position / span.chunk * span.chunk > first) first = position / span.chunk * span.chunk;
   return first;
 }
 
 COGEN_INLINE std::int64_t visible_end(const attention_job& job, std::int64_t position) {
-  const cache::sight& sees = job.cache->sees;
-  if (sees.causal) return position + 1;
-  const std::int64_t chunk_end = sees.chunk ? (position / sees.chunk + 1) * sees.chunk : job.end;
+  const cache::attention_span& span = job.cache->span;
+  if (span.causal) return position + 1;
+  const std::int64_t chunk_end = span.chunk ? (position / span.chunk + 1) * span.chunk : job.end;
   return chunk_end < job.end ? chunk_end : job.end;
 }
 
@@ -107,7 +107,7 @@ void scale_queries(const attention_job& job, const float* q, std::int64_t stride
 
 void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
   scale_queries(job, job.q, job.q_stride, at.query, at.dims);
-  if (job.cache->sees.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
+  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 
 // Rows [first, last) of the job.
@@ -210,7 +210,7 @@ struct stored_plane {
   std::int64_t after;   // bytes
 };
 
-stored_plane unpacked(const float* numbers, std::int64_t stride) {
+stored_plane unquantized(const float* numbers, std::int64_t stride) {
   return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0, 0};
 }
 
@@ -274,81 +274,81 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
 }
 
 // at.scores of some rows with a whole packed block.
-void score_packed_rows(const attention_scratch_layout& at, const cache::packed_plane& form, const std::byte* head,
-                       int head_dim, row_range rows) {
+void score_quantized_rows(const attention_scratch_layout& at, const cache::quantized_plane& form, const std::byte* head,
+                          int head_dim, row_range rows) {
   if (form.bits == 0) {
-    form.unpack(*form.how, head, head_dim, at.tokens);
+    form.dequantize(*form.how, head, head_dim, at.tokens);
     for (int token = 0; token < attention_block; ++token)
       for (int dim = 0; dim < head_dim; ++dim)
         at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-    return score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, attention_block, rows);
+    return score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
   }
-  const packed_rows keys = packed_rows_at(form, head, head_dim, at.scales, at.minimums);
+  const quantized_rows keys = quantized_rows_at(form, head, head_dim, at.scales, at.minimums);
   if (rows.last - rows.first <= most_direct_rows)
     return multiply_packed(
         {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
         rows.last - rows.first, attention_block);
-  unpack_rows(keys, attention_block, at.keys, attention_block);
-  score_rows(at, at.query, unpacked(at.keys, attention_block), head_dim, attention_block, rows);
+  dequantize_rows(keys, attention_block, at.keys, attention_block);
+  score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
 }
 
 // at.block of some rows: the weighted sums of the values of a whole packed block, of which nobody sees the first
 // `skipped`.
-void sum_packed_values(const attention_scratch_layout& at, const cache::packed_plane& form, const std::byte* head,
-                       int head_dim, std::int64_t skipped, row_range rows) {
+void sum_quantized_values(const attention_scratch_layout& at, const cache::quantized_plane& form, const std::byte* head,
+                          int head_dim, std::int64_t skipped, row_range rows) {
   if (form.bits == 0) {
-    form.unpack(*form.how, head, head_dim, at.keys);
-    return sum_values(at, unpacked(at.keys, head_dim), head_dim, skipped, attention_block, rows);
+    form.dequantize(*form.how, head, head_dim, at.keys);
+    return sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
   }
-  const packed_rows values = packed_rows_at(form, head, attention_block, at.scales, at.minimums);
+  const quantized_rows values = quantized_rows_at(form, head, attention_block, at.scales, at.minimums);
   const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
   if (rows.last - rows.first <= most_direct_rows)
     return multiply_packed({at.scores + rows.first * attention_block, attention_block, values,
                             at.block.values + rows.first * at.dims, at.dims},
                            rows.last - rows.first, columns);
-  unpack_rows(values, columns, at.tokens, at.dims);
-  sum_values(at, unpacked(at.tokens, at.dims), columns, skipped, attention_block, rows);
+  dequantize_rows(values, columns, at.tokens, at.dims);
+  sum_values(at, unquantized(at.tokens, at.dims), columns, skipped, attention_block, rows);
 }
 
-void attend_packed_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
-                        visible_tokens seen, row_range rows) {
-  const cache::packed_view& packed = job.cache->packed;
+void attend_quantized_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                           visible_tokens seen, row_range rows) {
+  const cache::quantized_view& quantized = job.cache->quantized;
   const int head_dim = job.cache->head_dim;
-  const std::byte* block = block_data(packed.range, packed.ranges, packed.block_stride, start);
-  score_packed_rows(at, packed.keys, block + job.kv_head * packed.key_bytes, head_dim, rows);
+  const std::byte* block = block_data(quantized.range, quantized.ranges, quantized.block_stride, start);
+  score_quantized_rows(at, quantized.keys, block + job.kv_head * quantized.key_bytes, head_dim, rows);
   weigh_rows(
       job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
-  sum_packed_values(at, packed.values, block + packed.value_offset + job.kv_head * packed.value_bytes, head_dim,
-                    seen.first - start, rows);
+  sum_quantized_values(at, quantized.values, block + quantized.value_offset + job.kv_head * quantized.value_bytes,
+                       head_dim, seen.first - start, rows);
 }
 
 // The first row whose query reads the block at `start` packed.
-std::int64_t first_packed_row(const attention_job& job, const attention_scratch_layout& at, std::int64_t start) {
-  const cache::packed_view& packed = job.cache->packed;
-  if (!packed.keys.how) return at.rows;
-  const std::int64_t query = start + attention_block - 1 + packed.residual - job.first_position;
+std::int64_t first_quantized_row(const attention_job& job, const attention_scratch_layout& at, std::int64_t start) {
+  const cache::quantized_view& quantized = job.cache->quantized;
+  if (!quantized.keys.how) return at.rows;
+  const std::int64_t query = start + attention_block - 1 + quantized.residual - job.first_position;
   return query <= 0 ? 0 : query * job.heads < at.rows ? query * job.heads : at.rows;
 }
 
 void attend_block(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
                   visible_tokens seen) {
-  const std::int64_t boundary = first_packed_row(job, at, start);
+  const std::int64_t boundary = first_quantized_row(job, at, start);
   if (boundary > 0) attend_rows(job, at, start, seen, {0, boundary});
-  if (boundary < at.rows) attend_packed_rows(job, at, start, seen, {boundary, at.rows});
+  if (boundary < at.rows) attend_quantized_rows(job, at, start, seen, {boundary, at.rows});
 }
 
 // The first tokens, held against queries at their places inside the cache.
 void attend_sinks(const attention_job& job, const attention_scratch_layout& at) {
   const cache::kv_view& view = *job.cache;
-  const std::int64_t last = view.sees.causal ? job.end : view.range[0].end;
-  const std::int64_t count = last < view.sees.sinks ? last : view.sees.sinks;
+  const std::int64_t last = view.span.causal ? job.end : view.range[0].end;
+  const std::int64_t count = last < view.span.sinks ? last : view.span.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
   score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, count, {0, at.rows});
   weigh_rows(
       job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
-        return visible_tokens{0, view.sees.causal ? position + 1 : count};
+        return visible_tokens{0, view.span.causal ? position + 1 : count};
       });
   sum_values(at, values_at(view, data), view.head_dim, 0, count, {0, at.rows});
 }
@@ -369,7 +369,7 @@ void attend_span(const attention_job& job, const attention_scratch_layout& at, s
 // at.total before the first span.
 void begin_total(const attention_job& job, const attention_scratch_layout& at) {
   clear(at, at.total);
-  if (!job.cache->sees.sinks) return;
+  if (!job.cache->span.sinks) return;
   attend_sinks(job, at);
   merge(at, at.total, at.block);
 }
@@ -410,7 +410,7 @@ void attention_partials(const attention_job& job) {
 
 void merge_attention_partials(const attention_job& job) {
   const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
-  if (job.cache->sees.sinks) scale_queries(job, at);
+  if (job.cache->span.sinks) scale_queries(job, at);
   begin_total(job, at);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span)
     merge(at, at.total, partial_of_span(job, at, span));

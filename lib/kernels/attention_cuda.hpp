@@ -24,7 +24,7 @@ struct decode_operands {
 };
 
 /// Whether decode_attention() can read such a layer: head_dim 64, 96, 128 or 256, keys and values in the queries' type
-/// (f16 or bf16) or in fp8; where tokens are packed, a form that supports_packing().
+/// (f16 or bf16) or in fp8; where tokens are packed, a form that supports_quantization().
 bool supports_decode_attention(const kv_layer& layer, number type, int heads);
 
 /// What `rows` rows need at most. 0 for one split.
@@ -43,7 +43,7 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
 /// values; packed numbers are rounded to f16.
 ///
 /// Throws std::invalid_argument for what is not supported, std::runtime_error if a kernel cannot be launched.
-void decode_attention(const kv_layer& layer, const step_tokens& step, const decode_operands& operands,
+void decode_attention(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands,
                       cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

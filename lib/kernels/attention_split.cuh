@@ -15,7 +15,7 @@ inline constexpr int block_tokens = 64;
 /// Everything that a launch is told.
 struct decode_job {
   kv_layer layer;
-  step_tokens step;
+  max_batched_tokens step;
   decode_operands operands;
   int group;     // query heads of a key head
   int together;  // of those, in one thread block
@@ -26,7 +26,7 @@ struct decode_job {
 void merge_splits(const decode_job& job, cudaStream_t stream);
 
 /// decode_attention() over a layer in which tokens are packed.
-void attend_packed_splits(const decode_job& job, cudaStream_t stream);
+void attend_quantized_splits(const decode_job& job, cudaStream_t stream);
 
 /// A split's partial result of one head: sums [head_dim] of values, and this.
 struct partial {
@@ -212,7 +212,7 @@ __device__ inline void finish(const decode_job& job, const split_place& place, c
   }
 }
 
-/// The grid of a launch: neighbouring blocks read neighbouring heads.
+/// The grid of a launch: neighboring blocks read neighboring heads.
 inline dim3 grid_of(const decode_job& job) {
   return dim3(static_cast<unsigned>(job.layer.kv_heads * job.passes), static_cast<unsigned>(job.operands.splits),
               static_cast<unsigned>(job.step.count));

@@ -11,8 +11,8 @@
 //
 // With g = lane / 4 and t = lane % 4, the instruction that multiplies queries [16 heads, 16 dims] with keys [16 dims, 8
 // keys] wants a lane to bring four dims of key g. Which four is free, as long as queries agree, so a lane takes
-// neighbouring ones. The one that multiplies probabilities [16 heads, 16 keys] with values [16 keys, 8 dims] wants four
-// keys (2t, 2t + 1, 2t + 8, 2t + 9) of one dim; a lane takes neighbouring dims of those keys and uses one in each of
+// neighboring ones. The one that multiplies probabilities [16 heads, 16 keys] with values [16 keys, 8 dims] wants four
+// keys (2t, 2t + 1, 2t + 8, 2t + 9) of one dim; a lane takes neighboring dims of those keys and uses one in each of
 // several products.
 namespace cogen::kernels::cuda {
 
@@ -67,7 +67,7 @@ struct head_rows {
   int ring;  // INT_MAX: none
 };
 
-/// The indices of sixteen neighbouring positions: one division for all.
+/// The indices of sixteen neighboring positions: one division for all.
 class tile_places {
  public:
   __device__ tile_places(const head_rows& rows, int tile)

@@ -14,7 +14,7 @@ constexpr int bytes_of(number type) { return type == number::f32 ? 4 : type == n
 
 /// The new tokens of a step. Both arrays lie in device memory, so that a captured graph sees what is in them when it is
 /// replayed; `count` is fixed with the launch. A slot below 0 marks a padding row.
-struct step_tokens {
+struct max_batched_tokens {
   const std::int32_t* slots = nullptr;      // [count]: whose token it is
   const std::int32_t* positions = nullptr;  // [count]: how many tokens that slot held before it
   int count = 0;
@@ -22,22 +22,22 @@ struct step_tokens {
 
 /// How keys, or values, are packed: codes of `bits` bits, and for each group of numbers a scale and a minimum in f16,
 /// `number = minimum + code * scale`, chosen and rounded as cogen::cache::make_group_codec() says.
-struct packed_format {
+struct quantized_format {
   int bits = 0;             // 8, 4 or 2; 0: not packed
   bool by_channel = false;  // a group is one dimension of `group` tokens; otherwise `group` dimensions of one token
   int group = 32;           // 32 or 64
 };
 
 /// The tokens of a layer that are kept packed, in blocks of 64, beside the newest ones in full precision. The query
-/// that is token number n of its slot reads block b here if 64 (b + 1) <= packed_tokens(n, residual).
+/// that is token number n of its slot reads block b here if 64 (b + 1) <= quantized_tokens(n, residual).
 ///
-/// Block b of a slot and key head h begin `slot * slot_stride + (b * kv_heads + h) * packed_head_bytes()` bytes after
-/// `blocks`, b being taken modulo `ring` where that is not 0. Both are multiples of 16.
-struct packed_blocks {
+/// Block b of a slot and key head h begin `slot * slot_stride + (b * kv_heads + h) * quantized_head_bytes()` bytes
+/// after `blocks`, b being taken modulo `ring` where that is not 0. Both are multiples of 16.
+struct quantized_blocks {
   std::byte* blocks = nullptr;
   std::int64_t slot_stride = 0;  // bytes
-  packed_format keys;            // by channel or by token
-  packed_format values;          // by token
+  quantized_format keys;         // by channel or by token
+  quantized_format values;       // by token
   int residual = 128;
   int ring = 0;  // blocks; with a window
 };
@@ -63,24 +63,24 @@ struct kv_layer {
 
   /// Where tokens are packed, the rows above are the newest ones only: `ring` is then a multiple of 64, and at least
   /// residual + 64 + the most tokens of a slot in one step.
-  packed_blocks packed;
+  quantized_blocks quantized;
 };
 
 /// How many tokens at the start of a slot the query that is token number `length` reads packed.
-constexpr std::int64_t packed_tokens(std::int64_t length, std::int64_t residual) {
+constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residual) {
   return length > residual ? (length - residual) / 64 * 64 : 0;
 }
 
 /// Bytes of one head's keys, or values, in a block of 64 tokens. Scales and minimums by token are stored for every 32
 /// dimensions.
-constexpr std::int64_t packed_plane_bytes(const packed_format& format, int head_dim) {
+constexpr std::int64_t quantized_plane_bytes(const quantized_format& format, int head_dim) {
   const int scales = format.by_channel ? 64 / format.group * head_dim : 64 * (head_dim / 32);
   return std::int64_t{4} * scales + std::int64_t{8} * head_dim * format.bits;
 }
 
 /// Bytes of one head's keys and values in a block: first the keys, then the values.
-constexpr std::int64_t packed_head_bytes(const packed_blocks& packed, int head_dim) {
-  return packed_plane_bytes(packed.keys, head_dim) + packed_plane_bytes(packed.values, head_dim);
+constexpr std::int64_t quantized_head_bytes(const quantized_blocks& quantized, int head_dim) {
+  return quantized_plane_bytes(quantized.keys, head_dim) + quantized_plane_bytes(quantized.values, head_dim);
 }
 
 /// The token index at which a position's key and value lie.

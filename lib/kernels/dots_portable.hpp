@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/fast_table.hpp"
+#include "kernels/int8_table.hpp"
 #include "kernels/simd_portable.hpp"
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace cogen::kernels {
 
-void embed(const execution& run, const packed_matrix& table, std::span<const token> tokens, float* out,
+void embed(const execution& run, const tiled_matrix& table, std::span<const token> tokens, float* out,
            std::int64_t out_stride, float scale) {
   for (const token each : tokens)
     if (each < 0 || each >= table.outputs())

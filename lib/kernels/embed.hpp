@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/execution.hpp"
-#include "kernels/packed_matrix.hpp"
+#include "kernels/tiled_matrix.hpp"
 
 #include <cogen/token.hpp>
 
@@ -10,9 +10,9 @@
 
 namespace cogen::kernels {
 
-/// Writes the table's row of each token to out [tokens, inputs] (stride in floats), dequantised exactly, times `scale`.
+/// Writes the table's row of each token to out [tokens, inputs] (stride in floats), dequantized exactly, times `scale`.
 /// Throws std::invalid_argument, before anything is written, if a token is negative or not below table.outputs().
-void embed(const execution& run, const packed_matrix& table, std::span<const token> tokens, float* out,
+void embed(const execution& run, const tiled_matrix& table, std::span<const token> tokens, float* out,
            std::int64_t out_stride, float scale = 1.0F);
 
 }  // namespace cogen::kernels

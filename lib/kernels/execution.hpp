@@ -3,7 +3,7 @@
 #include "kernels/instruction_set.hpp"
 #include "kernels/worker_pool.hpp"
 
-#include <cogen/numerics.hpp>
+#include <cogen/compute_type.hpp>
 
 namespace cogen::kernels {
 
@@ -12,7 +12,7 @@ namespace cogen::kernels {
 struct execution {
   worker_pool* workers = nullptr;
   instruction_set set = instruction_set::portable;
-  numerics mode = numerics::exact;
+  compute_type mode = compute_type::float32;
 };
 
 }  // namespace cogen::kernels

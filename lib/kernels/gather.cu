@@ -1,8 +1,8 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/gather_cuda.hpp"
 #include "kernels/launch.cuh"
-#include "kernels/pack_cuda.hpp"
-#include "kernels/packed_places.cuh"
+#include "kernels/quantize_cuda.hpp"
+#include "kernels/quantized_layout.cuh"
 #include "kernels/token_index.cuh"
 
 #include <algorithm>
@@ -32,13 +32,13 @@ __global__ void __launch_bounds__(threads) gather_kernel(kv_layer layer, gathere
 // values. A thread takes words of codes.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    gather_packed_kernel(const __grid_constant__ kv_layer layer, gathered_positions positions) {
+    gather_quantized_kernel(const __grid_constant__ kv_layer layer, gathered_positions positions) {
   const int dims = layer.head_dim, kv_head = static_cast<int>(blockIdx.y);
   const int block = positions.first / 64 + static_cast<int>(blockIdx.x);
   const bool values = blockIdx.z == 1;
-  const packed_format format = values ? layer.packed.values : layer.packed.keys;
-  const std::byte* plane =
-      packed_head(layer, positions.slot, block, kv_head) + (values ? packed_plane_bytes(layer.packed.keys, dims) : 0);
+  const quantized_format format = values ? layer.quantized.values : layer.quantized.keys;
+  const std::byte* plane = quantized_head(layer, positions.slot, block, kv_head) +
+                           (values ? quantized_plane_bytes(layer.quantized.keys, dims) : 0);
   const auto* codes = reinterpret_cast<const std::uint32_t*>(plane + scale_bytes(format, dims));
   T* to = static_cast<T*>(values ? positions.values : positions.keys);
 
@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class T>
-void gather_packed(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
+void gather_quantized(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
   const int blocks = (positions.first + positions.count - 1) / 64 - positions.first / 64 + 1;
-  launch("gather_keys_values of packed tokens", gather_packed_kernel<T>,
+  launch("gather_keys_values of packed tokens", gather_quantized_kernel<T>,
          dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.kv_heads), 2), threads, stream, layer,
          positions);
 }
@@ -93,21 +93,21 @@ void check(const kv_layer& layer, const gathered_positions& positions) {
   const bool possible = positions.type == number::f16 || positions.type == number::bf16;
   if (!possible || (layer.type != positions.type && layer.type != number::fp8)) refuse("the types do not go together");
   if (layer.head_dim <= 0 || layer.head_dim % 8 != 0) refuse("head_dim is not a multiple of 8");
-  if (positions.packed % 64 != 0) refuse("a part of a block cannot be read packed");
-  if (positions.packed > 0 && !supports_packing(layer)) refuse("nothing can be packed in such a layer");
+  if (positions.quantized % 64 != 0) refuse("a part of a block cannot be read packed");
+  if (positions.quantized > 0 && !supports_quantization(layer)) refuse("nothing can be packed in such a layer");
 }
 
 }  // namespace
 
 void gather_keys_values(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
   check(layer, positions);
-  const int packed = std::clamp(positions.packed - positions.first, 0, positions.count);
+  const int quantized = std::clamp(positions.quantized - positions.first, 0, positions.count);
   with_half_type(positions.type, [&](auto type) {
     using T = decltype(type);
     gathered_positions from_blocks = positions;
-    from_blocks.count = packed;
-    if (packed > 0) gather_packed<T>(layer, from_blocks, stream);
-    if (packed < positions.count) gather_rows<T>(layer, without_first(positions, layer, packed), stream);
+    from_blocks.count = quantized;
+    if (quantized > 0) gather_quantized<T>(layer, from_blocks, stream);
+    if (quantized < positions.count) gather_rows<T>(layer, without_first(positions, layer, quantized), stream);
   });
 }
 

@@ -12,7 +12,7 @@ struct gathered_positions {
   int slot = 0;
   int first = 0;  // of the positions; the layer must still hold them
   int count = 0;
-  int packed = 0;              // positions below this, a multiple of 64, are read packed
+  int quantized = 0;           // positions below this, a multiple of 64, are read packed
   void* keys = nullptr;        // [count, kv_heads, head_dim]
   void* values = nullptr;      // [count, kv_heads, head_dim]
   number type = number::bf16;  // f16 or bf16; the layer's own, or the layer keeps fp8

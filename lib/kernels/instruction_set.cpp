@@ -167,46 +167,46 @@ const kernel_table& kernels_of(instruction_set set) {
 
 namespace {
 
-[[maybe_unused]] fast_table with_bf16(fast_table table, void (*multiply_bf16)(const fast_job&)) {
+[[maybe_unused]] int8_table with_bf16(int8_table table, void (*multiply_bf16)(const int8_job&)) {
   table.multiply_bf16 = multiply_bf16;
   return table;
 }
 
 }  // namespace
 
-const fast_table& fast_kernels_of(instruction_set set) {
+const int8_table& int8_kernels_of(instruction_set set) {
 #if defined(COGEN_KERNELS_AVX512)
-  static const fast_table avx512_bf16_fast = with_bf16(avx512_vnni_fast, avx512_multiply_bf16);
+  static const int8_table avx512_bf16_int8 = with_bf16(avx512_vnni_int8, avx512_multiply_bf16);
 #endif
 #if defined(COGEN_KERNELS_EMULATED)
-  static const fast_table emulated_avx512_bf16_fast =
-      with_bf16(emulated_avx512_vnni_fast, emulated_avx512_multiply_bf16);
+  static const int8_table emulated_avx512_bf16_int8 =
+      with_bf16(emulated_avx512_vnni_int8, emulated_avx512_multiply_bf16);
 #endif
   switch (set) {
 #if defined(COGEN_KERNELS_AVX2)
     case instruction_set::avx2:
-      return avx2_fast;
+      return avx2_int8;
 #endif
 #if defined(COGEN_KERNELS_AVX512)
     case instruction_set::avx512:
-      return avx512_fast;
+      return avx512_int8;
     case instruction_set::avx512_vnni:
-      return avx512_vnni_fast;
+      return avx512_vnni_int8;
     case instruction_set::avx512_bf16:
-      return avx512_bf16_fast;
+      return avx512_bf16_int8;
 #endif
 #if defined(COGEN_KERNELS_EMULATED)
     case instruction_set::emulated_avx2:
-      return emulated_avx2_fast;
+      return emulated_avx2_int8;
     case instruction_set::emulated_avx512:
-      return emulated_avx512_fast;
+      return emulated_avx512_int8;
     case instruction_set::emulated_avx512_vnni:
-      return emulated_avx512_vnni_fast;
+      return emulated_avx512_vnni_int8;
     case instruction_set::emulated_avx512_bf16:
-      return emulated_avx512_bf16_fast;
+      return emulated_avx512_bf16_int8;
 #endif
     default:
-      return portable_fast;
+      return portable_int8;
   }
 }
 

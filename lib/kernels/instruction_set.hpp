@@ -8,7 +8,8 @@ namespace cogen::kernels {
 /// The variants in which every kernel exists. Results are bit-identical within one, not between two.
 ///
 /// avx2 stands for AVX2 + FMA + F16C, avx512 for AVX-512 F/BW/DQ/VL on top, avx512_vnni for VNNI on top of that,
-/// avx512_bf16 for BF16 on top of both. The last two are avx512 with numerics::exact, and differ with numerics::fast.
+/// avx512_bf16 for BF16 on top of both. The last two are avx512 with compute_type::float32, and differ with
+/// compute_type::int8.
 ///
 /// An emulated set computes the same bits in plain C++ on any processor, many times slower, so that tests cover sets
 /// that the processor lacks. Builds with COGEN_EMULATION (those with tests) have them.

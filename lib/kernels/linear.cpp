@@ -1,7 +1,7 @@
 #include "kernels/linear.hpp"
 
 #include "kernels/kernel_choice.hpp"
-#include "kernels/rounded_rows.hpp"
+#include "kernels/quantized_activations.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr std::int64_t half_tile = tile_lanes / 2;
 constexpr std::int64_t tasks_per_thread = 6;
 constexpr std::int64_t task_bytes = 256 << 10;
 constexpr std::int64_t rows_worth_a_task = 48;
-static_assert(max_fast_rows == max_linear_rows);
+static_assert(max_int8_rows == max_linear_rows);
 
 std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
@@ -20,7 +20,7 @@ std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) /
 // threads, times ranges of rows. It changes nothing but the speed.
 class partition {
  public:
-  partition(const packed_matrix& weights, std::int64_t rows, std::int64_t threads) {
+  partition(const tiled_matrix& weights, std::int64_t rows, std::int64_t threads) {
     const auto tiles = static_cast<std::int64_t>(weights.tiles().size());
     const auto tile_bytes = static_cast<std::int64_t>(weights.bytes()) / tiles;
     const std::int64_t by_threads = tiles / (threads * tasks_per_thread);
@@ -67,7 +67,7 @@ class partition {
 
 class product {
  public:
-  product(const execution& run, const packed_matrix& weights, const linear_operands& operands)
+  product(const execution& run, const tiled_matrix& weights, const linear_operands& operands)
       : multiply_(kernels_of(run.set).linear),
         weights_(weights),
         operands_(operands),
@@ -90,12 +90,12 @@ class product {
  private:
   // One tile, or half of one; after it this thread takes the one that lies so many tiles behind it.
   void multiply(std::int64_t half, std::int64_t next, partition::range rows, std::int64_t tiles_on) const {
-    const packed_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
+    const tiled_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
     const auto first = static_cast<int>(half % 2 * half_tile);
     const int last = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
     if (first >= last) return;
     if (rounded_.serve(tile.storage)) {
-      auto job = job_for<fast_job>(tile, first, last, rows);
+      auto job = job_for<int8_job>(tile, first, last, rows);
       job.ahead = tiles_on * tile_bytes_;
       rounded_.multiply(job, rows.first);
     } else {
@@ -108,7 +108,7 @@ class product {
 
   // All but the rows that are read.
   template <class Job>
-  Job job_for(const packed_matrix::tile& tile, int first_lane, int last_lane, partition::range rows) const {
+  Job job_for(const tiled_matrix::tile& tile, int first_lane, int last_lane, partition::range rows) const {
     Job job{};
     job.tile = tile.data;
     job.storage = tile.storage;
@@ -124,9 +124,9 @@ class product {
   }
 
   void (*multiply_)(const linear_job& job);
-  const packed_matrix& weights_;
+  const tiled_matrix& weights_;
   const linear_operands& operands_;
-  rounded_rows rounded_;
+  quantized_activations rounded_;
   partition cut_;
   std::int64_t tiles_to_next_task_;  // where threads take tasks in turn; behind the matrix lies the next one
   std::int64_t tile_bytes_;
@@ -134,11 +134,11 @@ class product {
 
 }  // namespace
 
-std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& weights, std::int64_t rows) {
-  return rounded_rows::floats(run, weights, rows);
+std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& weights, std::int64_t rows) {
+  return quantized_activations::floats(run, weights, rows);
 }
 
-void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands) {
+void linear(const execution& run, const tiled_matrix& weights, const linear_operands& operands) {
   if (operands.rows == 0 || weights.empty()) return;
   const product whole(run, weights, operands);
   run.workers->parallel(whole.tasks(), [&](std::int64_t task, int) { whole.run_task(task); });

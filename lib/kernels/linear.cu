@@ -87,7 +87,7 @@ class weight_stream {
     return memory_ + (place_ * tile_outputs + row) * 8 + (piece ^ row % 2 * 4);
   }
 
-  // To the places that were read last: each lane a piece of two rows, whole lines of memory with its neighbours.
+  // To the places that were read last: each lane a piece of two rows, whole lines of memory with its neighbors.
   __device__ void begin_copy() {
     if (tile_ < end_) {
 #pragma unroll

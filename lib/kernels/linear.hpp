@@ -1,8 +1,8 @@
 #pragma once
 
 #include "kernels/execution.hpp"
-#include "kernels/packed_matrix.hpp"
-#include "kernels/row_maker.hpp"
+#include "kernels/prologue.hpp"
+#include "kernels/tiled_matrix.hpp"
 
 #include <cstdint>
 
@@ -12,8 +12,8 @@ namespace cogen::kernels {
 struct linear_operands {
   const float* x = nullptr;  // [rows, inputs]
   std::int64_t x_stride = 0;
-  const row_maker* maker = nullptr;  // of x's rows, where they are not there yet
-  float* y = nullptr;                // [rows, outputs]
+  const prologue* maker = nullptr;  // of x's rows, where they are not there yet
+  float* y = nullptr;               // [rows, outputs]
   std::int64_t y_stride = 0;
   std::int64_t rows = 0;
   const float* bias = nullptr;  // [outputs], or none
@@ -21,9 +21,9 @@ struct linear_operands {
   float* scratch = nullptr;     // [linear_scratch_floats()], aligned to 64 bytes, where that is not 0
 };
 
-/// What a product of so many rows takes beside its operands: 0 with numerics::exact, what rows are rounded to with
-/// numerics::fast.
-std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& weights, std::int64_t rows);
+/// What a product of so many rows takes beside its operands: 0 with compute_type::float32, what rows are rounded to
+/// with compute_type::int8.
+std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& weights, std::int64_t rows);
 
 /// Multiplies rows of activations by packed weights.
 ///
@@ -31,10 +31,10 @@ std::int64_t linear_scratch_floats(const execution& run, const packed_matrix& we
 /// same bits whatever the other rows, the number of rows and of threads. Weights are used as exactly the float32 values
 /// that their format defines.
 ///
-/// With numerics::fast and quantised weights the chain has a link for each 32 inputs (fast_body.hpp), whose bits are
-/// the same on all instruction sets too, and an input that is not finite, or 2^100 and more, makes its row's outputs
-/// NaN; with bf16 weights on a set that multiplies those it is the processor's own. Any thread; allocates nothing. Zero
-/// rows are fine.
-void linear(const execution& run, const packed_matrix& weights, const linear_operands& operands);
+/// With compute_type::int8 and quantized weights the chain has a link for each 32 inputs (fast_body.hpp), whose bits
+/// are the same on all instruction sets too, and an input that is not finite, or 2^100 and more, makes its row's
+/// outputs NaN; with bf16 weights on a set that multiplies those it is the processor's own. Any thread; allocates
+/// nothing. Zero rows are fine.
+void linear(const execution& run, const tiled_matrix& weights, const linear_operands& operands);
 
 }  // namespace cogen::kernels

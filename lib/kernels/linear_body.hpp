@@ -84,10 +84,10 @@ COGEN_INLINE vector load_scales(const std::byte* data, int at) {
 
 template <bool Minimum, bool Wide = false>
 struct q4_weights {
-  static constexpr int inputs = quantised_group;
+  static constexpr int inputs = quantized_group;
   static constexpr int scale_bytes = Wide ? 4 : 2;
   static constexpr int header = tile_lanes * scale_bytes * (Minimum ? 2 : 1);
-  static constexpr int bytes = header + tile_lanes * quantised_group / 2;
+  static constexpr int bytes = header + tile_lanes * quantized_group / 2;
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
@@ -127,10 +127,10 @@ struct q4_weights {
 // With halves the first 16 inputs have one scale and the others another.
 template <bool Minimum, bool Wide = false, bool Halves = false>
 struct q8_weights {
-  static constexpr int inputs = quantised_group;
+  static constexpr int inputs = quantized_group;
   static constexpr int scale_bytes = Wide ? 4 : 2;
   static constexpr int header = tile_lanes * scale_bytes * (Minimum || Halves ? 2 : 1);
-  static constexpr int bytes = header + tile_lanes * quantised_group;
+  static constexpr int bytes = header + tile_lanes * quantized_group;
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
@@ -242,7 +242,7 @@ COGEN_INLINE void finish(const accumulators<M, C>& total, const linear_job& job,
   }
 }
 
-// M rows and C vectors of outputs, dequantising in registers.
+// M rows and C vectors of outputs, dequantizing in registers.
 template <class Weights, int M, int C>
 void multiply(const linear_job& job, int lane) {
   accumulators<M, C> total;

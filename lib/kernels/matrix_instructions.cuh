@@ -82,7 +82,7 @@ __device__ inline void wait_for_copies() {
 }
 
 /// A warp's c [16, 8] += a [16, 16] b [16, 8], two numbers to a word. With g = lane / 4 and t = lane % 4, a lane holds
-///   a: (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), each with its right neighbour;
+///   a: (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8), each with its right neighbor;
 ///   b: (2t, g), (2t + 8, g), each with the one below;
 ///   c: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
 /// (PTX, "Matrix fragments for mma.m16n8k16".)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/execution.hpp"
-#include "kernels/row_maker.hpp"
+#include "kernels/prologue.hpp"
 
 #include <cstdint>
 
@@ -32,7 +32,7 @@ struct rms_norm_operands {
 void rms_norm(const execution& run, const rms_norm_operands& operands);
 
 /// The same as a product's rows (linear_operands::maker).
-class rms_norm_rows final : public row_maker {
+class rms_norm_rows final : public prologue {
  public:
   rms_norm_rows(const execution& run, const rms_norm_operands& operands);
   void make(std::int64_t row) const override;

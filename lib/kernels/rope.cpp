@@ -95,12 +95,12 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
                         .key_stride = cache::block_tokens * cache::bytes_of(view.type),
                         .value = view.value(position, 0),
                         .head_stride = view.head_stride};
-    if (view.sees.sinks > 0) {
+    if (view.span.sinks > 0) {
       rope_append_job inside = job;
       inside.q = operands.sink_q + token * operands.sink_q_stride;
       inside.kv_heads = 0;
       std::copy_n(job.q, std::int64_t{job.heads} * job.head_dim, inside.q);
-      const std::int64_t last = std::int64_t{view.sees.sinks} + view.sees.window - 1;
+      const std::int64_t last = std::int64_t{view.span.sinks} + view.span.window - 1;
       if (table) inside.rotation = table->at(std::min(position, last), spare);
       kernels.rope_append(inside);
     }

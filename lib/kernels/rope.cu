@@ -1,6 +1,6 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/launch.cuh"
-#include "kernels/pack_cuda.hpp"
+#include "kernels/quantize_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 #include "kernels/token_index.cuh"
 
@@ -64,7 +64,8 @@ __device__ eight_pairs rotated(const eight_pairs& x, const rotation& turn, int p
 template <class T, class Stored>
 class token_job {
  public:
-  __device__ token_job(const kv_layer& layer, const step_tokens& step, const rotation& turn, const qkv_rows& rows)
+  __device__ token_job(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
+                       const qkv_rows& rows)
       : layer_(layer), turn_(turn), rows_(rows), position_(step.positions[blockIdx.x]) {
     const std::int64_t slot = step.slots[blockIdx.x];
     const std::int64_t width = std::int64_t{layer.kv_heads} * layer.head_dim;
@@ -135,7 +136,7 @@ class token_job {
 
 template <class T, class Stored>
 __global__ void __launch_bounds__(threads)
-    rotate_and_append_kernel(kv_layer layer, step_tokens step, rotation turn, qkv_rows rows) {
+    rotate_and_append_kernel(kv_layer layer, max_batched_tokens step, rotation turn, qkv_rows rows) {
   if (step.slots[blockIdx.x] < 0) return;
   token_job<T, Stored>(layer, step, turn, rows).run();
 }
@@ -156,8 +157,8 @@ void check(const kv_layer& layer, const rotation& turn, const qkv_rows& rows) {
 
 }  // namespace
 
-void rotate_and_append(const kv_layer& layer, const step_tokens& step, const rotation& turn, const qkv_rows& rows,
-                       cudaStream_t stream) {
+void rotate_and_append(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
+                       const qkv_rows& rows, cudaStream_t stream) {
   check(layer, turn, rows);
   with_half_type(rows.type, [&](auto type) {
     using T = decltype(type);
@@ -165,7 +166,7 @@ void rotate_and_append(const kv_layer& layer, const step_tokens& step, const rot
     launch("rotate_and_append", kernel, launch_shape{dim3(static_cast<unsigned>(step.count)), threads, 0}, stream,
            layer, step, turn, rows);
   });
-  if (layer.packed.keys.bits > 0) pack_due_blocks(layer, step, stream);
+  if (layer.quantized.keys.bits > 0) quantize_due_blocks(layer, step, stream);
 }
 
 }  // namespace cogen::kernels::cuda

@@ -36,7 +36,7 @@ struct qkv_rows {
 ///
 /// Throws std::invalid_argument for shapes that are not as said above, std::runtime_error if the kernel cannot be
 /// launched.
-void rotate_and_append(const kv_layer& layer, const step_tokens& step, const rotation& turn, const qkv_rows& rows,
-                       cudaStream_t stream);
+void rotate_and_append(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
+                       const qkv_rows& rows, cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

@@ -20,7 +20,7 @@ void for_each_row(worker_pool& workers, std::int64_t rows, std::int64_t floats_p
   });
 }
 
-/// Calls body(row, at) for token `at` of each row, in parallel over the tokens of all rows. Neighbours, whose keys
+/// Calls body(row, at) for token `at` of each row, in parallel over the tokens of all rows. Neighbors, whose keys
 /// share cache lines, mostly fall to one thread.
 template <class Body>
 void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body body) {
@@ -38,7 +38,7 @@ void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body
   });
 }
 
-/// Calls body(row, first, channels) for blocks of neighbouring channels of each row, in parallel; a block's work grows
+/// Calls body(row, first, channels) for blocks of neighboring channels of each row, in parallel; a block's work grows
 /// with the row's tokens times `floats_per_channel`.
 template <class Body>
 void for_each_channel_block(worker_pool& workers, std::span<const token_rows> rows, std::int64_t channels,

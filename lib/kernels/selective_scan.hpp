@@ -15,7 +15,7 @@ namespace cogen::kernels {
 ///   out[t, c] = (sum over n of h[n, c] * c[t, n] + skip[c] * x[t, c]) * silu(gate[t, c])
 ///
 /// Strides count floats between tokens. h lies in the rows' states, `state_offset` floats from their beginning:
-/// [states, channels], so that neighbouring channels are neighbours in memory.
+/// [states, channels], so that neighboring channels are neighbors in memory.
 struct selective_scan_operands {
   const float* x = nullptr;  // [tokens, channels]
   std::int64_t x_stride = 0;

@@ -12,7 +12,7 @@ struct simd {
   using f = __m256;
   using i = __m256i;
   static constexpr int width = 8;
-  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
+  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantizing in registers or reading a panel (0:
   // none).
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;

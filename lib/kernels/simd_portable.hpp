@@ -20,7 +20,7 @@ struct simd {
   using f = float __attribute__((vector_size(4 * width)));
   using i = std::int32_t __attribute__((vector_size(4 * width)));
   using u = std::uint32_t __attribute__((vector_size(4 * width)));
-  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantising in registers or reading a panel (0:
+  // Rows of the register tiles of `linear`: 4 vectors wide or 2, dequantizing in registers or reading a panel (0:
   // none).
   static constexpr int wide_rows = width == 16 ? 4 : 2;
   static constexpr int narrow_rows = width == 16 ? 4 : 6;

@@ -9,7 +9,7 @@
 namespace cogen::kernels {
 namespace {
 
-constexpr int group = quantised_group;
+constexpr int group = quantized_group;
 constexpr int bias = 128;  // of 8-bit values
 
 bool has_wide_header(weight_storage storage) { return storage >= weight_storage::q4_wide; }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/packed_matrix.hpp"
+#include "kernels/tiled_matrix.hpp"
 #include "kernels/weight_storage.hpp"
 
 #include <cstddef>

@@ -19,9 +19,9 @@ namespace cogen::kernels {
 /// - q8_halves: as q8, with 64 f32 scales for the first 16 inputs of a group, then 64 for the others
 enum class weight_storage : std::uint8_t { f32, f16, bf16, q4, q4_min, q8, q8_min, q4_wide, q8_wide, q8_halves };
 
-constexpr bool is_quantised(weight_storage storage) { return storage >= weight_storage::q4; }
+constexpr bool is_quantized(weight_storage storage) { return storage >= weight_storage::q4; }
 
 constexpr int tile_lanes = 64;
-constexpr int quantised_group = 32;
+constexpr int quantized_group = 32;
 
 }  // namespace cogen::kernels

@@ -99,9 +99,9 @@ void worker_pool::run_together(const region& work) {
   gate_.notify_all();
   take_tasks(0);
   join();
-  const std::exception_ptr failure = std::exchange(exception_, nullptr);
+  const std::exception_ptr diagnostics = std::exchange(exception_, nullptr);
   busy_.store(false, std::memory_order_release);
-  if (failure) std::rethrow_exception(failure);
+  if (diagnostics) std::rethrow_exception(diagnostics);
 }
 
 void worker_pool::take_tasks(int thread) noexcept {

@@ -47,7 +47,7 @@ class arena {
   /// Begins anew: what was taken before is void. Throws std::bad_alloc.
   void reset();
 
-  /// [rows, columns], not initialised, aligned to 64 bytes. Throws std::bad_alloc.
+  /// [rows, columns], not initialized, aligned to 64 bytes. Throws std::bad_alloc.
   activations take(std::int64_t rows, std::int64_t columns);
 
   /// Memory held.

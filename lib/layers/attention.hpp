@@ -1,7 +1,7 @@
 #pragma once
 
+#include "layers/forward_context.hpp"
 #include "layers/norm.hpp"
-#include "layers/pass.hpp"
 #include "layers/projection.hpp"
 #include "layers/rope.hpp"
 
@@ -36,17 +36,17 @@ struct attention_shape {
 /// Attention of new tokens over what the step's slots remember of theirs. Immutable.
 ///
 /// Where the cache layer lets itself be read in place, kernels write new keys and values where they stay and read all
-/// of them there. A layer of any other kind is written and read through its own append() and materialise().
+/// of them there. A layer of any other kind is written and read through its own append() and to_dense().
 class attention {
  public:
   /// Reads PREFIX + "q_proj", "k_proj", "v_proj" and the output's.
   attention(weight_reader& weights, const std::string& prefix, attention_shape shape);
 
   /// out = attention(x) of cache layer `layer`. x and out [step.tokens(), hidden]; they may be the same.
-  void operator()(const pass& pass, int layer, const input& x, const activations& out) const;
+  void operator()(const forward_context& context, int layer, const input& x, const activations& out) const;
 
   /// out += attention(x).
-  void add(const pass& pass, int layer, const input& x, const activations& out) const;
+  void add(const forward_context& context, int layer, const input& x, const activations& out) const;
 
   std::int64_t bytes() const { return qkv_.bytes() + output_.bytes(); }
 
@@ -56,9 +56,9 @@ class attention {
     rms_norm k;
   };
 
-  activations attended(const pass& pass, int layer, const input& x) const;
-  void norm_heads(const pass& pass, const activations& qkv) const;
-  void attend_in_place(const pass& pass, cache::layer& memory, const kernels::rope_table* rope,
+  activations attended(const forward_context& context, int layer, const input& x) const;
+  void norm_heads(const forward_context& context, const activations& qkv) const;
+  void attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* rope,
                        const activations& qkv) const;
 
   attention_shape shape_;

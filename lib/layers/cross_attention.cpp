@@ -11,12 +11,12 @@ namespace cogen::layers {
 
 namespace {
 
-void set_views_of_source(const pass& pass, const cache::layer& layer) {
-  const auto slots = pass.step.rows();
+void set_views_of_encoder(const forward_context& context, const cache::layer& layer) {
+  const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto view = layer.view(slots[index].slot, layer.slots().length(slots[index].slot));
-    if (!view) throw std::logic_error("a layer that remembers a source must be one that is read in place");
-    pass.rows[index].cache = *view;
+    if (!view) throw std::logic_error("a layer that remembers an encoder input must be one that is read in place");
+    context.rows[index].cache = *view;
   }
 }
 
@@ -34,27 +34,28 @@ cross_attention::cross_attention(weight_reader& weights, const std::string& pref
       kv_(weights, prefix, {{"k_proj", shape.width()}, {"v_proj", shape.width()}}, shape.hidden, true),
       output_(weights, prefix, {{"out_proj", shape.hidden}}, shape.width(), true) {}
 
-void cross_attention::remember(const pass& pass, int layer, const activations& x) const {
-  const arena::scope scratch(pass.space);
-  const auto kv = pass.space.take(x.rows, 2 * shape_.width());
-  kv_(pass, x, kv);
-  pass.memory.layer(layer).append(pass.step, heads_of(kv.columns_from(0, shape_.width()), shape_),
-                                  heads_of(kv.columns_from(shape_.width(), shape_.width()), shape_));
+void cross_attention::remember(const forward_context& context, int layer, const activations& x) const {
+  const arena::scope scratch(context.space);
+  const auto kv = context.space.take(x.rows, 2 * shape_.width());
+  kv_(context, x, kv);
+  context.memory.layer(layer).append(context.step, heads_of(kv.columns_from(0, shape_.width()), shape_),
+                                     heads_of(kv.columns_from(shape_.width(), shape_.width()), shape_));
 }
 
-void cross_attention::add(const pass& pass, int layer, const activations& x, const activations& out) const {
-  const arena::scope scratch(pass.space);
-  const auto q = pass.space.take(x.rows, shape_.width());
-  q_(pass, x, q);
-  set_views_of_source(pass, pass.memory.layer(layer));
-  kernels::attention(pass.run, pass.rows,
+void cross_attention::add(const forward_context& context, int layer, const activations& x,
+                          const activations& out) const {
+  const arena::scope scratch(context.space);
+  const auto q = context.space.take(x.rows, shape_.width());
+  q_(context, x, q);
+  set_views_of_encoder(context, context.memory.layer(layer));
+  kernels::attention(context.run, context.rows,
                      {.q = q.data,
                       .q_stride = q.stride,
                       .out = q.data,
                       .out_stride = q.stride,
                       .heads = shape_.heads,
                       .scale = scale_});
-  output_.add(pass, q, out);
+  output_.add(context, q, out);
 }
 
 }  // namespace cogen::layers

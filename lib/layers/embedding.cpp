@@ -13,8 +13,9 @@ embedding::embedding(weight_reader& weights, const std::string& name, std::int64
                      double scale)
     : table_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)), scale_(static_cast<float>(scale)) {}
 
-void embedding::operator()(const pass& pass, std::span<const token> tokens, const activations& out) const {
-  kernels::embed(pass.run, *table_, tokens, out.data, out.stride, scale_);
+void embedding::operator()(const forward_context& context, std::span<const token> tokens,
+                           const activations& out) const {
+  kernels::embed(context.run, *table_, tokens, out.data, out.stride, scale_);
 }
 
 learned_positions::learned_positions(weight_reader& weights, const std::string& name, std::int64_t offset,
@@ -23,8 +24,8 @@ learned_positions::learned_positions(weight_reader& weights, const std::string& 
   table_.erase(table_.begin(), table_.begin() + offset * hidden);
 }
 
-void learned_positions::add(const pass& pass, const activations& out) const {
-  kernels::for_each_token(*pass.run.workers, pass.rows, [&](const kernels::token_rows& row, std::int64_t at) {
+void learned_positions::add(const forward_context& context, const activations& out) const {
+  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
     const float* position = table_.data() + (row.offset + at) * hidden_;
     float* to = out.row(row.first + at);
     for (std::int64_t column = 0; column < hidden_; ++column) to[column] += position[column];
@@ -34,15 +35,15 @@ void learned_positions::add(const pass& pass, const activations& out) const {
 head::head(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden)
     : weights_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)) {}
 
-void head::operator()(const pass& pass, const activations& x, const activations& logits) const {
-  const arena::scope scratch(pass.space);
-  kernels::linear(pass.run, *weights_,
+void head::operator()(const forward_context& context, const activations& x, const activations& logits) const {
+  const arena::scope scratch(context.space);
+  kernels::linear(context.run, *weights_,
                   {.x = x.data,
                    .x_stride = x.stride,
                    .y = logits.data,
                    .y_stride = logits.stride,
                    .rows = x.rows,
-                   .scratch = linear_scratch(pass, *weights_, x.rows)});
+                   .scratch = linear_scratch(context, *weights_, x.rows)});
 }
 
 }  // namespace cogen::layers

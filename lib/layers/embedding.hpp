@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/pass.hpp"
+#include "layers/forward_context.hpp"
 #include "layers/weight_reader.hpp"
 
 #include <cogen/token.hpp>
@@ -21,12 +21,12 @@ class embedding {
             double scale = 1);
 
   /// The vectors of the tokens. out [tokens, hidden]
-  void operator()(const pass& pass, std::span<const token> tokens, const activations& out) const;
+  void operator()(const forward_context& context, std::span<const token> tokens, const activations& out) const;
 
-  const std::shared_ptr<const kernels::packed_matrix>& table() const { return table_; }
+  const std::shared_ptr<const kernels::tiled_matrix>& table() const { return table_; }
 
  private:
-  std::shared_ptr<const kernels::packed_matrix> table_;
+  std::shared_ptr<const kernels::tiled_matrix> table_;
   float scale_;
 };
 
@@ -38,7 +38,7 @@ class learned_positions {
                     std::int64_t hidden);
 
   /// Adds the vectors of the step's positions. out [step.tokens(), hidden]
-  void add(const pass& pass, const activations& out) const;
+  void add(const forward_context& context, const activations& out) const;
 
  private:
   std::int64_t hidden_;
@@ -55,12 +55,12 @@ class head {
   head(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden);
 
   /// x [rows, hidden], logits [rows, vocabulary]
-  void operator()(const pass& pass, const activations& x, const activations& logits) const;
+  void operator()(const forward_context& context, const activations& x, const activations& logits) const;
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(weights_->bytes()); }
 
  private:
-  std::shared_ptr<const kernels::packed_matrix> weights_;
+  std::shared_ptr<const kernels::tiled_matrix> weights_;
 };
 
 }  // namespace cogen::layers

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
-#include "layers/pass.hpp"
+#include "layers/forward_context.hpp"
 #include "layers/projection.hpp"
 
 #include <cstdint>
@@ -14,21 +14,21 @@ class gated_mlp {
  public:
   /// Reads PREFIX + "gate_proj", "up_proj" and "down_proj".
   gated_mlp(weight_reader& weights, const std::string& prefix, std::int64_t hidden, std::int64_t intermediate,
-            bool bias, kernels::activation bend = kernels::activation::silu);
+            bool bias, kernels::activation activation_of = kernels::activation::silu);
 
   /// out = mlp(x). x and out [rows, hidden]; they may be the same.
-  void operator()(const pass& pass, const input& x, const activations& out) const;
+  void operator()(const forward_context& context, const input& x, const activations& out) const;
 
   /// out += mlp(x).
-  void add(const pass& pass, const input& x, const activations& out) const;
+  void add(const forward_context& context, const input& x, const activations& out) const;
 
   std::int64_t bytes() const { return gate_up_.bytes() + down_.bytes(); }
 
  private:
-  kernels::activation_operands gated(const pass& pass, const input& x) const;
+  kernels::activation_operands gated(const forward_context& context, const input& x) const;
 
   std::int64_t intermediate_;
-  kernels::activation bend_;
+  kernels::activation activation_of_;
   projection gate_up_;
   projection down_;
 };

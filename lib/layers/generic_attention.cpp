@@ -25,11 +25,11 @@ void rotate(const float* cosines, const float* sines, std::size_t pairs, float* 
 }
 
 /// Queries and keys lie side by side, so both are rotated as one run of heads.
-void rotate_queries_and_keys(const pass& pass, const kernels::rope_table& rope, const heads_shape& shape,
+void rotate_queries_and_keys(const forward_context& context, const kernels::rope_table& rope, const heads_shape& shape,
                              const activations& qkv) {
   const auto pairs = static_cast<std::size_t>(rope.pairs());
   std::vector<float> spare(2 * pairs);
-  for (const auto& row : pass.rows) {
+  for (const auto& row : context.rows) {
     for (std::int64_t i = 0; i < row.count; ++i) {
       const float* cosines = rope.at(row.offset + i, spare.data());
       float* heads = qkv.row(row.first + i);
@@ -55,10 +55,10 @@ struct remembered {
 /// [count, extent.kv_length]
 at::Tensor mask_of(const cache::layer& layer, const cache::kv_extent& extent, const kernels::token_rows& row) {
   const auto window = [&](int kv_length, int kv_offset) {
-    return cache::materialise(layer.rule(), {.q_length = static_cast<int>(row.count),
-                                             .q_offset = static_cast<int>(row.offset),
-                                             .kv_length = kv_length,
-                                             .kv_offset = kv_offset});
+    return cache::to_dense(layer.rule(), {.q_length = static_cast<int>(row.count),
+                                          .q_offset = static_cast<int>(row.offset),
+                                          .kv_length = kv_length,
+                                          .kv_offset = kv_offset});
   };
   const auto newest = window(extent.kv_length - extent.sinks, extent.kv_offset);
   return extent.sinks == 0 ? newest : at::cat({window(extent.sinks, 0), newest}, 1);
@@ -66,7 +66,7 @@ at::Tensor mask_of(const cache::layer& layer, const cache::kv_extent& extent, co
 
 remembered recall(const cache::layer& layer, int slot, const kernels::token_rows& row) {
   const auto extent = layer.mask_sizes(slot, static_cast<int>(row.count));
-  const auto held = layer.materialise(slot, static_cast<int>(row.offset + row.count));
+  const auto held = layer.to_dense(slot, static_cast<int>(row.offset + row.count));
   return {.k = held.k.to(at::kFloat).contiguous(),
           .v = held.v.to(at::kFloat).contiguous(),
           .mask = mask_of(layer, extent, row)};
@@ -106,14 +106,14 @@ void attend_one(float* q, const float* k, const float* v, const bool* seen, cons
   }
 }
 
-void attend_row(const pass& pass, const kernels::token_rows& row, const remembered& held, const heads_shape& shape,
-                const activations& qkv) {
+void attend_row(const forward_context& context, const kernels::token_rows& row, const remembered& held,
+                const heads_shape& shape, const activations& qkv) {
   const auto length = held.k.size(1);
   const int group = shape.heads / shape.kv_heads;
   const auto* k = held.k.const_data_ptr<float>();
   const auto* v = held.v.const_data_ptr<float>();
   const auto* seen = held.mask.const_data_ptr<bool>();
-  pass.run.workers->parallel(row.count * shape.heads, [&](std::int64_t task, int) {
+  context.run.workers->parallel(row.count * shape.heads, [&](std::int64_t task, int) {
     const auto query = task / shape.heads;
     const auto head = task % shape.heads;
     const auto begin = head / group * length * shape.head_dim;
@@ -125,14 +125,14 @@ void attend_row(const pass& pass, const kernels::token_rows& row, const remember
 
 }  // namespace
 
-void attend_generically(const pass& pass, cache::layer& layer, const kernels::rope_table* rope,
+void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
                         const heads_shape& shape, const activations& qkv) {
-  if (rope != nullptr) rotate_queries_and_keys(pass, *rope, shape, qkv);
-  layer.append(pass.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
-  const auto slots = pass.step.rows();
+  if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
+  layer.append(context.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
+  const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
-    const auto& row = pass.rows[index];
-    attend_row(pass, row, recall(layer, slots[index].slot, row), shape, qkv);
+    const auto& row = context.rows[index];
+    attend_row(context, row, recall(layer, slots[index].slot, row), shape, qkv);
   }
 }
 

@@ -31,13 +31,13 @@ std::vector<float> read_decay(weight_reader& weights, const std::string& name, c
 }
 
 /// Sets the rows' states to those of one layer.
-void set_states(const pass& pass, int layer) {
-  const auto slots = pass.step.rows();
+void set_states(const forward_context& context, int layer) {
+  const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
-    const auto state = pass.memory.layer(layer).state(slots[index].slot);
+    const auto state = context.memory.layer(layer).state(slots[index].slot);
     if (!state) throw std::logic_error(fmt::format("layer {} of the cache keeps no states", layer));
-    pass.rows[index].before = state->before;
-    pass.rows[index].after = state->after;
+    context.rows[index].before = state->before;
+    context.rows[index].after = state->after;
   }
 }
 
@@ -65,19 +65,19 @@ mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, cons
   }
 }
 
-void mamba_mixer::add(const pass& pass, int layer, const activations& x, const activations& out) const {
-  const arena::scope scratch(pass.space);
-  set_states(pass, layer);
-  const auto projected = pass.space.take(x.rows, 2 * shape_.channels);
-  const auto mixed = pass.space.take(x.rows, shape_.channels);
-  in_(pass, x, projected);
-  convolve(pass, projected.columns_from(0, shape_.channels), mixed);
-  scan(pass, mixed, projected.columns_from(shape_.channels, shape_.channels), mixed);
-  output_.add(pass, mixed, out);
+void mamba_mixer::add(const forward_context& context, int layer, const activations& x, const activations& out) const {
+  const arena::scope scratch(context.space);
+  set_states(context, layer);
+  const auto projected = context.space.take(x.rows, 2 * shape_.channels);
+  const auto mixed = context.space.take(x.rows, shape_.channels);
+  in_(context, x, projected);
+  convolve(context, projected.columns_from(0, shape_.channels), mixed);
+  scan(context, mixed, projected.columns_from(shape_.channels, shape_.channels), mixed);
+  output_.add(context, mixed, out);
 }
 
-void mamba_mixer::convolve(const pass& pass, const activations& x, const activations& out) const {
-  kernels::causal_convolution(pass.run, pass.rows,
+void mamba_mixer::convolve(const forward_context& context, const activations& x, const activations& out) const {
+  kernels::causal_convolution(context.run, context.rows,
                               {.x = x.data,
                                .x_stride = x.stride,
                                .weight = tap_weights_.data(),
@@ -88,21 +88,22 @@ void mamba_mixer::convolve(const pass& pass, const activations& x, const activat
                                .taps = static_cast<int>(shape_.taps)});
 }
 
-void mamba_mixer::scan(const pass& pass, const activations& x, const activations& gate, const activations& out) const {
-  const arena::scope scratch(pass.space);
-  const auto selection = pass.space.take(x.rows, shape_.rank + 2 * shape_.states);
+void mamba_mixer::scan(const forward_context& context, const activations& x, const activations& gate,
+                       const activations& out) const {
+  const arena::scope scratch(context.space);
+  const auto selection = context.space.take(x.rows, shape_.rank + 2 * shape_.states);
   const auto low_step = selection.columns_from(0, shape_.rank);
   const auto b = selection.columns_from(shape_.rank, shape_.states);
   const auto c = selection.columns_from(shape_.rank + shape_.states, shape_.states);
-  const auto step = pass.space.take(x.rows, shape_.channels);
-  selection_(pass.exact(), x, selection);
+  const auto step = context.space.take(x.rows, shape_.channels);
+  selection_(context.exact(), x, selection);
   if (norms_) {
-    norms_->step(pass, low_step, low_step);
-    norms_->b(pass, b, b);
-    norms_->c(pass, c, c);
+    norms_->step(context, low_step, low_step);
+    norms_->b(context, b, b);
+    norms_->c(context, c, c);
   }
-  step_(pass.exact(), low_step, step);
-  kernels::selective_scan(pass.run, pass.rows,
+  step_(context.exact(), low_step, step);
+  kernels::selective_scan(context.run, context.rows,
                           {.x = x.data,
                            .x_stride = x.stride,
                            .gate = gate.data,

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "layers/forward_context.hpp"
 #include "layers/norm.hpp"
-#include "layers/pass.hpp"
 #include "layers/projection.hpp"
 #include "layers/weight_reader.hpp"
 
@@ -36,7 +36,7 @@ class mamba_mixer {
 
   /// out += mixer(x), from and to the states of cache layer `layer`. x and out [step.tokens(), hidden]; they do not
   /// overlap. Throws std::logic_error for a layer that keeps no states.
-  void add(const pass& pass, int layer, const activations& x, const activations& out) const;
+  void add(const forward_context& context, int layer, const activations& x, const activations& out) const;
 
   std::int64_t bytes() const;
 
@@ -47,8 +47,9 @@ class mamba_mixer {
     rms_norm c;
   };
 
-  void convolve(const pass& pass, const activations& x, const activations& out) const;
-  void scan(const pass& pass, const activations& x, const activations& gate, const activations& out) const;
+  void convolve(const forward_context& context, const activations& x, const activations& out) const;
+  void scan(const forward_context& context, const activations& x, const activations& gate,
+            const activations& out) const;
 
   mamba_shape shape_;
   projection in_;                   // to x | gate

@@ -1,6 +1,6 @@
 #include "layers/mixture_of_experts.hpp"
 
-#include "layers/expert_choice.hpp"
+#include "layers/top_k_routing.hpp"
 
 #include <fmt/format.h>
 
@@ -47,18 +47,18 @@ mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string
       router_(weights, prefix, {{"router", shape.experts}}, shape.hidden, false),
       experts_(read_experts(weights, prefix, shape)) {}
 
-void mixture_of_experts::add(const pass& pass, const activations& x, const activations& out) const {
-  const arena::scope scratch(pass.space);
-  const auto shares = pass.space.take(x.rows, shape_.experts);
-  const auto gathered = pass.space.take(x.rows, shape_.hidden);
-  const auto results = pass.space.take(x.rows, shape_.hidden);
-  router_(pass.exact(), x, shares);
+void mixture_of_experts::add(const forward_context& context, const activations& x, const activations& out) const {
+  const arena::scope scratch(context.space);
+  const auto shares = context.space.take(x.rows, shape_.experts);
+  const auto gathered = context.space.take(x.rows, shape_.hidden);
+  const auto results = context.space.take(x.rows, shape_.hidden);
+  router_(context.exact(), x, shares);
   choose_experts(shares, shape_.chosen);
   for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
     const auto own = gather(shares, expert, x, gathered);
     if (own.rows == 0) continue;
     std::fill_n(results.data, own.rows * shape_.hidden, 0.0F);
-    experts_[static_cast<std::size_t>(expert)].add(pass, own, results.first_rows(own.rows));
+    experts_[static_cast<std::size_t>(expert)].add(context, own, results.first_rows(own.rows));
     scatter(shares, expert, results, out);
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "layers/forward_context.hpp"
 #include "layers/gated_mlp.hpp"
-#include "layers/pass.hpp"
 #include "layers/projection.hpp"
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class mixture_of_experts {
   /// out += the sum of the chosen experts' results, times their shares, in the experts' order. x and out
   /// [rows, hidden]; they do not overlap. The rows of one expert go through it together; a row's result depends on that
   /// row alone.
-  void add(const pass& pass, const activations& x, const activations& out) const;
+  void add(const forward_context& context, const activations& x, const activations& out) const;
 
   /// Of all experts: what a step with many rows reads.
   std::int64_t bytes() const;

@@ -12,18 +12,19 @@ rms_norm::rms_norm(weight_reader& weights, const std::string& name, std::int64_t
       epsilon_(static_cast<float>(epsilon)),
       weight_offset_(weight_offset) {}
 
-void rms_norm::operator()(const pass& pass, const activations& x, const activations& out) const {
-  kernels::rms_norm(pass.run, operands(x, out));
+void rms_norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
+  kernels::rms_norm(context.run, operands(x, out));
 }
 
-void rms_norm::add(const pass& pass, const activations& x, const activations& out) const {
+void rms_norm::add(const forward_context& context, const activations& x, const activations& out) const {
   auto added = operands(x, out);
   added.add_to_out = true;
-  kernels::rms_norm(pass.run, added);
+  kernels::rms_norm(context.run, added);
 }
 
-kernels::rms_norm_rows rms_norm::rows(const pass& pass, const activations& x, const activations& out) const {
-  return {pass.run, operands(x, out)};
+kernels::rms_norm_rows rms_norm::rows(const forward_context& context, const activations& x,
+                                      const activations& out) const {
+  return {context.run, operands(x, out)};
 }
 
 kernels::rms_norm_operands rms_norm::operands(const activations& x, const activations& out) const {
@@ -45,16 +46,16 @@ layer_norm::layer_norm(weight_reader& weights, const std::string& prefix, std::i
       bias_(weights.vector(std::array{named_rows{prefix + "bias", width}})),
       epsilon_(static_cast<float>(epsilon)) {}
 
-void layer_norm::operator()(const pass& pass, const activations& x, const activations& out) const {
-  kernels::layer_norm(pass.run, {.x = x.data,
-                                 .x_stride = x.stride,
-                                 .weight = weight_.data(),
-                                 .bias = bias_.data(),
-                                 .epsilon = epsilon_,
-                                 .out = out.data,
-                                 .out_stride = out.stride,
-                                 .rows = x.rows,
-                                 .width = x.columns});
+void layer_norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
+  kernels::layer_norm(context.run, {.x = x.data,
+                                    .x_stride = x.stride,
+                                    .weight = weight_.data(),
+                                    .bias = bias_.data(),
+                                    .epsilon = epsilon_,
+                                    .out = out.data,
+                                    .out_stride = out.stride,
+                                    .rows = x.rows,
+                                    .width = x.columns});
 }
 
 }  // namespace cogen::layers

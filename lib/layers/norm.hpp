@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/rms_norm.hpp"
-#include "layers/pass.hpp"
+#include "layers/forward_context.hpp"
 #include "layers/weight_reader.hpp"
 
 #include <cstdint>
@@ -17,15 +17,15 @@ class rms_norm {
   rms_norm(weight_reader& weights, const std::string& name, std::int64_t width, double epsilon,
            float weight_offset = 0);
 
-  /// x and out [rows, a multiple of width]; they may be the same. Each `width` neighbours of a row are normed by
+  /// x and out [rows, a multiple of width]; they may be the same. Each `width` neighbors of a row are normed by
   /// themselves: a row may be one vector, or heads side by side.
-  void operator()(const pass& pass, const activations& x, const activations& out) const;
+  void operator()(const forward_context& context, const activations& x, const activations& out) const;
 
   /// out += norm(x).
-  void add(const pass& pass, const activations& x, const activations& out) const;
+  void add(const forward_context& context, const activations& x, const activations& out) const;
 
   /// norm(x), row by row as a projection reads it from `out`.
-  kernels::rms_norm_rows rows(const pass& pass, const activations& x, const activations& out) const;
+  kernels::rms_norm_rows rows(const forward_context& context, const activations& x, const activations& out) const;
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(weight_.size() * sizeof(float)); }
 
@@ -44,7 +44,7 @@ class layer_norm {
   layer_norm(weight_reader& weights, const std::string& prefix, std::int64_t width, double epsilon);
 
   /// x and out [rows, width]; they may be the same.
-  void operator()(const pass& pass, const activations& x, const activations& out) const;
+  void operator()(const forward_context& context, const activations& x, const activations& out) const;
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(2 * weight_.size() * sizeof(float)); }
 

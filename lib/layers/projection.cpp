@@ -15,9 +15,9 @@ std::vector<named_rows> full_names(const std::string& prefix, const std::vector<
 
 }  // namespace
 
-float* linear_scratch(const pass& pass, const kernels::packed_matrix& weights, std::int64_t rows) {
-  const std::int64_t floats = kernels::linear_scratch_floats(pass.run, weights, rows);
-  return floats == 0 ? nullptr : pass.space.take(1, floats).data;
+float* linear_scratch(const forward_context& context, const kernels::tiled_matrix& weights, std::int64_t rows) {
+  const std::int64_t floats = kernels::linear_scratch_floats(context.run, weights, rows);
+  return floats == 0 ? nullptr : context.space.take(1, floats).data;
 }
 
 projection::projection(weight_reader& weights, const std::string& prefix, const std::vector<named_rows>& parts,
@@ -26,15 +26,17 @@ projection::projection(weight_reader& weights, const std::string& prefix, const 
   if (bias) bias_ = weights.vector(full_names(prefix, parts, ".bias"));
 }
 
-void projection::operator()(const pass& pass, const input& x, const activations& y) const {
-  multiply(pass, x, y, false);
+void projection::operator()(const forward_context& context, const input& x, const activations& y) const {
+  multiply(context, x, y, false);
 }
 
-void projection::add(const pass& pass, const input& x, const activations& y) const { multiply(pass, x, y, true); }
+void projection::add(const forward_context& context, const input& x, const activations& y) const {
+  multiply(context, x, y, true);
+}
 
-void projection::multiply(const pass& pass, const input& x, const activations& y, bool add_to_y) const {
-  const arena::scope scratch(pass.space);
-  kernels::linear(pass.run, *weights_,
+void projection::multiply(const forward_context& context, const input& x, const activations& y, bool add_to_y) const {
+  const arena::scope scratch(context.space);
+  kernels::linear(context.run, *weights_,
                   {.x = x.rows.data,
                    .x_stride = x.rows.stride,
                    .maker = x.maker,
@@ -43,7 +45,7 @@ void projection::multiply(const pass& pass, const input& x, const activations& y
                    .rows = x.rows.rows,
                    .bias = bias_.empty() ? nullptr : bias_.data(),
                    .add_to_y = add_to_y,
-                   .scratch = linear_scratch(pass, *weights_, x.rows.rows)});
+                   .scratch = linear_scratch(context, *weights_, x.rows.rows)});
 }
 
 }  // namespace cogen::layers

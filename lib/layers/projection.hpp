@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/row_maker.hpp"
-#include "layers/pass.hpp"
+#include "kernels/prologue.hpp"
+#include "layers/forward_context.hpp"
 #include "layers/weight_reader.hpp"
 
 #include <memory>
@@ -11,14 +11,14 @@
 namespace cogen::layers {
 
 /// What a product of so many rows takes beside its operands, until the caller's arena::scope ends.
-float* linear_scratch(const pass& pass, const kernels::packed_matrix& weights, std::int64_t rows);
+float* linear_scratch(const forward_context& context, const kernels::tiled_matrix& weights, std::int64_t rows);
 
 /// A projection's left side: rows that are there, or that their maker computes as they are read.
 struct input {
-  input(const activations& all, const kernels::row_maker* computed_by = nullptr) : rows(all), maker(computed_by) {}
+  input(const activations& all, const kernels::prologue* computed_by = nullptr) : rows(all), maker(computed_by) {}
 
   activations rows;
-  const kernels::row_maker* maker;
+  const kernels::prologue* maker;
 };
 
 /// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases.
@@ -30,17 +30,17 @@ class projection {
              std::int64_t inputs, bool bias);
 
   /// y = W x + b. x [rows, inputs], y [rows, outputs]; they do not overlap.
-  void operator()(const pass& pass, const input& x, const activations& y) const;
+  void operator()(const forward_context& context, const input& x, const activations& y) const;
 
   /// y += W x + b.
-  void add(const pass& pass, const input& x, const activations& y) const;
+  void add(const forward_context& context, const input& x, const activations& y) const;
 
   std::int64_t bytes() const { return static_cast<std::int64_t>(weights_->bytes()); }
 
  private:
-  void multiply(const pass& pass, const input& x, const activations& y, bool add_to_y) const;
+  void multiply(const forward_context& context, const input& x, const activations& y, bool add_to_y) const;
 
-  std::shared_ptr<const kernels::packed_matrix> weights_;
+  std::shared_ptr<const kernels::tiled_matrix> weights_;
   std::vector<float> bias_;
 };
 

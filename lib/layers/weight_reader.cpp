@@ -69,12 +69,12 @@ weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool
 
 weight_reader::weight_reader(const load::checkpoint& files) : files_(files), workers_(nullptr) {}
 
-std::shared_ptr<const kernels::packed_matrix> weight_reader::matrix(std::span<const named_rows> parts,
-                                                                    std::int64_t inputs) {
+std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<const named_rows> parts,
+                                                                   std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   for (const auto& part : parts) sources.push_back(source(part, inputs));
-  auto packed = workers_ ? std::make_shared<const kernels::packed_matrix>(sources, inputs, *workers_, &memory_)
-                         : std::make_shared<const kernels::packed_matrix>();
+  auto packed = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
+                         : std::make_shared<const kernels::tiled_matrix>();
   held_bytes_ += packed_bytes(sources, inputs);
   for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
   return packed;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/packed_matrix.hpp"
+#include "kernels/tiled_matrix.hpp"
 #include "kernels/weight_arena.hpp"
 #include "kernels/worker_pool.hpp"
 
@@ -41,7 +41,7 @@ class weight_reader {
   explicit weight_reader(const load::checkpoint& files);
 
   /// The named matrices, one below the other, packed in their stored types. [sum of rows, inputs]
-  std::shared_ptr<const kernels::packed_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
+  std::shared_ptr<const kernels::tiled_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
 
   /// The named vectors, one after the other, as float32. [sum of rows]
   std::vector<float> vector(std::span<const named_rows> parts);

@@ -27,7 +27,7 @@ constexpr std::array layer_names{
     pair_of_names{"mlp.down_proj", "ffn_down"},
 };
 
-// Architectures whose conversion to GGUF reorders the rows of queries and keys for GGML's rotation of neighbours.
+// Architectures whose conversion to GGUF reorders the rows of queries and keys for GGML's rotation of neighbors.
 constexpr std::array<std::string_view, 1> interleaving_architectures{"llama"};
 
 using side = std::string_view pair_of_names::*;

@@ -1,7 +1,7 @@
 #include "load/message.hpp"
 
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/dequantise.hpp>
+#include <cogen/load/dequantize.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -75,7 +75,7 @@ void weight::read_rows_as_float(std::int64_t first, std::int64_t last, std::span
     scratch.resize(static_cast<std::size_t>(end - row) * static_cast<std::size_t>(row_bytes_));
     read_rows(row, end, scratch);
     const auto begin = static_cast<std::size_t>((row - first) * columns_);
-    dequantise(type(), scratch, out.subspan(begin, static_cast<std::size_t>((end - row) * columns_)));
+    dequantize(type(), scratch, out.subspan(begin, static_cast<std::size_t>((end - row) * columns_)));
   }
 }
 

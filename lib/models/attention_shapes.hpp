@@ -1,15 +1,15 @@
 #pragma once
 
-#include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/load/model_config.hpp>
 
 namespace cogen::models {
 
 /// What a layer remembers that attends to every earlier token.
-cache::layer_shape full_layer(const load::model_config& config);
+cache::kv_cache_spec full_layer(const load::model_config& config);
 
 /// What a layer remembers that attends to the last config.sliding_window tokens. A window that holds as many as the
 /// model reads is none.
-cache::layer_shape sliding_layer(const load::model_config& config);
+cache::kv_cache_spec sliding_layer(const load::model_config& config);
 
 }  // namespace cogen::models

@@ -51,10 +51,10 @@ struct bart_entry {
         positions(weights, prefix + "embed_positions.weight", position_offset, config.max_positions, config.hidden),
         norm(weights, prefix + "layernorm_embedding.", config.hidden, config.rms_norm_eps) {}
 
-  void operator()(const layers::pass& pass, std::span<const token> tokens, const activations& x) const {
-    embedding(pass, tokens, x);
-    positions.add(pass, x);
-    norm(pass, x, x);
+  void operator()(const layers::forward_context& context, std::span<const token> tokens, const activations& x) const {
+    embedding(context, tokens, x);
+    positions.add(context, x);
+    norm(context, x, x);
   }
 };
 
@@ -72,11 +72,11 @@ struct encoder_layer {
         mlp(weights, prefix, config.hidden, own.encoder_intermediate, layers::activation_named(config.activation)),
         after_mlp(weights, prefix + "final_layer_norm.", config.hidden, config.rms_norm_eps) {}
 
-  void operator()(const layers::pass& pass, const activations& x) const {
-    attention.add(pass, 0, x, x);
-    after_attention(pass, x, x);
-    mlp.add(pass, x, x);
-    after_mlp(pass, x, x);
+  void operator()(const layers::forward_context& context, const activations& x) const {
+    attention.add(context, 0, x, x);
+    after_attention(context, x, x);
+    mlp.add(context, x, x);
+    after_mlp(context, x, x);
   }
 };
 
@@ -96,16 +96,16 @@ struct decoder_layer {
         mlp(weights, prefix, config.hidden, config.intermediate, layers::activation_named(config.activation)),
         after_mlp(weights, prefix + "final_layer_norm.", config.hidden, config.rms_norm_eps) {}
 
-  void attend(const layers::pass& pass, int own, int source, const activations& x) const {
-    attention.add(pass, own, x, x);
-    after_attention(pass, x, x);
-    cross.add(pass, source, x, x);
-    after_cross(pass, x, x);
+  void attend(const layers::forward_context& context, int own, int encoder_input, const activations& x) const {
+    attention.add(context, own, x, x);
+    after_attention(context, x, x);
+    cross.add(context, encoder_input, x, x);
+    after_cross(context, x, x);
   }
 
-  void feed(const layers::pass& pass, const activations& x) const {
-    mlp.add(pass, x, x);
-    after_mlp(pass, x, x);
+  void feed_forward(const layers::forward_context& context, const activations& x) const {
+    mlp.add(context, x, x);
+    after_mlp(context, x, x);
   }
 
   std::int64_t bytes() const {
@@ -163,10 +163,10 @@ std::vector<float> read_logit_bias(const load::model_config& config, layers::wei
 }
 
 /// The decoder's layers remember in turns what they said and what they read: 2 i and 2 i + 1.
-std::vector<cache::layer_shape> shapes_of(const load::model_config& config) {
-  std::vector<cache::layer_shape> shapes;
-  const cache::layer_shape own{.kv_heads = static_cast<int>(config.kv_heads),
-                               .head_dim = static_cast<int>(config.head_dim)};
+std::vector<cache::kv_cache_spec> shapes_of(const load::model_config& config) {
+  std::vector<cache::kv_cache_spec> shapes;
+  const cache::kv_cache_spec own{.kv_heads = static_cast<int>(config.kv_heads),
+                                 .head_dim = static_cast<int>(config.head_dim)};
   auto cross = own;
   cross.kind = cache::layer_kind::cross;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
@@ -185,18 +185,19 @@ std::vector<Layer> read_layers(std::int64_t count, const std::string& prefix, Re
   return layers;
 }
 
-/// The sources of one encode() as a cache has them that only the encoder's own attention uses: slot i is row i, and
-/// each layer overwrites what the one before it kept. A cross layer, because all of a source sees all of it.
+/// The encoder inputs of one encode() as a cache has them that only the encoder's own attention uses: slot i is row i,
+/// and each layer overwrites what the one before it kept. A cross layer, because all of an encoder input sees all of
+/// it.
 struct encoder_memory {
   cache::step step;
   cache::cache memory;
   std::vector<kernels::token_rows> rows;
 
-  encoder_memory(const layers::pass& pass, const cache::layer_shape& shape)
-      : step(numbered(pass.step)),
-        memory(std::span(&shape, 1), options_for(pass)),
-        rows(pass.rows.begin(), pass.rows.end()) {
-    memory.reserve_source(step);
+  encoder_memory(const layers::forward_context& context, const cache::kv_cache_spec& shape)
+      : step(numbered(context.step)),
+        memory(std::span(&shape, 1), options_for(context)),
+        rows(context.rows.begin(), context.rows.end()) {
+    memory.reserve_encoder(step);
   }
 
   static cache::step numbered(const cache::step& step) {
@@ -205,12 +206,12 @@ struct encoder_memory {
     return cache::step(rows);
   }
 
-  static cache::options options_for(const layers::pass& pass) {
-    const auto longest = static_cast<int>(pass.reach());
+  static cache::options options_for(const layers::forward_context& context) {
+    const auto longest = static_cast<int>(context.reach());
     return {.type = cache::scalar::f32,
-            .slots = static_cast<int>(pass.rows.size()),
-            .max_length = longest,
-            .max_source = longest};
+            .slots = static_cast<int>(context.rows.size()),
+            .max_sequence_length = longest,
+            .max_encoder_length = longest};
   }
 };
 
@@ -220,15 +221,15 @@ class bart final : public network {
        const std::string& prefix)
       : bart(config, own, weights, prefix, read_tables(config, own, weights, prefix)) {}
 
-  void encode(const layers::pass& pass, std::span<const token> tokens) const override {
-    const auto x = pass.space.take(static_cast<std::int64_t>(tokens.size()), hidden_);
-    encoder_memory own(pass, encoder_shape_);
-    const layers::pass inner{
-        .run = pass.run, .step = own.step, .memory = own.memory, .rows = own.rows, .space = pass.space};
+  void encode(const layers::forward_context& context, std::span<const token> tokens) const override {
+    const auto x = context.space.take(static_cast<std::int64_t>(tokens.size()), hidden_);
+    encoder_memory own(context, encoder_shape_);
+    const layers::forward_context inner{
+        .run = context.run, .step = own.step, .memory = own.memory, .rows = own.rows, .space = context.space};
     read_(inner, tokens, x);
     for (const auto& layer : encoder_) layer(inner, x);
     for (std::size_t index = 0; index < decoder_.size(); ++index) {
-      decoder_[index].cross.remember(pass, source_of(index), x);
+      decoder_[index].cross.remember(context, source_of(index), x);
     }
   }
 
@@ -236,20 +237,20 @@ class bart final : public network {
 
   bool has_position_table() const noexcept override { return true; }
 
-  void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
+  void forward(const layers::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
                const activations& logits) const override {
-    auto x = pass.space.take(static_cast<std::int64_t>(tokens.size()), hidden_);
-    write_(pass, tokens, x);
+    auto x = context.space.take(static_cast<std::int64_t>(tokens.size()), hidden_);
+    write_(context, tokens, x);
     for (std::size_t index = 0; index < decoder_.size(); ++index) {
-      decoder_[index].attend(pass, source_of(index) - 1, source_of(index), x);
+      decoder_[index].attend(context, source_of(index) - 1, source_of(index), x);
       if (index + 1 == decoder_.size()) x = keep(outputs, x);
-      decoder_[index].feed(pass, x);
+      decoder_[index].feed_forward(context, x);
     }
-    head_(pass, x, logits);
+    head_(context, x, logits);
     add_bias(logits);
   }
 
-  const std::vector<cache::layer_shape>& layer_shapes() const noexcept override { return shapes_; }
+  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return shapes_; }
 
   std::int64_t weight_bytes() const noexcept override {
     std::int64_t bytes = head_.bytes();
@@ -295,8 +296,8 @@ class bart final : public network {
   std::vector<decoder_layer> decoder_;
   layers::head head_;
   std::vector<float> logit_bias_;  // [vocabulary], or empty
-  cache::layer_shape encoder_shape_;
-  std::vector<cache::layer_shape> shapes_;
+  cache::kv_cache_spec encoder_shape_;
+  std::vector<cache::kv_cache_spec> shapes_;
   std::string_view weight_type_;
 };
 

@@ -39,7 +39,7 @@ class decoder final : public network {
  public:
   /// make_layer(index, PREFIX) reads one layer; `shapes` says what each remembers.
   template <class MakeLayer>
-  decoder(const load::model_config& config, layers::weight_reader& weights, std::vector<cache::layer_shape> shapes,
+  decoder(const load::model_config& config, layers::weight_reader& weights, std::vector<cache::kv_cache_spec> shapes,
           MakeLayer make_layer, const decoder_options& options = {})
       : hidden_(config.hidden),
         logit_cap_(static_cast<float>(options.logit_cap)),
@@ -51,27 +51,27 @@ class decoder final : public network {
         shapes_(std::move(shapes)),
         weight_type_(load::to_string(weights.most_common_type())) {}
 
-  void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
+  void forward(const layers::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
                const layers::activations& logits) const override {
     const auto count = static_cast<std::int64_t>(tokens.size());
-    auto x = pass.space.take(count, hidden_);
-    auto scratch = pass.space.take(count, hidden_);
+    auto x = context.space.take(count, hidden_);
+    auto scratch = context.space.take(count, hidden_);
 
-    embedding_(pass, tokens, x);
+    embedding_(context, tokens, x);
     for (std::size_t index = 0; index < layers_.size(); ++index) {
-      layers_[index].mix(pass, static_cast<int>(index), x, scratch);
+      layers_[index].token_mixer(context, static_cast<int>(index), x, scratch);
       if (index + 1 == layers_.size()) {
         x = keep(outputs, x);
         scratch = scratch.first_rows(x.rows);
       }
-      layers_[index].feed(pass, x, scratch);
+      layers_[index].feed_forward(context, x, scratch);
     }
-    norm_(pass, x, scratch);
-    head_(pass, scratch, logits);
-    if (logit_cap_ > 0) cap(pass, logits, logit_cap_);
+    norm_(context, x, scratch);
+    head_(context, scratch, logits);
+    if (logit_cap_ > 0) cap(context, logits, logit_cap_);
   }
 
-  const std::vector<cache::layer_shape>& layer_shapes() const noexcept override { return shapes_; }
+  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return shapes_; }
 
   std::int64_t weight_bytes() const noexcept override {
     std::int64_t bytes = norm_.bytes() + head_.bytes();
@@ -98,7 +98,7 @@ class decoder final : public network {
   std::vector<Layer> layers_;
   layers::rms_norm norm_;
   layers::head head_;
-  std::vector<cache::layer_shape> shapes_;
+  std::vector<cache::kv_cache_spec> shapes_;
   std::string_view weight_type_;
 };
 

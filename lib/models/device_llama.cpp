@@ -26,7 +26,7 @@ struct device_layer {
 
 class device_llama final : public device_network {
  public:
-  device_llama(const load::model_config& config, std::vector<cache::layer_shape> shapes, device_weights& weights)
+  device_llama(const load::model_config& config, std::vector<cache::kv_cache_spec> shapes, device_weights& weights)
       : config_(config), shapes_(std::move(shapes)) {
     if (config.activation != "silu" && config.activation != "swish")
       throw std::invalid_argument(
@@ -45,7 +45,7 @@ class device_llama final : public device_network {
                   .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config.head_dim)))};
   }
 
-  const std::vector<cache::layer_shape>& layer_shapes() const noexcept override { return shapes_; }
+  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return shapes_; }
   std::int64_t weight_bytes() const noexcept override { return bytes_ + static_cast<std::int64_t>(head_.nbytes()); }
   at::ScalarType type() const noexcept override { return embedding_.scalar_type(); }
   at::Device device() const noexcept override { return embedding_.device(); }
@@ -72,9 +72,9 @@ class device_llama final : public device_network {
       const auto& kept = memory.cache.layer(number);
       on.norm_linear(space.x, layer.before_attention, layer.qkv, space.qkv);
       const device::qkv_rows numbers{space.qkv, space.sink_q};
-      if (memory.road) memory.road->need(number);
+      if (memory.prefetcher) memory.prefetcher->wait_layer(number);
       on.rotate_and_append(numbers, attention_, rotation_, rows, kept);
-      if (memory.road) memory.road->appended(number);
+      if (memory.prefetcher) memory.prefetcher->store_layer(number);
       on.attend(numbers, attention_, rows, kept, space.attended);
       if (index + 1 == layers_.size() && outputs.defined()) space = chosen(space, outputs);
       if (space.x.size(0) == 0) break;
@@ -133,7 +133,7 @@ class device_llama final : public device_network {
   }
 
   const load::model_config config_;
-  const std::vector<cache::layer_shape> shapes_;
+  const std::vector<cache::kv_cache_spec> shapes_;
   at::Tensor embedding_;
   std::vector<device_layer> layers_;
   device::rms_norm norm_;

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "device/operators.hpp"
-#include "device/queue.hpp"
+#include "device/stream.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -27,21 +27,21 @@ struct device_scratch {
 };
 
 /// Told by a forward how far it is, where layers' tokens come near only while they compute.
-class layer_road {
+class layer_prefetcher {
  public:
-  virtual ~layer_road() = default;
+  virtual ~layer_prefetcher() = default;
 
   /// What the layer holds has to be near from here on.
-  virtual void need(int layer) = 0;
+  virtual void wait_layer(int layer) = 0;
 
   /// Its new tokens are there, too.
-  virtual void appended(int layer) = 0;
+  virtual void store_layer(int layer) = 0;
 };
 
 /// What a forward reads and appends to.
 struct device_memory {
   const cache::device_cache& cache;
-  layer_road* road = nullptr;  // null: everything is near
+  layer_prefetcher* prefetcher = nullptr;  // null: everything is near
 };
 
 /// A decoder whose weights are on a device. Immutable; any thread may call, one at a time for a scratch and a cache.
@@ -49,7 +49,7 @@ class device_network {
  public:
   virtual ~device_network() = default;
 
-  virtual const std::vector<cache::layer_shape>& layer_shapes() const noexcept = 0;
+  virtual const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept = 0;
   virtual std::int64_t weight_bytes() const noexcept = 0;
 
   /// The type of weights and activations.
@@ -61,7 +61,7 @@ class device_network {
 
   /// Begins to run the step's tokens, which go to the cache, and gives what logits are made from after those that
   /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
-  /// int32 are the tokens that were last drawn in each slot. Arguments are valid, and the scratch has as many rows as
+  /// int32 are the tokens that were last sampled in each slot. Arguments are valid, and the scratch has as many rows as
   /// there are tokens.
   virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
                              const at::Tensor& outputs, const device_memory& memory,

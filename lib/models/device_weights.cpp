@@ -21,27 +21,27 @@ std::int64_t rows_of(std::span<const layers::named_rows> parts) {
 std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
 
 /// A projection in fewer bits, on its device, before it is packed.
-struct packed_projection {
-  packed_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
+struct quantized_projection {
+  quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
       : form(to) {
     const auto numbers = at::TensorOptions(device).dtype(at::kBFloat16);
     if (in_4_bits(form)) {
       codes = at::empty({outputs, inputs}, numbers.dtype(at::kByte));
-      scales = at::empty({inputs / packed_group, outputs, 2}, numbers);
+      scales = at::empty({inputs / quantized_group, outputs, 2}, numbers);
     } else {
       codes = at::empty({outputs, inputs}, numbers.dtype(at::kChar));
       scales = at::empty({outputs}, numbers);
     }
   }
 
-  void set(std::int64_t first, const packed_rows& rows) const {
+  void set(std::int64_t first, const quantized_rows& rows) const {
     const auto count = rows.codes.size(0);
     codes.narrow(0, first, count).copy_(rows.codes);
     scales.narrow(in_4_bits(form) ? 1 : 0, first, count).copy_(rows.scales);
   }
 
   device::projection made() const {
-    return {.weights = in_4_bits(form) ? form.on->pack(codes) : codes, .scales = scales};
+    return {.weights = in_4_bits(form) ? form.on->quantize(codes) : codes, .scales = scales};
   }
 
   const projection_form& form;
@@ -108,19 +108,19 @@ void stored_weights::was_read(const load::weight& from) {
 
 device::projection stored_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
-  packed_projection packed(form_, rows_of(parts), inputs, like_.device());
+  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
   for (std::int64_t before = 0; const auto& part : parts) {
     const auto from = files_.at(part.name, {part.rows, inputs});
     const auto at_once = rows_at_once(inputs);
     for (std::int64_t first = 0; first < part.rows; first += at_once)
-      packed.set(before + first, read_packed(from, first, std::min(part.rows, first + at_once)));
+      quantized.set(before + first, read_quantized(from, first, std::min(part.rows, first + at_once)));
     was_read(from);
     before += part.rows;
   }
-  return packed.made();
+  return quantized.made();
 }
 
-packed_rows stored_weights::read_packed(const load::weight& from, std::int64_t first, std::int64_t last) const {
+quantized_rows stored_weights::read_quantized(const load::weight& from, std::int64_t first, std::int64_t last) const {
   const auto rows = last - first;
   if (in_4_bits(form_) && has_4_bits(from.type())) {
     std::vector<std::byte> stored(static_cast<std::size_t>(rows) * from.row_bytes());
@@ -129,7 +129,7 @@ packed_rows stored_weights::read_packed(const load::weight& from, std::int64_t f
   }
   const auto numbers = at::empty({rows, from.columns()}, at::kFloat);
   from.read_rows_as_float(first, last, {numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel())});
-  return in_4_bits(form_) ? pack_in_4_bits(numbers) : pack_in_8_bits(numbers);
+  return in_4_bits(form_) ? quantize_in_4_bits(numbers) : quantize_in_8_bits(numbers);
 }
 
 at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
@@ -140,11 +140,11 @@ at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std
 device::projection random_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
   const int largest = in_4_bits(form_) ? 15 : 127;
-  packed_projection packed(form_, rows_of(parts), inputs, like_.device());
-  packed.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
-  packed.scales.fill_(2 * deviation_ / largest);
-  if (in_4_bits(form_)) packed.scales.select(2, 1).zero_();
-  return packed.made();
+  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
+  quantized.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
+  quantized.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits(form_)) quantized.scales.select(2, 1).zero_();
+  return quantized.made();
 }
 
 at::Tensor random_weights::vector(std::span<const layers::named_rows> parts) {

@@ -2,7 +2,7 @@
 
 #include "device/operators.hpp"
 #include "layers/weight_reader.hpp"
-#include "models/packed_rows.hpp"
+#include "models/quantized_rows.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load_model.hpp>
@@ -57,7 +57,7 @@ class stored_weights final : public device_weights {
 
  private:
   void read(const load::weight& from, const at::Tensor& into);
-  packed_rows read_packed(const load::weight& from, std::int64_t first, std::int64_t last) const;
+  quantized_rows read_quantized(const load::weight& from, std::int64_t first, std::int64_t last) const;
   void was_read(const load::weight& from);
 
   const load::checkpoint& files_;

@@ -53,16 +53,17 @@ struct gemma3_layer {
     return {weights, name, config.hidden, config.rms_norm_eps, norm_offset};
   }
 
-  void mix(const layers::pass& pass, int index, const activations& x, const activations& branch) const {
-    const auto rows = before_attention.rows(pass, x, branch);
-    attention(pass, index, {branch, &rows}, branch);
-    after_attention.add(pass, branch, x);
+  void token_mixer(const layers::forward_context& context, int index, const activations& x,
+                   const activations& branch) const {
+    const auto rows = before_attention.rows(context, x, branch);
+    attention(context, index, {branch, &rows}, branch);
+    after_attention.add(context, branch, x);
   }
 
-  void feed(const layers::pass& pass, const activations& x, const activations& branch) const {
-    const auto rows = before_mlp.rows(pass, x, branch);
-    mlp(pass, {branch, &rows}, branch);
-    after_mlp.add(pass, branch, x);
+  void feed_forward(const layers::forward_context& context, const activations& x, const activations& branch) const {
+    const auto rows = before_mlp.rows(context, x, branch);
+    mlp(context, {branch, &rows}, branch);
+    after_mlp.add(context, branch, x);
   }
 
   std::int64_t bytes() const {
@@ -71,8 +72,8 @@ struct gemma3_layer {
   }
 };
 
-std::vector<cache::layer_shape> shapes_of(const load::model_config& config, const load::gemma3_fields& own) {
-  std::vector<cache::layer_shape> shapes;
+std::vector<cache::kv_cache_spec> shapes_of(const load::model_config& config, const load::gemma3_fields& own) {
+  std::vector<cache::kv_cache_spec> shapes;
   for (const bool slides : own.slides) shapes.push_back(slides ? sliding_layer(config) : full_layer(config));
   return shapes;
 }

@@ -39,7 +39,7 @@ std::string numbers_of(const load::model_config& config) {
 
 }  // namespace
 
-std::string identity_of(const load::checkpoint& files, const load::model_config& config) {
+std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config) {
   load::checksum sum;
   sum.add(numbers_of(config));
   for (const auto& name : files.weight_names()) add(sum, files.find(name).value());

@@ -8,6 +8,6 @@ namespace cogen::models {
 
 /// Differs between models: the configuration, and a checksum over names, types, shapes and the ends of all weights.
 /// Reads little of them. Throws load::load_error.
-std::string identity_of(const load::checkpoint& files, const load::model_config& config);
+std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config);
 
 }  // namespace cogen::models

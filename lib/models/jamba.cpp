@@ -50,11 +50,11 @@ struct jamba_shape {
             .chosen = fields.experts_per_token};
   }
 
-  std::vector<cache::layer_shape> remembered() const {
-    const cache::layer_shape full{.kv_heads = static_cast<int>(config.kv_heads),
-                                  .head_dim = static_cast<int>(config.head_dim)};
-    const cache::layer_shape state{.kind = cache::layer_kind::recurrent, .state = mamba().state()};
-    std::vector<cache::layer_shape> shapes;
+  std::vector<cache::kv_cache_spec> remembered() const {
+    const cache::kv_cache_spec full{.kv_heads = static_cast<int>(config.kv_heads),
+                                    .head_dim = static_cast<int>(config.head_dim)};
+    const cache::kv_cache_spec state{.kind = cache::layer_kind::recurrent, .state = mamba().state()};
+    std::vector<cache::kv_cache_spec> shapes;
     for (std::int64_t layer = 0; layer < config.layers; ++layer) shapes.push_back(attends(layer) ? full : state);
     return shapes;
   }
@@ -85,14 +85,15 @@ struct jamba_layer {
                             shape.config.rms_norm_eps),
         feed_to(read_feed_forward(shape, layer, weights, prefix + "feed_forward.")) {}
 
-  void mix(const layers::pass& pass, int index, const activations& x, const activations& normed) const {
-    before_mixer(pass, x, normed);
-    std::visit([&](const auto& mixer) { mixer.add(pass, index, normed, x); }, mix_with);
+  void token_mixer(const layers::forward_context& context, int index, const activations& x,
+                   const activations& normed) const {
+    before_mixer(context, x, normed);
+    std::visit([&](const auto& mixer) { mixer.add(context, index, normed, x); }, mix_with);
   }
 
-  void feed(const layers::pass& pass, const activations& x, const activations& normed) const {
-    before_feed_forward(pass, x, normed);
-    std::visit([&](const auto& forward) { forward.add(pass, normed, x); }, feed_to);
+  void feed_forward(const layers::forward_context& context, const activations& x, const activations& normed) const {
+    before_feed_forward(context, x, normed);
+    std::visit([&](const auto& forward) { forward.add(context, normed, x); }, feed_to);
   }
 
   std::int64_t bytes() const {

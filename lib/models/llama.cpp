@@ -35,14 +35,15 @@ struct llama_layer {
         mlp(weights, prefix + "mlp.", config.hidden, config.intermediate, config.mlp_bias,
             layers::activation_named(config.activation)) {}
 
-  void mix(const layers::pass& pass, int index, const activations& x, const activations& normed) const {
-    const auto rows = before_attention.rows(pass, x, normed);
-    attention.add(pass, index, {normed, &rows}, x);
+  void token_mixer(const layers::forward_context& context, int index, const activations& x,
+                   const activations& normed) const {
+    const auto rows = before_attention.rows(context, x, normed);
+    attention.add(context, index, {normed, &rows}, x);
   }
 
-  void feed(const layers::pass& pass, const activations& x, const activations& normed) const {
-    const auto rows = before_mlp.rows(pass, x, normed);
-    mlp.add(pass, {normed, &rows}, x);
+  void feed_forward(const layers::forward_context& context, const activations& x, const activations& normed) const {
+    const auto rows = before_mlp.rows(context, x, normed);
+    mlp.add(context, {normed, &rows}, x);
   }
 
   std::int64_t bytes() const { return before_attention.bytes() + attention.bytes() + before_mlp.bytes() + mlp.bytes(); }
@@ -51,7 +52,7 @@ struct llama_layer {
 }  // namespace
 
 std::unique_ptr<const network> make_like_llama(const load::model_config& config, layers::weight_reader& weights,
-                                               std::vector<cache::layer_shape> shapes) {
+                                               std::vector<cache::kv_cache_spec> shapes) {
   const auto rope = std::make_shared<const layers::rope>(config.rope, config.max_positions);
   const auto make_layer = [&](std::int64_t, const std::string& prefix) {
     return llama_layer(config, rope, weights, prefix);

@@ -13,6 +13,6 @@ std::unique_ptr<const network> make_llama(const load::config_fields& fields, con
 
 /// The same with layers that remember as `shapes` says: for families that differ from Llama in nothing else.
 std::unique_ptr<const network> make_like_llama(const load::model_config& config, layers::weight_reader& weights,
-                                               std::vector<cache::layer_shape> shapes);
+                                               std::vector<cache::kv_cache_spec> shapes);
 
 }  // namespace cogen::models

@@ -57,17 +57,17 @@ std::unique_ptr<const models::network> read_device_network(const load::checkpoin
                                                            const load::model_config& config,
                                                            const load_options& options) {
   const auto make = models::device_family_named(files.family());
-  const auto place = device::place_named(options.device);
+  const auto backend = device::backend_named(options.device);
   const auto report = report_to(options, files);
   if (report) report(0);
-  const auto packer = place->make_operators();
+  const auto packer = backend->make_operators();
   const bool whole = options.device_weights == device_weights::whole;
   const auto type = whole ? device_type(files) : at::kBFloat16;  // what is packed is multiplied by bfloat16
-  models::stored_weights weights(files, at::TensorOptions(place->device()).dtype(type), report,
+  models::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
                                  {.bits = options.device_weights, .on = packer.get()});
   auto network = make(config, weights);
   weights.finish();
-  return std::make_unique<models::network_on_device>(models::device_model{place, std::move(network)});
+  return std::make_unique<models::network_on_device>(models::device_model{backend, std::move(network)});
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   auto text = models::read_text(files, config);
   auto network =
       options.device == "cpu" ? read_network(files, config, options) : read_device_network(files, config, options);
-  auto identity = models::identity_of(files, config);
-  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(identity));
+  auto fingerprint = models::fingerprint_of(files, config);
+  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
 }
 
 }  // namespace cogen

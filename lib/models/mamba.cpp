@@ -20,12 +20,14 @@ struct mamba_layer {
       : norm(weights, prefix + "norm.weight", config.hidden, config.rms_norm_eps),
         mixer(weights, prefix + "mixer.", shape) {}
 
-  void mix(const layers::pass& pass, int index, const activations& x, const activations& normed) const {
-    norm(pass, x, normed);
-    mixer.add(pass, index, normed, x);
+  void token_mixer(const layers::forward_context& context, int index, const activations& x,
+                   const activations& normed) const {
+    norm(context, x, normed);
+    mixer.add(context, index, normed, x);
   }
 
-  void feed(const layers::pass&, const activations&, const activations&) const {}  // the mixer is all there is
+  void feed_forward(const layers::forward_context&, const activations&, const activations&) const {
+  }  // the mixer is all there is
 
   std::int64_t bytes() const { return norm.bytes() + mixer.bytes(); }
 };
@@ -36,7 +38,7 @@ std::unique_ptr<const network> make_mamba(const load::config_fields& fields, con
                                           layers::weight_reader& weights) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Mamba's is silu");
   const auto shape = mamba_shape_of(load::read_mamba_fields(fields, config), config);
-  const cache::layer_shape state{.kind = cache::layer_kind::recurrent, .state = shape.state()};
+  const cache::kv_cache_spec state{.kind = cache::layer_kind::recurrent, .state = shape.state()};
   const auto make_layer = [&](std::int64_t, const std::string& prefix) {
     return mamba_layer(config, shape, weights, prefix);
   };

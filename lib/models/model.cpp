@@ -54,7 +54,7 @@ void check_outputs(const batch& batch) {
   }
 }
 
-std::string said(const cache::layer_shape& shape) {
+std::string said(const cache::kv_cache_spec& shape) {
   const auto heads = fmt::format("{} key/value heads of {}", shape.kv_heads, shape.head_dim);
   switch (shape.kind) {
     case cache::layer_kind::full:
@@ -64,14 +64,14 @@ std::string said(const cache::layer_shape& shape) {
     case cache::layer_kind::chunked:
       return fmt::format("{} in chunks of {}", heads, shape.window);
     case cache::layer_kind::cross:
-      return fmt::format("{} over a source", heads);
+      return fmt::format("{} over an encoder input", heads);
     case cache::layer_kind::recurrent:
       return fmt::format("a state of {} numbers", shape.state);
   }
   return heads;
 }
 
-void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape>& shapes) {
+void check_cache(const cache::cache& cache, const std::vector<cache::kv_cache_spec>& shapes) {
   if (cache.layers() != static_cast<int>(shapes.size())) {
     throw std::invalid_argument(
         fmt::format("the cache has {} layers where the model has {}", cache.layers(), shapes.size()));
@@ -87,8 +87,8 @@ void check_cache(const cache::cache& cache, const std::vector<cache::layer_shape
 }
 
 /// Whether a query's keys are never further from it than some bound, however long the sequence.
-bool sees_within_bounds(const cache::layer& layer) {
-  return layer.shape().kind == cache::layer_kind::recurrent || layer.sees().window > 0 || layer.sees().chunk > 0;
+bool span_within_bounds(const cache::layer& layer) {
+  return layer.shape().kind == cache::layer_kind::recurrent || layer.span().window > 0 || layer.span().chunk > 0;
 }
 
 /// The most tokens that a slot may hold for this model. Rotations of what is forgotten need no positions: a cache that
@@ -96,7 +96,7 @@ bool sees_within_bounds(const cache::layer& layer) {
 std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, bool has_position_table) {
   if (has_position_table) return positions;
   for (int index = 0; index < cache.layers(); ++index) {
-    if (!sees_within_bounds(cache.layer(index))) return positions;
+    if (!span_within_bounds(cache.layer(index))) return positions;
   }
   return std::numeric_limits<std::int64_t>::max();
 }
@@ -108,9 +108,9 @@ bool fits_one_step(const cache::step& step, const cache::cache& cache) {
 void check_bound(const cache::step& step, const cache::cache& cache) {
   for (const auto& row : step.rows()) {
     const auto length = std::int64_t{cache.length(row.slot)} + row.count;
-    if (length > cache.max_length()) {
+    if (length > cache.max_sequence_length()) {
       throw std::length_error(fmt::format("slot {} would hold {} tokens; the cache holds at most {}", row.slot, length,
-                                          cache.max_length()));
+                                          cache.max_sequence_length()));
     }
   }
 }
@@ -125,10 +125,10 @@ void check_lengths(const cache::step& step, const cache::cache& cache, std::int6
   }
 }
 
-void check_sources(const cache::step& step, const cache::cache& cache) {
+void check_encoder_inputs(const cache::step& step, const cache::cache& cache) {
   for (const auto& row : step.rows()) {
-    if (cache.source_length(row.slot) == 0) {
-      throw std::logic_error(fmt::format("slot {} has no source; encode() comes before forward()", row.slot));
+    if (cache.encoder_length(row.slot) == 0) {
+      throw std::logic_error(fmt::format("slot {} has no encoder input; encode() comes before forward()", row.slot));
     }
   }
 }
@@ -136,14 +136,14 @@ void check_sources(const cache::step& step, const cache::cache& cache) {
 void check_no_longer(const cache::step& step, std::int64_t limit) {
   for (const auto& row : step.rows()) {
     if (row.count > limit) {
-      throw std::length_error(
-          fmt::format("the source of slot {} has {} tokens; the model reads at most {}", row.slot, row.count, limit));
+      throw std::length_error(fmt::format("the encoder input of slot {} has {} tokens; the model reads at most {}",
+                                          row.slot, row.count, limit));
     }
   }
 }
 
-/// Sources begin at position 0.
-void place_sources(const cache::step& step, std::vector<kernels::token_rows>& rows) {
+/// Encoder inputs begin at position 0.
+void place_encoder_inputs(const cache::step& step, std::vector<kernels::token_rows>& rows) {
   rows.resize(step.rows().size());
   for (std::size_t index = 0; index < rows.size(); ++index) {
     rows[index] = {.first = step.first(static_cast<int>(index)), .count = step.rows()[index].count};
@@ -158,8 +158,8 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
   }
 }
 
-layers::pass pass_for(const cache::step& step, cache::cache& cache, models::scratch& scratch,
-                      kernels::instruction_set set) {
+layers::forward_context pass_for(const cache::step& step, cache::cache& cache, models::scratch& scratch,
+                                 kernels::instruction_set set) {
   return {.run = {scratch.workers.get(), set, scratch.mode},
           .step = step,
           .memory = cache,
@@ -177,9 +177,9 @@ layers::activations as_activations(const at::Tensor& logits) {
 }  // namespace
 
 model::model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
-             std::string identity)
+             std::string fingerprint)
     : config_(std::move(config)),
-      identity_(std::move(identity)),
+      fingerprint_(std::move(fingerprint)),
       text_(std::make_unique<const models::model_text>(std::move(text))),
       network_(std::move(network)),
       runtime_(std::make_unique<runtime>()) {}
@@ -197,28 +197,28 @@ const text::chat_template* model::chat() const noexcept { return text_->chat.get
 
 const std::string& model::chat_error() const noexcept { return text_->chat_error; }
 
-std::string model::device() const { return on_device() ? on_device()->place->device().str() : "cpu"; }
+std::string model::device() const { return on_device() ? on_device()->backend->device().str() : "cpu"; }
 
 const models::device_model* model::on_device() const noexcept { return network_->on_device(); }
 
-const std::vector<cache::layer_shape>& model::layer_shapes() const noexcept { return network_->layer_shapes(); }
+const std::vector<cache::kv_cache_spec>& model::kv_cache_specs() const noexcept { return network_->kv_cache_specs(); }
 
 cache::cache model::make_cache(const cache::options& options, const cache::layer_factory& own) const {
-  return {layer_shapes(), options, own};
+  return {kv_cache_specs(), options, own};
 }
 
-std::int64_t model::max_length(const cache::cache& cache) const {
-  check_cache(cache, layer_shapes());
-  return std::min<std::int64_t>(cache.max_length(),
+std::int64_t model::max_sequence_length(const cache::cache& cache) const {
+  check_cache(cache, kv_cache_specs());
+  return std::min<std::int64_t>(cache.max_sequence_length(),
                                 position_limit(cache, config_.max_positions, network_->has_position_table()));
 }
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
-  check_cache(cache, layer_shapes());
+  check_cache(cache, kv_cache_specs());
   check_lengths(batch.step, cache, position_limit(cache, config_.max_positions, network_->has_position_table()));
-  if (has_encoder()) check_sources(batch.step, cache);
+  if (has_encoder()) check_encoder_inputs(batch.step, cache);
   return fits_one_step(batch.step, cache) ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
 }
 
@@ -264,21 +264,21 @@ at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const
 
 bool model::has_encoder() const noexcept { return network_->has_encoder(); }
 
-void model::encode(const source_batch& batch, cache::cache& cache, workspace& workspace) const {
+void model::encode(const encoder_batch& batch, cache::cache& cache, workspace& workspace) const {
   if (!has_encoder()) throw std::logic_error(fmt::format("a {} model has no encoder", config_.family));
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
-  check_cache(cache, layer_shapes());
+  check_cache(cache, kv_cache_specs());
   check_no_longer(batch.step, config_.max_positions);
 
   auto& scratch = *workspace.scratch_;
-  place_sources(batch.step, scratch.rows);
+  place_encoder_inputs(batch.step, scratch.rows);
   scratch.space.reset();
-  cache.reserve_source(batch.step);
+  cache.reserve_encoder(batch.step);
   try {
     if (batch.step.tokens() > 0) {
       network_->encode(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens);
     }
-    cache.advance_source(batch.step);
+    cache.advance_encoder(batch.step);
   } catch (...) {
     for (const auto& row : batch.step.rows()) cache.clear(row.slot);
     throw;
@@ -287,7 +287,7 @@ void model::encode(const source_batch& batch, cache::cache& cache, workspace& wo
 
 void model::encode(std::span<const token> ids, cache::cache& cache) const {
   if (ids.empty()) throw std::invalid_argument("encode() needs at least one token");
-  const source_batch whole{.step = cache::step({{.slot = 0, .count = static_cast<int>(ids.size())}}), .tokens = ids};
+  const encoder_batch whole{.step = cache::step({{.slot = 0, .count = static_cast<int>(ids.size())}}), .tokens = ids};
   const std::lock_guard lock(runtime_->mutex);
   encode(whole, cache, own_workspace());
 }

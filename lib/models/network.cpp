@@ -4,7 +4,7 @@
 
 namespace cogen::models {
 
-void network::encode(const layers::pass&, std::span<const token>) const {
+void network::encode(const layers::forward_context&, std::span<const token>) const {
   throw std::logic_error("this model has no encoder");
 }
 

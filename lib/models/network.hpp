@@ -1,8 +1,8 @@
 #pragma once
 
-#include "layers/pass.hpp"
+#include "layers/forward_context.hpp"
 
-#include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/token.hpp>
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class network {
   virtual ~network() = default;
 
   /// What each layer remembers, first layer first.
-  virtual const std::vector<cache::layer_shape>& layer_shapes() const noexcept = 0;
+  virtual const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept = 0;
 
   /// Runs `tokens` [pass.step.tokens()] and writes the logits after those that `outputs` names (ascending) to `logits`
   /// [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
-  virtual void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
-                       const layers::activations& logits) const = 0;
+  virtual void forward(const layers::forward_context& context, std::span<const token> tokens,
+                       std::span<const int> outputs, const layers::activations& logits) const = 0;
 
   /// Whether tokens are decoded beside a source that encode() has read.
   virtual bool has_encoder() const noexcept { return false; }
 
   /// Reads the sources `tokens` [pass.step.tokens()] and writes what cross layers remember of them. The pass is the
   /// sources': their room is reserved, and their rows begin at 0. Throws std::logic_error where there is no encoder.
-  virtual void encode(const layers::pass& pass, std::span<const token> tokens) const;
+  virtual void encode(const layers::forward_context& context, std::span<const token> tokens) const;
 
   /// Whether positions are looked up in a table that ends, instead of being rotations that never do.
   virtual bool has_position_table() const noexcept { return false; }

@@ -9,10 +9,10 @@ namespace cogen::models {
 
 network_on_device::network_on_device(device_model model) : model_(std::move(model)) {}
 
-void network_on_device::forward(const layers::pass&, std::span<const token>, std::span<const int>,
+void network_on_device::forward(const layers::forward_context&, std::span<const token>, std::span<const int>,
                                 const layers::activations&) const {
   throw std::logic_error(fmt::format("the model is on {}, where engines run it; forward() is for models on the cpu",
-                                     model_.place->device().str()));
+                                     model_.backend->device().str()));
 }
 
 std::string_view network_on_device::weight_type() const noexcept {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 #include "models/device_network.hpp"
 #include "models/network.hpp"
 
@@ -12,7 +12,7 @@ namespace cogen::models {
 
 /// A network on a device, and what computes there.
 struct device_model {
-  std::shared_ptr<const device::place> place;
+  std::shared_ptr<const device::backend> backend;
   std::shared_ptr<const device_network> network;
 };
 
@@ -21,10 +21,10 @@ class network_on_device final : public network {
  public:
   explicit network_on_device(device_model model);
 
-  const std::vector<cache::layer_shape>& layer_shapes() const noexcept override {
-    return model_.network->layer_shapes();
+  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override {
+    return model_.network->kv_cache_specs();
   }
-  void forward(const layers::pass& pass, std::span<const token> tokens, std::span<const int> outputs,
+  void forward(const layers::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
                const layers::activations& logits) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;

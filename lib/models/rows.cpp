@@ -15,8 +15,8 @@ layers::activations keep(std::span<const int> outputs, const layers::activations
   return x.first_rows(static_cast<std::int64_t>(outputs.size()));
 }
 
-void cap(const layers::pass& pass, const layers::activations& x, float limit) {
-  kernels::for_each_row(*pass.run.workers, x.rows, x.columns, [&](std::int64_t row) {
+void cap(const layers::forward_context& context, const layers::activations& x, float limit) {
+  kernels::for_each_row(*context.run.workers, x.rows, x.columns, [&](std::int64_t row) {
     std::for_each_n(x.row(row), x.columns, [limit](float& value) { value = limit * std::tanh(value / limit); });
   });
 }

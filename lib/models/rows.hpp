@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/pass.hpp"
+#include "layers/forward_context.hpp"
 
 #include <span>
 
@@ -10,6 +10,6 @@ namespace cogen::models {
 layers::activations keep(std::span<const int> outputs, const layers::activations& x);
 
 /// Each value becomes limit * tanh(value / limit).
-void cap(const layers::pass& pass, const layers::activations& x, float limit);
+void cap(const layers::forward_context& context, const layers::activations& x, float limit);
 
 }  // namespace cogen::models

@@ -24,10 +24,10 @@ const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary
 
 }  // namespace models
 
-workspace::workspace(int threads, cogen::numerics mode)
+workspace::workspace(int threads, cogen::compute_type mode)
     : workspace(std::make_shared<kernels::worker_pool>(threads), mode) {}
 
-workspace::workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::numerics mode)
+workspace::workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::compute_type mode)
     : scratch_(std::make_unique<models::scratch>()) {
   if (!workers) throw std::invalid_argument("a workspace needs a pool of threads");
   scratch_->workers = std::move(workers);
@@ -42,7 +42,7 @@ const std::shared_ptr<kernels::worker_pool>& workspace::workers() const noexcept
 
 int workspace::threads() const noexcept { return scratch_->workers->threads(); }
 
-numerics workspace::numerics() const noexcept { return scratch_->mode; }
+compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
 
 std::int64_t workspace::bytes() const noexcept {
   const auto logits = scratch_->logits.defined() ? static_cast<std::int64_t>(scratch_->logits.nbytes()) : 0;

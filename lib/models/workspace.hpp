@@ -4,7 +4,7 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/activations.hpp"
 
-#include <cogen/numerics.hpp>
+#include <cogen/compute_type.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,7 @@ namespace cogen::models {
 /// What a workspace keeps between forwards.
 struct scratch {
   std::shared_ptr<kernels::worker_pool> workers;
-  numerics mode = numerics::exact;
+  compute_type mode = compute_type::float32;
   layers::arena space;
   std::vector<kernels::token_rows> rows;
   at::Tensor logits;       // [capacity, vocabulary]

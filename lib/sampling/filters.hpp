@@ -7,7 +7,7 @@
 
 namespace cogen {
 
-/// Which tokens may be drawn.
+/// Which tokens may be sampled.
 struct filters {
   std::size_t top_k = 0;  ///< 0 keeps all
   double top_p = 1;       ///< 1 keeps all

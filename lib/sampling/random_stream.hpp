@@ -7,25 +7,25 @@
 namespace cogen {
 
 /// Names one random number; equal keys give equal numbers, wherever and in whatever company they are asked for.
-struct draw_key {
+struct sampling_key {
   std::uint64_t seed = 0;
   std::uint64_t branch = 0;    ///< which fork of the seeded sequence
-  std::uint32_t position = 0;  ///< tokens the sequence holds before the drawn one
-  std::uint32_t draw = 0;      ///< counts draws at the same position
+  std::uint32_t position = 0;  ///< tokens the sequence holds before the sampled one
+  std::uint32_t sample = 0;    ///< counts samples at the same position
 };
 
-/// A number in [0, 1) with 53 random bits: Philox4x32-10 with the seed as its key and (position, draw, branch) as its
+/// A number in [0, 1) with 53 random bits: Philox4x32-10 with the seed as its key and (position, sample, branch) as its
 /// counter.
-constexpr double uniform(const draw_key& key) {
+constexpr double uniform(const sampling_key& key) {
   const auto low = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
   const auto high = [](std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); };
   const auto words =
-      philox4x32_10({key.position, key.draw, low(key.branch), high(key.branch)}, {low(key.seed), high(key.seed)});
+      philox4x32_10({key.position, key.sample, low(key.branch), high(key.branch)}, {low(key.seed), high(key.seed)});
   const std::uint64_t bits = (std::uint64_t{words[1]} << 32 | words[0]) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// The random numbers of one sequence. A copy draws the same numbers; a fork draws others.
+/// The random numbers of one sequence. A copy samples the same numbers; a fork samples others.
 class random_stream {
  public:
   explicit random_stream(std::uint64_t seed = 0);
@@ -45,7 +45,9 @@ class random_stream {
   std::uint64_t branch() const { return branch_; }
   std::uint32_t forks() const { return forks_; }
 
-  draw_key key(std::uint32_t position, std::uint32_t draw = 0) const { return {seed_, branch_, position, draw}; }
+  sampling_key key(std::uint32_t position, std::uint32_t sample = 0) const {
+    return {seed_, branch_, position, sample};
+  }
 
  private:
   std::uint64_t seed_;

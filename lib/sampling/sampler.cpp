@@ -12,12 +12,12 @@
 namespace cogen {
 namespace {
 
-draw_status status_of(const row_scan& scan) {
-  if (!scan.finite) return draw_status::not_finite;
-  return scan.largest == -infinity ? draw_status::nothing_left : draw_status::drawn;
+sampling_status status_of(const row_scan& scan) {
+  if (!scan.finite) return sampling_status::not_finite;
+  return scan.largest == -infinity ? sampling_status::nothing_left : sampling_status::ok;
 }
 
-sampled failed(draw_status status) {
+sampled failed(sampling_status status) {
   sampled result;
   result.status = status;
   result.message = explain(status);
@@ -26,7 +26,7 @@ sampled failed(draw_status status) {
 
 sampled processor_failed(std::string_view reason) {
   sampled result;
-  result.status = draw_status::processor_failed;
+  result.status = sampling_status::processor_failed;
   result.message = "the logits processor threw: ";
   result.message += reason;
   return result;
@@ -42,11 +42,11 @@ list_part part_from(std::size_t begin, const std::vector<T>& list) {
 
 }  // namespace
 
-std::string explain(draw_status status) {
+std::string explain(sampling_status status) {
   switch (status) {
-    case draw_status::not_finite:
+    case sampling_status::not_finite:
       return "a logit is NaN or plus infinity, so no token can be chosen";
-    case draw_status::nothing_left:
+    case sampling_status::nothing_left:
       return "every logit is minus infinity, so no token can be chosen";
     default:
       return {};
@@ -64,21 +64,21 @@ sampler::sampler(sampling parameters, std::int64_t vocabulary, std::span<const t
     if (id >= 0 && id < vocabulary) end_tokens_.push_back(id);
 }
 
-sampled sampler::draw(std::span<float> logits, token_history& history, const draw_key& key,
-                      sampling_scratch& scratch) const {
+sampled sampler::sample(std::span<float> logits, token_history& history, const sampling_key& key,
+                        sampling_scratch& scratch) const {
   const bool reports = parameters_.logprobs().has_value();
   if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
   process(logits, history);
-  if (auto failure = run_processor(logits, history)) return processor_failed(*failure);
+  if (auto diagnostics = run_processor(logits, history)) return processor_failed(*diagnostics);
   const row_scan scan = scan_row(logits, scratch.block_maxima);
-  if (status_of(scan) != draw_status::drawn) return failed(status_of(scan));
+  if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
   result.id = choose_from(logits, scan.largest, key, scratch);
   if (reports) report(result, scratch);
   return result;
 }
 
-token sampler::choose_from(std::span<const float> logits, float largest, const draw_key& key,
+token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,
                            sampling_scratch& scratch) const {
   if (parameters_.is_greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
   const softmax_scale scale{largest, inverse_temperature_};
@@ -92,7 +92,7 @@ token sampler::choose_from(std::span<const float> logits, float largest, const d
 
 void sampler::report(sampled& result, sampling_scratch& scratch) const {
   const row_scan scan = scan_row(scratch.model_logits, scratch.block_maxima);
-  if (status_of(scan) != draw_status::drawn) {
+  if (status_of(scan) != sampling_status::ok) {
     result = failed(status_of(scan));
     return;
   }
@@ -101,9 +101,9 @@ void sampler::report(sampled& result, sampling_scratch& scratch) const {
   result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs()), scratch);
 }
 
-bool sampler::describe(device_draw& row, draw_lists& lists, token_history& history, bool unknown_last) const {
+bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const {
   if (has_processor() || parameters_.logprobs()) return false;
-  device_draw made;
+  sampling_row made;
   made.slot = row.slot;
   made.greedy = parameters_.is_greedy();
   made.unknown_last = unknown_last;
@@ -131,15 +131,15 @@ bool sampler::describe(device_draw& row, draw_lists& lists, token_history& histo
   return true;
 }
 
-std::pair<draw_status, std::vector<token_probability>> sampler::distribution(std::span<float> logits,
-                                                                             token_history& history,
-                                                                             sampling_scratch& scratch) const {
+std::pair<sampling_status, std::vector<token_probability>> sampler::distribution(std::span<float> logits,
+                                                                                 token_history& history,
+                                                                                 sampling_scratch& scratch) const {
   process(logits, history);
-  if (run_processor(logits, history)) return {draw_status::processor_failed, {}};
+  if (run_processor(logits, history)) return {sampling_status::processor_failed, {}};
   const row_scan scan = scan_row(logits, scratch.block_maxima);
-  if (status_of(scan) != draw_status::drawn) return {status_of(scan), {}};
+  if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
   if (parameters_.is_greedy())
-    return {draw_status::drawn, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
+    return {sampling_status::ok, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
   const softmax_scale scale{scan.largest, inverse_temperature_};
   if (filters_.keep_all(logits.size())) {
     collect_at_least(logits, scratch.block_maxima, -infinity, scratch.candidates);
@@ -151,13 +151,13 @@ std::pair<draw_status, std::vector<token_probability>> sampler::distribution(std
   std::vector<token_probability> kept;
   for (const auto& each : scratch.candidates)
     if (each.weight > 0) kept.push_back({each.id, each.weight / total});
-  return {draw_status::drawn, std::move(kept)};
+  return {sampling_status::ok, std::move(kept)};
 }
 
 void sampler::process(std::span<float> logits, token_history& history) const {
   add_biases(logits);
-  penalise_repetition(logits, history);
-  penalise_counts(logits, history);
+  penalize_repetition(logits, history);
+  penalize_counts(logits, history);
   hold_back_end_tokens(logits, history);
 }
 
@@ -175,7 +175,7 @@ void sampler::add_biases(std::span<float> logits) const {
     if (inside(each.id, logits)) logits[static_cast<std::size_t>(each.id)] += each.value;
 }
 
-void sampler::penalise_repetition(std::span<float> logits, token_history& history) const {
+void sampler::penalize_repetition(std::span<float> logits, token_history& history) const {
   const auto factor = static_cast<float>(parameters_.repetition_penalty());
   if (factor == 1) return;
   for (const auto& count : history.counts()) {
@@ -185,7 +185,7 @@ void sampler::penalise_repetition(std::span<float> logits, token_history& histor
   }
 }
 
-void sampler::penalise_counts(std::span<float> logits, token_history& history) const {
+void sampler::penalize_counts(std::span<float> logits, token_history& history) const {
   const auto presence = static_cast<float>(parameters_.presence_penalty());
   const auto frequency = static_cast<float>(parameters_.frequency_penalty());
   if (presence == 0 && frequency == 0) return;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/device_draw.hpp"
+#include "cogen/sampling_row.hpp"
 #include "cogen/token.hpp"
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 namespace cogen::text {
 
-/// Byte-pair encoding of single pieces (Sennrich et al. 2016): repeatedly joins the neighbours whose merge is the most
+/// Byte-pair encoding of single pieces (Sennrich et al. 2016): repeatedly joins the neighbors whose merge is the most
 /// urgent, the leftmost first. Immutable.
 class byte_pair_encoder {
  public:

@@ -8,7 +8,7 @@
 
 namespace cogen::text {
 
-/// What two neighbouring tokens become, and how urgently (0 first).
+/// What two neighboring tokens become, and how urgently (0 first).
 struct merge {
   std::uint32_t rank;
   token result;

@@ -15,7 +15,7 @@ class symbol_chain {
   void clear() noexcept { symbols_.clear(); }
   void append(token symbol) { symbols_.push_back(symbol); }
 
-  /// Merges until no two neighbours can be, and appends what is left.
+  /// Merges until no two neighbors can be, and appends what is left.
   void merge_into(std::vector<token>& to, const merge_table& merges);
 
  private:

@@ -149,7 +149,7 @@ class encoding {
   void encode_plain(std::string text, bool is_first) {
     auto split = parts_.pre_tokenize(std::move(text), is_first);
     for (auto piece : split.pieces) {
-      require_at_most(max_tokens, piece.end - piece.begin, "bytes after normalisation");
+      require_at_most(max_tokens, piece.end - piece.begin, "bytes after normalization");
       parts_.encoder.encode(piece.of(split.text), workspace_, tokens_);
     }
   }

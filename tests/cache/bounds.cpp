@@ -21,40 +21,44 @@ namespace data = boost::unit_test::data;
 constexpr int longest = 100;
 constexpr int most = std::numeric_limits<int>::max();
 
-cache made(std::vector<layer_shape> shapes, const options& options) { return cache(shapes, options); }
+cache made(std::vector<kv_cache_spec> shapes, const options& options) { return cache(shapes, options); }
 
-cache with_shape(const layer_shape& shape) { return made({shape}, {.slots = 1, .max_length = 64}); }
+cache with_shape(const kv_cache_spec& shape) { return made({shape}, {.slots = 1, .max_sequence_length = 64}); }
 
 cache with_options(const options& options) { return made({{.kv_heads = 1, .head_dim = 8}}, options); }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
-  BOOST_CHECK_EXCEPTION(made({}, {.max_length = 64}), std::invalid_argument, says({"0 layers"}));
-  BOOST_CHECK_EXCEPTION(with_options({.slots = 0, .max_length = 64}), std::invalid_argument, says({"0 slots"}));
-  BOOST_CHECK_EXCEPTION(with_options({.slots = -1, .max_length = 64}), std::invalid_argument, says({"-1 slots"}));
-  BOOST_CHECK_EXCEPTION(with_options({.max_length = -1}), std::invalid_argument, says({"max_length", "-1"}));
-  BOOST_CHECK_EXCEPTION(with_options({.max_length = 0}), std::invalid_argument, says({"max_length", "static"}));
-  BOOST_CHECK_EXCEPTION(with_options({.kind = static_cast<cache_kind>(77), .max_length = 1}), std::invalid_argument,
-                        says({"kind 77"}));
+  BOOST_CHECK_EXCEPTION(made({}, {.max_sequence_length = 64}), std::invalid_argument, says({"0 layers"}));
+  BOOST_CHECK_EXCEPTION(with_options({.slots = 0, .max_sequence_length = 64}), std::invalid_argument,
+                        says({"0 slots"}));
+  BOOST_CHECK_EXCEPTION(with_options({.slots = -1, .max_sequence_length = 64}), std::invalid_argument,
+                        says({"-1 slots"}));
+  BOOST_CHECK_EXCEPTION(with_options({.max_sequence_length = -1}), std::invalid_argument,
+                        says({"max_sequence_length", "-1"}));
+  BOOST_CHECK_EXCEPTION(with_options({.max_sequence_length = 0}), std::invalid_argument,
+                        says({"max_sequence_length", "static"}));
+  BOOST_CHECK_EXCEPTION(with_options({.kind = static_cast<cache_kind>(77), .max_sequence_length = 1}),
+                        std::invalid_argument, says({"kind 77"}));
 }
 
 BOOST_AUTO_TEST_CASE(options_of_kinds_that_make_no_sense_are_named) {
   const auto refused = [](const options& options, const std::vector<std::string>& words) {
     BOOST_CHECK_EXCEPTION(with_options(options), std::invalid_argument, says(words));
   };
-  refused({.type = scalar::fp8, .max_length = 64}, {"fp8"});
-  refused({.max_length = 64, .longest_step = 0}, {"longest_step", "0"});
-  refused({.max_length = 64, .slack = -1}, {"slack", "-1"});
-  refused({.max_length = 64, .max_source = -2}, {"max_source", "-2"});
+  refused({.type = scalar::fp8, .max_sequence_length = 64}, {"fp8"});
+  refused({.max_sequence_length = 64, .longest_step = 0}, {"longest_step", "0"});
+  refused({.max_sequence_length = 64, .max_rollback_tokens = -1}, {"max_rollback_tokens", "-1"});
+  refused({.max_sequence_length = 64, .max_encoder_length = -2}, {"max_encoder_length", "-2"});
   refused({.sinks = sink_window{.sinks = 65}}, {"sinks", "65", "64"});
   refused({.sinks = sink_window{.sinks = -1}}, {"sinks", "-1"});
   refused({.sinks = sink_window{.window = 0}}, {"window", "0"});
-  refused({.quantised = int8(), .sinks = sink_window{}}, {"sinks", "quantised"});
-  refused({.max_length = 64, .quantised = quantisation{}}, {"codec"});
-  quantisation below = int8();
+  refused({.kv_quantization = int8(), .sinks = sink_window{}}, {"sinks", "kv_quantization"});
+  refused({.max_sequence_length = 64, .kv_quantization = quantization{}}, {"codec"});
+  quantization below = int8();
   below.residual = -1;
-  refused({.max_length = 64, .quantised = below}, {"residual", "-1"});
+  refused({.max_sequence_length = 64, .kv_quantization = below}, {"residual", "-1"});
 }
 
 BOOST_AUTO_TEST_CASE(shapes_of_kinds_that_make_no_sense_are_named) {
@@ -86,9 +90,9 @@ BOOST_DATA_TEST_CASE(what_cannot_be_forked_is_refused, data::make(kinds()), kind
   cache& cache = twin.tested();
   BOOST_CHECK_EXCEPTION(cache.fork(2, {.from = 0, .end = 70}), std::logic_error, says({"slot 2", "empty"}));
   BOOST_CHECK_THROW(cache.fork(1, {.from = 0, .end = 71}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.base = 0, .shared = 63, .from = 0, .end = 70}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.base = 0, .shared = 64, .from = 0, .end = 60}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.base = 2, .shared = 64, .from = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork(1, {.parent = 0, .shared = 63, .from = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork(1, {.parent = 0, .shared = 64, .from = 0, .end = 60}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork(1, {.parent = 2, .shared = 64, .from = 0, .end = 70}), std::invalid_argument);
   BOOST_CHECK_THROW(cache.fork(1, {.from = 3, .end = 1}), std::out_of_range);
   twin.check();
 }
@@ -102,27 +106,28 @@ BOOST_AUTO_TEST_CASE(shapes_that_make_no_sense_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(more_addresses_than_there_are_is_a_clear_error) {
-  const std::vector<layer_shape> wide(4, {.kv_heads = 1 << 12, .head_dim = 1 << 12});
-  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 1 << 16, .max_length = most}), std::length_error, says({"exceed"}));
-  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 64, .max_length = 1 << 24}), std::system_error,
+  const std::vector<kv_cache_spec> wide(4, {.kv_heads = 1 << 12, .head_dim = 1 << 12});
+  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 1 << 16, .max_sequence_length = most}), std::length_error,
+                        says({"exceed"}));
+  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 64, .max_sequence_length = 1 << 24}), std::system_error,
                         says({"refuses", "bytes of address space"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_dynamic_cache_needs_no_bound) {
   const cache narrow = with_options({.kind = cache_kind::dynamic});
-  BOOST_TEST(narrow.max_length() == 1 << 20);
-  const cache bounded = with_options({.kind = cache_kind::dynamic, .max_length = 77});
-  BOOST_TEST(bounded.max_length() == 77);
+  BOOST_TEST(narrow.max_sequence_length() == 1 << 20);
+  const cache bounded = with_options({.kind = cache_kind::dynamic, .max_sequence_length = 77});
+  BOOST_TEST(bounded.max_sequence_length() == 77);
 }
 
 #if !defined(COGEN_FEW_ADDRESSES)
 BOOST_AUTO_TEST_CASE(a_dynamic_cache_shares_addresses_among_slots_and_layers) {
-  const std::vector<layer_shape> wide(4, {.kv_heads = 64, .head_dim = 256});
+  const std::vector<kv_cache_spec> wide(4, {.kv_heads = 64, .head_dim = 256});
   const cache cache = made(wide, {.kind = cache_kind::dynamic, .type = scalar::f32, .slots = 64});
   const std::int64_t token = cache.footprint(64) / 64;
-  BOOST_TEST(cache.max_length() < 1 << 20);
-  BOOST_TEST(cache.max_length() * token * 64 <= std::int64_t{1} << 44);
-  BOOST_TEST((cache.max_length() + 64) * token * 64 > std::int64_t{1} << 44);
+  BOOST_TEST(cache.max_sequence_length() < 1 << 20);
+  BOOST_TEST(cache.max_sequence_length() * token * 64 <= std::int64_t{1} << 44);
+  BOOST_TEST((cache.max_sequence_length() + 64) * token * 64 > std::int64_t{1} << 44);
 }
 #endif
 
@@ -176,7 +181,7 @@ BOOST_DATA_TEST_CASE(a_limit_near_the_largest_int_does_not_wrap, data::make(kind
   twin twin(kind, 1, longest);
   twin.append({{.slot = 0, .count = 2}});
   BOOST_CHECK_EXCEPTION(twin.tested().reserve(step({{.slot = 0, .count = most}})), std::length_error,
-                        says({"2147483649 tokens", "limit is " + std::to_string(twin.tested().max_length())}));
+                        says({"2147483649 tokens", "limit is " + std::to_string(twin.tested().max_sequence_length())}));
   twin.check();
 }
 
@@ -190,7 +195,7 @@ BOOST_DATA_TEST_CASE(wrong_exports_are_refused, data::make(kinds()), kind) {
                         says({"slot 0", "30 tokens", std::to_string(bytes.size() - 1)}));
   BOOST_CHECK_THROW(cache.import_slot(1, 30, short_of_one), std::invalid_argument);
   BOOST_CHECK_THROW(cache.import_slot(1, -1, bytes), std::invalid_argument);
-  if (cache.max_length() == longest)
+  if (cache.max_sequence_length() == longest)
     BOOST_CHECK_EXCEPTION(cache.import_slot(1, 101, bytes), std::length_error, says({"101 tokens", "limit is 100"}));
   BOOST_CHECK_EXCEPTION(cache.import_slot(0, 30, bytes), std::logic_error, says({"slot 0", "empty"}));
   twin.check();

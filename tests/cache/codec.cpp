@@ -1,4 +1,4 @@
-// The built-in packed form against a plain quantiser, and against a reader written from its documentation.
+// The built-in packed form against a plain quantizer, and against a reader written from its documentation.
 #include "says.hpp"
 
 #include <cogen/cache/codec.hpp>
@@ -57,34 +57,34 @@ at::Tensor random(int head_dim, unsigned seed, float scale = 1) {
   return made;
 }
 
-std::vector<std::byte> packed(const codec& codec, const at::Tensor& values) {
+std::vector<std::byte> quantized(const codec& codec, const at::Tensor& values) {
   const int head_dim = static_cast<int>(values.size(1));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(codec.packed_bytes(head_dim)), std::byte(0xa5));
-  codec.pack(values.const_data_ptr<float>(), head_dim, bytes.data());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(codec.quantized_bytes(head_dim)), std::byte(0xa5));
+  codec.quantize(values.const_data_ptr<float>(), head_dim, bytes.data());
   return bytes;
 }
 
-at::Tensor unpacked(const codec& codec, const std::vector<std::byte>& bytes, int head_dim) {
+at::Tensor unquantized(const codec& codec, const std::vector<std::byte>& bytes, int head_dim) {
   const at::Tensor values = at::full({64, head_dim}, NAN, at::kFloat);
-  codec.unpack(bytes.data(), head_dim, values.data_ptr<float>());
+  codec.dequantize(bytes.data(), head_dim, values.data_ptr<float>());
   return values;
 }
 
 at::Tensor through(const group_format& format, const at::Tensor& values) {
   const auto codec = make_group_codec(format);
-  return unpacked(*codec, packed(*codec, values), static_cast<int>(values.size(1)));
+  return unquantized(*codec, quantized(*codec, values), static_cast<int>(values.size(1)));
 }
 
 at::Tensor in_half(const at::Tensor& values) { return values.to(at::kHalf).to(at::kFloat); }
 
-/// What groups stand for once quantised, and how far that may be from what they were.
+/// What groups stand for once quantized, and how far that may be from what they were.
 struct naive_groups {
   at::Tensor values;
   at::Tensor error;
 };
 
 /// Every line along a dimension is a group.
-naive_groups quantised_plainly(const at::Tensor& groups, std::int64_t along, int bits) {
+naive_groups quantized_plainly(const at::Tensor& groups, std::int64_t along, int bits) {
   const float levels = static_cast<float>((1 << bits) - 1);
   const at::Tensor lowest = groups.amin(along, true), highest = groups.amax(along, true);
   const at::Tensor low = in_half(lowest);
@@ -106,7 +106,7 @@ void check_against_plain(const group_format& format, const at::Tensor& values) {
   for (std::int64_t begin = 0; begin < values.size(along); begin += format.group) {
     const std::int64_t count = std::min<std::int64_t>(format.group, values.size(along) - begin);
     const at::Tensor of_values = values.narrow(along, begin, count), of_got = got.narrow(along, begin, count);
-    const naive_groups wanted = quantised_plainly(of_values, along, format.bits);
+    const naive_groups wanted = quantized_plainly(of_values, along, format.bits);
     const at::Tensor span = 1e-6F * (1 + wanted.values.abs().amax(along, true));
     BOOST_TEST_REQUIRE(excess(of_got, wanted.values, span) <= 0);
     BOOST_TEST_REQUIRE(excess(of_got, of_values, wanted.error + span) <= 0);
@@ -173,10 +173,10 @@ void check_layout(const group_format& format, const at::Tensor& values) {
   const int head_dim = static_cast<int>(values.size(1));
   const auto codec = make_group_codec(format);
   const reader_of_the_documentation reader(format, head_dim);
-  const std::vector<std::byte> block = packed(*codec, values);
+  const std::vector<std::byte> block = quantized(*codec, values);
   BOOST_TEST_REQUIRE(static_cast<int>(block.size()) == reader.bytes());
   BOOST_TEST_REQUIRE(block.size() % 64 == 0);
-  const at::Tensor wanted = unpacked(*codec, block, head_dim);
+  const at::Tensor wanted = unquantized(*codec, block, head_dim);
   for (int token = 0; token < 64; ++token)
     for (int i = 0; i < head_dim; ++i) {
       const float number = wanted.const_data_ptr<float>()[token * head_dim + i];
@@ -189,7 +189,7 @@ void check_layout(const group_format& format, const at::Tensor& values) {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(packing_is_plain_quantisation, every_form, bits, axis, order) {
+BOOST_DATA_TEST_CASE(packing_is_plain_quantization, every_form, bits, axis, order) {
   for (const int group : groups_for(axis))
     for (const int head_dim : awkward_head_dims) BOOST_TEST_CONTEXT("group " << group << ", head_dim " << head_dim)
   check_against_plain({.bits = bits, .axis = axis, .order = order, .group = group},
@@ -245,8 +245,8 @@ BOOST_DATA_TEST_CASE(what_is_no_number_touches_nothing_else, every_form, bits, a
 
 BOOST_DATA_TEST_CASE(the_same_numbers_pack_to_the_same_bytes, every_form, bits, axis, order) {
   const auto codec = make_group_codec({.bits = bits, .axis = axis, .order = order, .group = 32});
-  BOOST_TEST((packed(*codec, random(40, 1)) == packed(*codec, random(40, 1))));
-  BOOST_TEST((packed(*codec, random(40, 1)) != packed(*codec, random(40, 2))));
+  BOOST_TEST((quantized(*codec, random(40, 1)) == quantized(*codec, random(40, 1))));
+  BOOST_TEST((quantized(*codec, random(40, 1)) != quantized(*codec, random(40, 2))));
 }
 
 BOOST_AUTO_TEST_CASE(forms_that_do_not_exist_are_named) {
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(forms_that_do_not_exist_are_named) {
   refused({.axis = static_cast<group_axis>(9)}, {"axis", "9"});
   refused({.order = static_cast<row_order>(5)}, {"order", "5"});
   for (const int head_dim : {0, -3, 1 << 30})
-    BOOST_CHECK_EXCEPTION(make_group_codec({})->packed_bytes(head_dim), std::invalid_argument,
+    BOOST_CHECK_EXCEPTION(make_group_codec({})->quantized_bytes(head_dim), std::invalid_argument,
                           says({"head_dim", std::to_string(head_dim)}));
 }
 
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_group_may_be_longer_than_any_head) {
 }
 
 BOOST_AUTO_TEST_CASE(presets_are_what_they_are_called) {
-  const auto bits_of = [](const quantisation& how) {
+  const auto bits_of = [](const quantization& how) {
     return std::pair{how.keys->format()->bits, how.values->format()->bits};
   };
   BOOST_TEST((bits_of(int8()) == std::pair{8, 8}));

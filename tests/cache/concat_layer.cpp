@@ -5,8 +5,8 @@
 
 namespace cogen::cache::test {
 
-concat_layer::concat_layer(const layer_shape& shape, scalar type, const slot_table& table, int max_length)
-    : layer(shape, type, table), max_length_(max_length) {
+concat_layer::concat_layer(const kv_cache_spec& shape, scalar type, const slot_table& table, int max_sequence_length)
+    : layer(shape, type, table), max_sequence_length_(max_sequence_length) {
   for (int slot = 0; slot < table.slots(); ++slot) held_.push_back(nothing());
 }
 
@@ -29,14 +29,12 @@ void concat_layer::append(const step& step, const at::Tensor& k, const at::Tenso
   }
 }
 
-keys_values concat_layer::materialise(int slot, int length) const {
+keys_values concat_layer::to_dense(int slot, int length) const {
   const keys_values& held = held_.at(static_cast<std::size_t>(slot));
   return {.k = held.k.narrow(1, 0, length).clone(), .v = held.v.narrow(1, 0, length).clone()};
 }
 
-void concat_layer::truncate(int slot, int length) {
-  held_.at(static_cast<std::size_t>(slot)) = materialise(slot, length);
-}
+void concat_layer::truncate(int slot, int length) { held_.at(static_cast<std::size_t>(slot)) = to_dense(slot, length); }
 
 void concat_layer::clear(int slot) { held_.at(static_cast<std::size_t>(slot)) = nothing(); }
 

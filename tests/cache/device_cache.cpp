@@ -13,15 +13,15 @@ namespace cogen::cache {
 
 namespace {
 
-const std::vector<layer_shape> shapes(3, {.kv_heads = 2, .head_dim = 4});
+const std::vector<kv_cache_spec> shapes(3, {.kv_heads = 2, .head_dim = 4});
 
-device_options small(int slots = 3, int max_length = 10) {
-  return {.device = at::kCPU, .type = at::kFloat, .slots = slots, .max_length = max_length};
+device_options small(int slots = 3, int max_sequence_length = 10) {
+  return {.device = at::kCPU, .type = at::kFloat, .slots = slots, .max_sequence_length = max_sequence_length};
 }
 
-device_options packing() {
+device_options with_quantization() {
   auto options = small(3, 500);
-  options.packing = device_packing{.residual = 20, .head_bytes = 48};
+  options.quantization = device_quantization{.residual = 20, .head_bytes = 48};
   options.ring = 128;
   return options;
 }
@@ -36,7 +36,7 @@ device_options forgetting() {
 /// Every place of every slot gets a number of its own.
 void number(device_cache& cache) {
   for (int slot = 0; slot < cache.slots(); ++slot)
-    for (const auto& part : cache.parts_of(slot, cache.max_length()))
+    for (const auto& part : cache.parts_of(slot, cache.max_sequence_length()))
       part.copy_((at::arange(part.numel()) + 1000 * slot).view(part.sizes()));
 }
 
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(a_ring_is_used_in_turns_behind_the_sinks) {
   const device_cache cache(shapes, forgetting());
   const auto& kept = cache.layer(1);
   BOOST_TEST(kept.keys.size(1) == 4 + 48);
-  BOOST_TEST(kept.sees.sinks == 4);
-  BOOST_TEST(kept.sees.window == 20);
+  BOOST_TEST(kept.span.sinks == 4);
+  BOOST_TEST(kept.span.window == 20);
   for (const auto& [position, place] : {std::pair(0, 0), {3, 3}, {4, 4}, {51, 51}, {52, 4}, {99, 51}, {100, 4}})
     BOOST_TEST(kept.place_of(position) == place, "position " << position);
   BOOST_TEST(device_cache::slot_bytes(shapes, forgetting()) == 2 * 3 * (4 + 48) * 8 * 4);
@@ -82,21 +82,21 @@ BOOST_AUTO_TEST_CASE(a_ring_is_used_in_turns_behind_the_sinks) {
 
 BOOST_AUTO_TEST_CASE(what_stays_far_comes_near_in_two_places) {
   auto options = small();
-  options.far = at::zeros({3 * device_cache::slot_bytes(shapes, options)}, at::kByte);
+  options.host = at::zeros({3 * device_cache::slot_bytes(shapes, options)}, at::kByte);
   device_cache cache(shapes, options);
-  BOOST_TEST(cache.is_far());
+  BOOST_TEST(cache.on_host());
   number(cache);
   BOOST_TEST(cache.layer(0).keys.const_data_ptr() == cache.layer(2).keys.const_data_ptr());
   BOOST_TEST(cache.layer(0).keys.const_data_ptr() != cache.layer(1).keys.const_data_ptr());
-  const device_cache near(shapes, small());
-  for (int slot = 0; slot < 3; ++slot) near.parts_of(slot, 10).front().copy_(cache.parts_of(slot, 10).front());
+  const device_cache device(shapes, small());
+  for (int slot = 0; slot < 3; ++slot) device.parts_of(slot, 10).front().copy_(cache.parts_of(slot, 10).front());
   for (int layer = 0; layer < 3; ++layer)
     for (int slot = 0; slot < 3; ++slot) {
       const auto tokens = cache.moving(layer, slot, 2, 7);
-      tokens.near.copy_(tokens.far);
+      tokens.device.copy_(tokens.host);
       for (const auto part : {&device_layer::keys, &device_layer::values})
         BOOST_TEST(at::equal((cache.layer(layer).*part).select(0, slot).narrow(0, 2, 5),
-                             (near.layer(layer).*part).select(0, slot).narrow(0, 2, 5)));
+                             (device.layer(layer).*part).select(0, slot).narrow(0, 2, 5)));
     }
   const auto* first = cache.layer(1).keys.const_data_ptr<float>();
   for (int slot = 0; slot < 3; ++slot)
@@ -109,10 +109,10 @@ BOOST_AUTO_TEST_CASE(windows_of_the_model_stay_beside_sinks) {
   auto options = small();
   options.sinks = sink_window{.sinks = 2, .window = 5};
   const device_cache cache(mixed, options);
-  BOOST_TEST(cache.layer(0).sees.sinks == 2);
-  BOOST_TEST(cache.layer(0).sees.window == 5);
-  BOOST_TEST(cache.layer(1).sees.sinks == 0);
-  BOOST_TEST(cache.layer(1).sees.window == 7);
+  BOOST_TEST(cache.layer(0).span.sinks == 2);
+  BOOST_TEST(cache.layer(0).span.window == 5);
+  BOOST_TEST(cache.layer(1).span.sinks == 0);
+  BOOST_TEST(cache.layer(1).span.window == 7);
   BOOST_TEST(cache.layer(1).place_of(9) == 9);
 }
 
@@ -138,19 +138,19 @@ BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_all_of_its_origin_and_touches_nobody_else) {
-  for (const auto& options : {small(), packing(), forgetting()}) {
+  for (const auto& options : {small(), with_quantization(), forgetting()}) {
     device_cache cache(shapes, options);
     number(cache);
-    const int length = options.max_length - 3;
+    const int length = options.max_sequence_length - 3;
     cache.advance(one_row(0, length));
-    const auto third = cache.parts_of(2, options.max_length).front().clone();
+    const auto third = cache.parts_of(2, options.max_sequence_length).front().clone();
     cache.copy(0, 1, length - 1);
     BOOST_TEST(cache.length(1) == length - 1);
     const auto copied = cache.parts_of(1, length - 1);
     const auto origin = cache.parts_of(0, length - 1);
-    BOOST_TEST(copied.size() == (options.packing ? 2u : 1u));
+    BOOST_TEST(copied.size() == (options.quantization ? 2u : 1u));
     for (std::size_t part = 0; part < copied.size(); ++part) BOOST_TEST(at::equal(copied[part], origin[part]));
-    BOOST_TEST(at::equal(cache.parts_of(2, options.max_length).front(), third));
+    BOOST_TEST(at::equal(cache.parts_of(2, options.max_sequence_length).front(), third));
     BOOST_CHECK_THROW(cache.copy(0, 1, length + 1), std::length_error);
     BOOST_TEST(cache.length(1) == length - 1);
   }
@@ -166,12 +166,12 @@ BOOST_AUTO_TEST_CASE(only_an_empty_slot_is_filled) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
-  const auto refused = [](std::vector<layer_shape> shapes, const device_options& options, const char* sentence) {
+  const auto refused = [](std::vector<kv_cache_spec> shapes, const device_options& options, const char* sentence) {
     check_says<std::invalid_argument>([&] { device_cache(shapes, options); }, sentence);
   };
   refused({}, small(), "device cache: no layers, at least 1 is needed");
   refused(shapes, small(0), "device cache: slots is 0, it must be at least 1");
-  refused(shapes, small(1, 0), "device cache: max_length is 0, it must be at least 1");
+  refused(shapes, small(1, 0), "device cache: max_sequence_length is 0, it must be at least 1");
   auto other = shapes;
   other[1].kv_heads = 1;
   refused(
@@ -184,8 +184,8 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   other = shapes;
   other[0].kind = layer_kind::sliding;
   other[0].window = 5;
-  refused(other, packing(), "device cache: layer 0 has a window of 5, and is not packed");
-  auto little = packing();
+  refused(other, with_quantization(), "device cache: layer 0 has a window of 5, and is not packed");
+  auto little = with_quantization();
   little.ring = 64;
   refused(
       shapes, little,
@@ -204,13 +204,13 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   refused(shapes, sinks, "device cache: a ring of 19 places; a window of 20 needs at least 20");
   sinks.sinks->window = 0;
   refused(shapes, sinks, "device cache: 4 sinks and a window of 0; possible are 0 to 64, and windows of at least 1");
-  auto far = small();
-  far.far = at::zeros({100}, at::kByte);
-  refused(shapes, far, "device cache: far memory of 100 bytes; 5760 are needed");
-  far = packing();
-  far.far = at::zeros({100}, at::kByte);
-  refused(shapes, far, "device cache: tokens stay far only where there is no ring");
-  auto both = packing();
+  auto host = small();
+  host.host = at::zeros({100}, at::kByte);
+  refused(shapes, host, "device cache: far memory of 100 bytes; 5760 are needed");
+  host = with_quantization();
+  host.host = at::zeros({100}, at::kByte);
+  refused(shapes, host, "device cache: tokens stay far only where there is no ring");
+  auto both = with_quantization();
   both.sinks = sink_window();
   refused(shapes, both, "device cache: layer 0 has a window of 1020, and is not packed");
 }

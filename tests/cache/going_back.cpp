@@ -1,4 +1,4 @@
-// Forks, snapshots, slack and packed blocks: where every cache kind can return to, for each line of kinds.cpp.
+// Forks, snapshots, rollback limit and packed blocks: where every cache kind can return to, for each line of kinds.cpp.
 #include "kinds.hpp"
 #include "twin.hpp"
 
@@ -58,7 +58,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_is_returned_to, data::make(kinds()), kind) {
     cache.take_snapshot(1);
     twin.clear(1);
     twin.append({{.slot = 1, .count = longest}});
-    BOOST_TEST(cache.can_truncate(1, 15) == (cache.slack() > longest));
+    BOOST_TEST(cache.can_truncate(1, 15) == (cache.max_rollback_tokens() > longest));
   }
 }
 
@@ -72,16 +72,16 @@ BOOST_DATA_TEST_CASE(a_dropped_snapshot_is_gone, data::make(kinds()), kind) {
   BOOST_TEST(cache.committed_bytes() == with_one);
   twin.append({{.slot = 0, .count = longest - 20}});
   cache.drop_snapshot(0, 20);
-  BOOST_TEST(cache.can_truncate(0, 20) == (cache.slack() > longest));
+  BOOST_TEST(cache.can_truncate(0, 20) == (cache.max_rollback_tokens() > longest));
   cache.drop_snapshot(0, 21);
   twin.check();
 }
 
-BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_slack, data::make(kinds()), kind) {
+BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_rollback_limit, data::make(kinds()), kind) {
   for (const int length : {100, 260, longest}) {
     twin twin(kind, 1, longest);
     twin.append({{.slot = 0, .count = length}});
-    const int back = std::min(twin.tested().slack(), length);
+    const int back = std::min(twin.tested().max_rollback_tokens(), length);
     for (const int by : {0, 1, back / 2, back}) {
       if (by > back) continue;
       BOOST_TEST(twin.tested().can_truncate(0, length - by));
@@ -103,7 +103,7 @@ BOOST_DATA_TEST_CASE(what_was_imported_goes_back_as_far_as_the_slot_did,
   for (const int length : {100, 150, most - 1}) {
     twin twin(kind, 3, most);
     twin.append({{.slot = 0, .count = length}});
-    const int back = std::min(twin.tested().slack(), length);
+    const int back = std::min(twin.tested().max_rollback_tokens(), length);
     const int cut = back / 3;
     if (cut > 0) twin.truncate(0, length - cut);
     twin.move(0, 1);
@@ -119,12 +119,12 @@ BOOST_DATA_TEST_CASE(what_was_imported_goes_back_as_far_as_the_slot_did,
   }
 }
 
-BOOST_DATA_TEST_CASE(what_goes_back_any_way_is_copied_from_what_was_trimmed, data::make(kinds()), kind) {
+BOOST_DATA_TEST_CASE(what_goes_back_any_way_is_copied_from_what_was_released, data::make(kinds()), kind) {
   twin twin(kind, 4, 200);
-  if (twin.tested().slack() < longest) return;
+  if (twin.tested().max_rollback_tokens() < longest) return;
   twin.append({{.slot = 0, .count = 190}});
   twin.fork(1, 0, 128, 190);
-  twin.tested().trim(0, 128);
+  twin.tested().release(0, 128);
   twin.truncate(0, 128);
   for (const int length : {128, 100, 1}) {
     twin.fork(2, 0, 0, length);
@@ -162,28 +162,29 @@ BOOST_DATA_TEST_CASE(a_slot_catches_up_with_the_one_it_came_from, data::make(kin
 BOOST_DATA_TEST_CASE(packed_bytes_never_change, data::make(kinds()), kind) {
   twin twin(kind, 2, longest);
   std::vector<std::byte> before;
-  const auto packed_now = [&](int blocks) {
+  const auto quantized_now = [&](int blocks) {
     std::vector<std::byte> bytes;
     for (int i = 0; i < twin.tested().layers(); ++i) {
       const auto view = twin.tested().layer(i).view(0, twin.length(0));
-      if (!view || view->packed.ranges == 0 || view->packed.range[0].ring > 0) continue;
-      const packed_view& packed = view->packed;
-      const std::byte* data = packed.range[0].data;
+      if (!view || view->quantized.ranges == 0 || view->quantized.range[0].ring > 0) continue;
+      const quantized_view& quantized = view->quantized;
+      const std::byte* data = quantized.range[0].data;
       for (int block = 0; block < blocks; ++block)
-        bytes.insert(bytes.end(), data + block * packed.block_stride,
-                     data + block * packed.block_stride + packed.value_offset + view->kv_heads * packed.value_bytes);
+        bytes.insert(
+            bytes.end(), data + block * quantized.block_stride,
+            data + block * quantized.block_stride + quantized.value_offset + view->kv_heads * quantized.value_bytes);
     }
     return bytes;
   };
   twin.append({{.slot = 0, .count = 200}});
-  const auto first = packed_now(1);
+  const auto first = quantized_now(1);
   for (const int count : {1, 7, 60}) {
     twin.append({{.slot = 0, .count = count}, {.slot = 1, .count = 3}});
-    BOOST_TEST((packed_now(1) == first));
+    BOOST_TEST((quantized_now(1) == first));
   }
-  twin.truncate(0, 268 - std::min(twin.tested().slack(), 16));
+  twin.truncate(0, 268 - std::min(twin.tested().max_rollback_tokens(), 16));
   twin.append({{.slot = 0, .count = 30}});
-  BOOST_TEST((packed_now(1) == first));
+  BOOST_TEST((quantized_now(1) == first));
   if (kind.name.starts_with("int")) BOOST_TEST(!first.empty());
 }
 

@@ -46,7 +46,7 @@ class history {
       case 2:
         return copy(below(slots), below(slots));
       case 3:
-        return adopt(below(slots), below(slots));
+        return share_prefix(below(slots), below(slots));
       case 4:
         return move(below(slots), below(slots));
       case 5:
@@ -91,22 +91,22 @@ class history {
     reach_[slot] = 0;
   }
 
-  /// A kind that keeps all may go anywhere, and each one by its slack. For the rest it has to say itself.
+  /// A kind that keeps all may go anywhere, and each one by its rollback limit. For the rest it has to say itself.
   bool may_return(int slot, int length) {
     const bool can = twin_.tested().can_truncate(slot, length);
     if (keeps_all_) BOOST_TEST(can == (length >= pinned(slot)));
-    if (length >= reach_[slot] - twin_.tested().slack() && length >= pinned(slot)) BOOST_TEST(can);
+    if (length >= reach_[slot] - twin_.tested().max_rollback_tokens() && length >= pinned(slot)) BOOST_TEST(can);
     return can;
   }
 
   void fork(int slot, int from) {
     if (slot == from || twin_.length(slot) > 0 || twin_.length(from) == 0) return;
     const int end = twin_.length(from) - (below(2) == 0 ? 0 : std::min(below(16), twin_.length(from) - 1));
-    const slot_base theirs = base_[from];
+    const slot_parent theirs = base_[from];
     const int most = (theirs.length > 0 ? std::min(theirs.length, end) : end) / 64;
     const int shared = 64 * below(most + 1);
     if (end < twin_.length(from) && !twin_.tested().can_truncate(from, end) && end >= pinned(from)) {
-      BOOST_CHECK_THROW(twin_.tested().fork(slot, {.base = from, .shared = shared, .from = from, .end = end}),
+      BOOST_CHECK_THROW(twin_.tested().fork(slot, {.parent = from, .shared = shared, .from = from, .end = end}),
                         std::logic_error);
       return;
     }
@@ -128,16 +128,16 @@ class history {
     reach_[to] = end;
   }
 
-  void adopt(int slot, int of) {
+  void share_prefix(int slot, int of) {
     if (!keeps_all_) return;
     const int blocks = twin_.length(of) / 64;
     if (twin_.length(slot) > 0 || blocks == 0) return;
     const int length = 64 * (1 + below(blocks));
     if (base_[of].length > 0 && base_[of].length < length) {
-      BOOST_CHECK_THROW(twin_.tested().adopt(slot, of, length), std::logic_error);
+      BOOST_CHECK_THROW(twin_.tested().share_prefix(slot, of, length), std::logic_error);
       return;
     }
-    twin_.adopt(slot, of, length);
+    twin_.share_prefix(slot, of, length);
     base_[slot] = {.slot = base_[of].length > 0 ? base_[of].slot : of, .length = length};
   }
 
@@ -155,8 +155,8 @@ class history {
 
   int pinned(int slot) const {
     int longest_base = 0;
-    for (const slot_base& base : base_)
-      if (base.slot == slot) longest_base = std::max(longest_base, base.length);
+    for (const slot_parent& parent : base_)
+      if (parent.slot == slot) longest_base = std::max(longest_base, parent.length);
     return longest_base;
   }
 
@@ -170,7 +170,7 @@ class history {
   twin twin_;
   bool keeps_all_;
   std::mt19937 random_;
-  slot_base base_[slots];
+  slot_parent base_[slots];
   int reach_[slots] = {};  // the most tokens held since the slot was filled
 };
 

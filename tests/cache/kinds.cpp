@@ -11,21 +11,21 @@ namespace cogen::cache::test {
 namespace {
 
 /// Turns the shapes that a test asks for into those of a model of another kind.
-using reshape = std::function<layer_shape(int index, layer_shape shape)>;
+using reshape = std::function<kv_cache_spec(int index, kv_cache_spec shape)>;
 
-layer_shape as_it_is(int, layer_shape shape) { return shape; }
+kv_cache_spec as_it_is(int, kv_cache_spec shape) { return shape; }
 
 reshape all_of(layer_kind which, int window) {
-  return [=](int, layer_shape shape) {
+  return [=](int, kv_cache_spec shape) {
     shape.kind = which;
     shape.window = window;
     return shape;
   };
 }
 
-layer_shape recurrent(int index, layer_shape) { return {.kind = layer_kind::recurrent, .state = 7 + 20 * index}; }
+kv_cache_spec recurrent(int index, kv_cache_spec) { return {.kind = layer_kind::recurrent, .state = 7 + 20 * index}; }
 
-layer_shape alternating(int index, layer_shape shape) {
+kv_cache_spec alternating(int index, kv_cache_spec shape) {
   switch (index % 4) {
     case 0:
       return shape;
@@ -39,48 +39,48 @@ layer_shape alternating(int index, layer_shape shape) {
 }
 
 kind built_in(std::string name, options options, const reshape& as = as_it_is) {
-  const bool keeps_all = as.target<layer_shape (*)(int, layer_shape)>() != nullptr &&
-                         *as.target<layer_shape (*)(int, layer_shape)>() == as_it_is && !options.quantised &&
+  const bool keeps_all = as.target<kv_cache_spec (*)(int, kv_cache_spec)>() != nullptr &&
+                         *as.target<kv_cache_spec (*)(int, kv_cache_spec)>() == as_it_is && !options.kv_quantization &&
                          !options.sinks;
-  const auto make = [=](std::span<const layer_shape> shapes, int slots, int max_length) mutable {
-    std::vector<layer_shape> wanted;
-    for (const layer_shape& shape : shapes) wanted.push_back(as(static_cast<int>(wanted.size()), shape));
+  const auto make = [=](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) mutable {
+    std::vector<kv_cache_spec> wanted;
+    for (const kv_cache_spec& shape : shapes) wanted.push_back(as(static_cast<int>(wanted.size()), shape));
     options.slots = slots;
-    options.max_length = max_length;
+    options.max_sequence_length = max_sequence_length;
     options.longest_step = 64;
-    options.slack = 16;
+    options.max_rollback_tokens = 16;
     return cache(wanted, options);
   };
-  const bool in_place = keeps_all && !options.offload;
+  const bool in_place = keeps_all && !options.kv_offload;
   return {.name = std::move(name), .type = options.type, .keeps_all = keeps_all, .in_place = in_place, .make = make};
 }
 
 kind own(std::string name, scalar type) {
-  const auto make = [=](std::span<const layer_shape> shapes, int slots, int max_length) {
-    const auto concat = [=](int, const layer_shape& shape, const slot_table& table) {
-      return std::make_unique<concat_layer>(shape, type, table, max_length);
+  const auto make = [=](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) {
+    const auto concat = [=](int, const kv_cache_spec& shape, const slot_table& table) {
+      return std::make_unique<concat_layer>(shape, type, table, max_sequence_length);
     };
-    return cache(shapes, {.type = type, .slots = slots, .max_length = max_length}, concat);
+    return cache(shapes, {.type = type, .slots = slots, .max_sequence_length = max_sequence_length}, concat);
   };
   return {.name = std::move(name), .type = type, .keeps_all = true, .in_place = false, .make = make};
 }
 
 options in(cache_kind which, scalar type) { return {.kind = which, .type = type}; }
 
-options with(scalar type, quantisation how, int residual) {
+options with(scalar type, quantization how, int residual) {
   how.residual = residual;
-  return {.type = type, .quantised = how};
+  return {.type = type, .kv_quantization = how};
 }
 
 options with_sinks(scalar type, sink_window kept) { return {.type = type, .sinks = kept}; }
 
 options behind(options options) {
   static const auto worker = std::make_shared<worker_transfer>();
-  options.offload = worker;
+  options.kv_offload = worker;
   return options;
 }
 
-quantisation signs() {
+quantization signs() {
   const auto codec = std::make_shared<sign_codec>();
   return {.keys = codec, .values = codec};
 }
@@ -136,11 +136,11 @@ std::vector<kind> kinds_that_keep_all() { return kinds_where(&kind::keeps_all); 
 
 std::vector<kind> kinds_in_place() { return kinds_where(&kind::in_place); }
 
-std::span<const layer_shape> mixed_shapes() {
-  static const layer_shape shapes[] = {{.kv_heads = 2, .head_dim = 8},
-                                       {.kv_heads = 1, .head_dim = 16},
-                                       {.kv_heads = 3, .head_dim = 5},
-                                       {.kv_heads = 1, .head_dim = 40}};
+std::span<const kv_cache_spec> mixed_shapes() {
+  static const kv_cache_spec shapes[] = {{.kv_heads = 2, .head_dim = 8},
+                                         {.kv_heads = 1, .head_dim = 16},
+                                         {.kv_heads = 3, .head_dim = 5},
+                                         {.kv_heads = 1, .head_dim = 40}};
   return shapes;
 }
 

@@ -16,7 +16,7 @@ struct kind {
   scalar type;
   bool keeps_all;  ///< every token stays as it is: a slot can return to any length, others can read it in place
   bool in_place;   ///< views are handed out, and memory is the cache's own
-  std::function<cache(std::span<const layer_shape> shapes, int slots, int max_length)> make;
+  std::function<cache(std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length)> make;
 };
 
 std::ostream& operator<<(std::ostream& out, const kind& kind);
@@ -29,6 +29,6 @@ std::vector<kind> kinds_that_keep_all();
 std::vector<kind> kinds_in_place();
 
 /// Layers of different shapes, as in a model whose layers differ.
-std::span<const layer_shape> mixed_shapes();
+std::span<const kv_cache_spec> mixed_shapes();
 
 }  // namespace cogen::cache::test

@@ -16,26 +16,26 @@
 namespace cogen::cache::test {
 namespace {
 
-const std::vector<layer_shape> two_layers{{.kv_heads = 2, .head_dim = 8}, {.kv_heads = 3, .head_dim = 5}};
+const std::vector<kv_cache_spec> two_layers{{.kv_heads = 2, .head_dim = 8}, {.kv_heads = 3, .head_dim = 5}};
 constexpr int both[] = {2, 0};
 constexpr int first[] = {0};
 
-cache made(options options, std::span<const layer_shape> shapes = two_layers) {
+cache made(options options, std::span<const kv_cache_spec> shapes = two_layers) {
   options.slots = 3;
-  options.max_length = 700;
+  options.max_sequence_length = 700;
   return cache(shapes, options);
 }
 
 /// [batch, heads, length, dim], every element its own number, exact in every format.
-at::Tensor counted(std::int64_t batch, const layer_shape& shape, std::int64_t length, int seed) {
+at::Tensor counted(std::int64_t batch, const kv_cache_spec& shape, std::int64_t length, int seed) {
   const at::Tensor all = at::empty({batch, shape.kv_heads, length, shape.head_dim}, at::kFloat);
   for (std::int64_t i = 0; i < all.numel(); ++i) all.data_ptr<float>()[i] = static_cast<float>((i + seed) % 199);
   return all;
 }
 
-std::vector<legacy_layer> tuple(std::int64_t batch, int length, std::span<const layer_shape> shapes = two_layers) {
+std::vector<legacy_layer> tuple(std::int64_t batch, int length, std::span<const kv_cache_spec> shapes = two_layers) {
   std::vector<legacy_layer> layers;
-  for (const layer_shape& shape : shapes)
+  for (const kv_cache_spec& shape : shapes)
     layers.push_back({.k = counted(batch, shape, length, 1), .v = counted(batch, shape, length, 50)});
   return layers;
 }
@@ -67,15 +67,15 @@ BOOST_AUTO_TEST_CASE(what_is_put_in_comes_out) {
 BOOST_AUTO_TEST_CASE(one_kind_gives_to_another) {
   cache dynamic = made({.kind = cache_kind::dynamic, .type = scalar::f32});
   from_legacy(dynamic, both, tuple(2, 100));
-  cache packed = made({.type = scalar::bf16, .quantised = int8()});
-  from_legacy(packed, both, to_legacy(dynamic, both));
-  BOOST_TEST((to_legacy(packed, both)[0].k.scalar_type() == at::kFloat));
-  check_equal(to_legacy(packed, both), tuple(2, 100));  // of which none is packed yet
+  cache quantized = made({.type = scalar::bf16, .kv_quantization = int8()});
+  from_legacy(quantized, both, to_legacy(dynamic, both));
+  BOOST_TEST((to_legacy(quantized, both)[0].k.scalar_type() == at::kFloat));
+  check_equal(to_legacy(quantized, both), tuple(2, 100));  // of which none is packed yet
   cache fixed = made({.type = scalar::bf16});
   from_legacy(fixed, both, to_legacy(dynamic, both));
   BOOST_TEST((to_legacy(fixed, both)[0].k.scalar_type() == at::kBFloat16));
   check_equal(to_legacy(fixed, both), tuple(2, 100));
-  cache offloaded = made({.type = scalar::f16, .offload = std::make_shared<worker_transfer>()});
+  cache offloaded = made({.type = scalar::f16, .kv_offload = std::make_shared<worker_transfer>()});
   from_legacy(offloaded, both, to_legacy(fixed, both));
   check_equal(to_legacy(offloaded, both), tuple(2, 100));
 }
@@ -83,25 +83,25 @@ BOOST_AUTO_TEST_CASE(one_kind_gives_to_another) {
 BOOST_AUTO_TEST_CASE(a_fork_gives_its_base_too) {
   cache cache = made({.type = scalar::f32});
   from_legacy(cache, first, tuple(1, 130));
-  cache.fork(1, {.base = 0, .shared = 128, .from = 0, .end = 130});
+  cache.fork(1, {.parent = 0, .shared = 128, .from = 0, .end = 130});
   constexpr int forked[] = {1};
   check_equal(to_legacy(cache, forked), tuple(1, 130));
 }
 
-BOOST_AUTO_TEST_CASE(sources_are_layers_too) {
-  const std::vector<layer_shape> shapes{{.kv_heads = 2, .head_dim = 8},
-                                        {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 6}};
+BOOST_AUTO_TEST_CASE(encoder_inputs_are_layers_too) {
+  const std::vector<kv_cache_spec> shapes{{.kv_heads = 2, .head_dim = 8},
+                                          {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 6}};
   std::vector<legacy_layer> layers = tuple(2, 10, shapes);
   layers[1] = tuple(2, 90, shapes)[1];
   cache cache = made({.type = scalar::f32}, shapes);
   from_legacy(cache, both, layers);
   BOOST_TEST(cache.length(2) == 10);
-  BOOST_TEST(cache.source_length(2) == 90);
+  BOOST_TEST(cache.encoder_length(2) == 90);
   check_equal(to_legacy(cache, both), layers);
 }
 
 BOOST_AUTO_TEST_CASE(a_ring_gives_what_it_has_not_forgotten) {
-  const layer_shape shape{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 8, .window = 50};
+  const kv_cache_spec shape{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 8, .window = 50};
   for (const options& options :
        {cogen::cache::options{.type = scalar::f32}, cogen::cache::options{.type = scalar::f32, .longest_step = 7}}) {
     cache cache = made(options, {&shape, 1});
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_ring_gives_what_it_has_not_forgotten) {
 }
 
 BOOST_AUTO_TEST_CASE(states_are_no_keys_and_values) {
-  const std::vector<layer_shape> shapes{{.kv_heads = 2, .head_dim = 8}, {.kind = layer_kind::recurrent, .state = 9}};
+  const std::vector<kv_cache_spec> shapes{{.kv_heads = 2, .head_dim = 8}, {.kind = layer_kind::recurrent, .state = 9}};
   cache cache = made({.type = scalar::f32}, shapes);
   BOOST_CHECK_EXCEPTION(to_legacy(cache, first), std::logic_error, says({"layer 1", "recurrent"}));
   BOOST_CHECK_EXCEPTION(from_legacy(cache, first, {}), std::logic_error, says({"layer 1", "recurrent"}));

@@ -16,7 +16,7 @@ namespace {
 
 /// One line for each row, 'x' where the query sees the key.
 std::vector<std::string> drawn(const mask& mask, const mask_window& window) {
-  const at::Tensor seen = materialise(mask, window);
+  const at::Tensor seen = to_dense(mask, window);
   std::vector<std::string> rows;
   for (std::int64_t i = 0; i < seen.size(0); ++i) {
     rows.emplace_back();
@@ -88,31 +88,31 @@ BOOST_AUTO_TEST_CASE(padding_is_seen_by_nobody) {
 
 BOOST_AUTO_TEST_CASE(packed_sequences_do_not_see_each_other) {
   const picture wanted{"xx....", "xx....", "..x...", "...xx.", "...xx.", "......"};
-  BOOST_TEST(drawn(packed({2, 0, 1, 2}), square_of(6)) == wanted, boost::test_tools::per_element());
+  BOOST_TEST(drawn(varlen({2, 0, 1, 2}), square_of(6)) == wanted, boost::test_tools::per_element());
   const picture nobody{"..", ".."};
-  BOOST_TEST(drawn(packed({}), square_of(2)) == nobody, boost::test_tools::per_element());
+  BOOST_TEST(drawn(varlen({}), square_of(2)) == nobody, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(images_see_themselves_both_ways) {
+BOOST_AUTO_TEST_CASE(snapshots_see_themselves_both_ways) {
   const picture wanted{"x.....", "xxxx..", "xxxx..", "xxxx..", "xxxxx.", "xxxxxx"};
   BOOST_TEST(drawn(causal() | within_blocks({{1, 4}, {5, 5}}), square_of(6)) == wanted,
              boost::test_tools::per_element());
 }
 
-/// Every sight against what sight.hpp says, and first_seen() against the rule.
-BOOST_AUTO_TEST_CASE(a_sight_is_the_rule_it_says) {
+/// Every attention span against what attention_span.hpp says, and first_seen() against the rule.
+BOOST_AUTO_TEST_CASE(a_attention_span_is_the_rule_it_says) {
   for (const bool looks_back : {true, false})
     for (const int window : {0, 1, 5})
       for (const int chunk : {0, 1, 4})
         for (const int count : {0, 3}) {
-          const sight sees{.causal = looks_back, .window = window, .chunk = chunk, .sinks = count};
-          const mask rule = rule_of(sees);
+          const attention_span span{.causal = looks_back, .window = window, .chunk = chunk, .sinks = count};
+          const mask rule = rule_of(span);
           for (int q = 0; q < 14; ++q)
             for (int kv = 0; kv < 14; ++kv) {
               const bool near = (window == 0 || kv > q - window) && (chunk == 0 || q / chunk == kv / chunk);
               BOOST_TEST_REQUIRE(rule(q, kv) == ((!looks_back || kv <= q) && (near || kv < count)));
-              if (count == 0 && kv < first_seen(sees, q)) BOOST_TEST_REQUIRE(!rule(q, kv));
-              if (kv == first_seen(sees, q)) BOOST_TEST_REQUIRE(rule(q, kv));
+              if (count == 0 && kv < first_seen(span, q)) BOOST_TEST_REQUIRE(!rule(q, kv));
+              if (kv == first_seen(span, q)) BOOST_TEST_REQUIRE(rule(q, kv));
             }
         }
 }
@@ -133,12 +133,12 @@ BOOST_AUTO_TEST_CASE(rules_that_make_no_sense_are_named) {
   }
   BOOST_CHECK_EXCEPTION(sinks(-1), std::invalid_argument, says({"sinks", "-1"}));
   BOOST_CHECK_EXCEPTION(padding(-7), std::invalid_argument, says({"padding", "-7"}));
-  BOOST_CHECK_EXCEPTION(packed({3, -2}), std::invalid_argument, says({"packed", "-2"}));
+  BOOST_CHECK_EXCEPTION(varlen({3, -2}), std::invalid_argument, says({"packed", "-2"}));
   BOOST_CHECK_EXCEPTION(within_blocks({{0, 2}, {5, 4}}), std::invalid_argument, says({"block", "4", "5"}));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_see_has_a_shape) {
-  const at::Tensor none = materialise(causal(), {.q_length = 0, .kv_length = 3});
+  const at::Tensor none = to_dense(causal(), {.q_length = 0, .kv_length = 3});
   BOOST_TEST(none.size(0) == 0);
   BOOST_TEST(none.size(1) == 3);
   BOOST_TEST((none.scalar_type() == at::kBool));
@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(nothing_to_see_has_a_shape) {
 
 BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused) {
   BOOST_CHECK_THROW(mask{mask::rule{}}, std::invalid_argument);
-  BOOST_CHECK_EXCEPTION(materialise(causal(), {.q_length = -1}), std::invalid_argument, says({"q_length", "-1"}));
-  BOOST_CHECK_EXCEPTION(materialise(causal(), {.kv_offset = -4}), std::invalid_argument, says({"kv_offset", "-4"}));
+  BOOST_CHECK_EXCEPTION(to_dense(causal(), {.q_length = -1}), std::invalid_argument, says({"q_length", "-1"}));
+  BOOST_CHECK_EXCEPTION(to_dense(causal(), {.kv_offset = -4}), std::invalid_argument, says({"kv_offset", "-4"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,8 +25,8 @@ namespace {
 namespace data = boost::unit_test::data;
 
 /// A model of which one block fills pages completely, and one that leaves part of a page over.
-const std::vector<layer_shape> whole_pages{{.kv_heads = 2, .head_dim = 64}, {.kv_heads = 2, .head_dim = 64}};
-const std::vector<layer_shape> part_of_a_page{{.kv_heads = 1, .head_dim = 3}, {.kv_heads = 3, .head_dim = 5}};
+const std::vector<kv_cache_spec> whole_pages{{.kv_heads = 2, .head_dim = 64}, {.kv_heads = 2, .head_dim = 64}};
+const std::vector<kv_cache_spec> part_of_a_page{{.kv_heads = 1, .head_dim = 3}, {.kv_heads = 3, .head_dim = 5}};
 
 std::int64_t page() { return ::sysconf(_SC_PAGESIZE); }
 
@@ -44,7 +44,7 @@ void fill(cache& cache, int slot, int count) {
   const step step({{.slot = slot, .count = count}});
   cache.reserve(step);
   for (int i = 0; i < cache.layers(); ++i) {
-    const layer_shape& shape = cache.layer(i).shape();
+    const kv_cache_spec& shape = cache.layer(i).shape();
     const at::Tensor ones = at::ones({count, shape.kv_heads, shape.head_dim});
     cache.layer(i).append(step, ones, ones);
   }
@@ -139,7 +139,7 @@ places places_of(const cache& cache, int slot, int length) {
       all.emplace_back(after, page());
     } else if (const auto view = cache.layer(i).view(slot, length)) {
       add_ranges(view->range, view->ranges, view->block_stride, all);
-      add_ranges(view->packed.range, view->packed.ranges, view->packed.block_stride, all);
+      add_ranges(view->quantized.range, view->quantized.ranges, view->quantized.block_stride, all);
     }
   }
   return all;
@@ -172,8 +172,8 @@ BOOST_DATA_TEST_CASE(every_kind_gives_its_memory_back, data::make(kinds()), kind
 }
 
 BOOST_AUTO_TEST_CASE(near_memory_is_given_back_too) {
-  const layer_shape shapes[] = {whole_pages[0], whole_pages[1], whole_pages[0]};
-  cache cache(shapes, {.slots = 2, .max_length = 500, .offload = std::make_shared<worker_transfer>()});
+  const kv_cache_spec shapes[] = {whole_pages[0], whole_pages[1], whole_pages[0]};
+  cache cache(shapes, {.slots = 2, .max_sequence_length = 500, .kv_offload = std::make_shared<worker_transfer>()});
   fill(cache, 0, 400);
   const step step({{.slot = 0, .count = 1}});
   cache.reserve(step);
@@ -191,7 +191,7 @@ BOOST_DATA_TEST_CASE(no_slot_takes_more_than_its_footprint, data::make(kinds()),
     twin.append({{.slot = 0, .count = count}});
     BOOST_TEST(taken(twin.length(0)));
   }
-  const int back = std::min(cache.slack(), 200);
+  const int back = std::min(cache.max_rollback_tokens(), 200);
   twin.truncate(0, twin.length(0) - back);
   BOOST_TEST(taken(twin.length(0)));
   twin.append({{.slot = 0, .count = 5}});
@@ -207,10 +207,10 @@ BOOST_DATA_TEST_CASE(no_slot_takes_more_than_its_footprint, data::make(kinds()),
 }
 
 BOOST_AUTO_TEST_CASE(rings_and_states_take_exactly_their_footprint) {
-  const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 16, .window = 100},
-                                        {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 24, .window = 80},
-                                        {.kind = layer_kind::recurrent, .state = 3000}};
-  cache cache(shapes, {.slots = 2, .longest_step = 64, .slack = 0});
+  const std::vector<kv_cache_spec> shapes{{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 16, .window = 100},
+                                          {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 24, .window = 80},
+                                          {.kind = layer_kind::recurrent, .state = 3000}};
+  cache cache(shapes, {.slots = 2, .longest_step = 64, .max_rollback_tokens = 0});
   for (int length = 1; length <= 1000; ++length) {
     const step step({{.slot = 0, .count = 1}});
     cache.reserve(step);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(rings_and_states_take_exactly_their_footprint) {
 }
 
 BOOST_AUTO_TEST_CASE(sinks_take_no_more_however_long_it_goes_on) {
-  const layer_shape shape{.kv_heads = 1, .head_dim = 8};
+  const kv_cache_spec shape{.kv_heads = 1, .head_dim = 8};
   cache cache({&shape, 1}, {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 500}, .longest_step = 100});
   while (cache.length(0) < 2000) fill(cache, 0, 100);
   const std::int64_t early = cache.committed_bytes();
@@ -232,9 +232,9 @@ BOOST_AUTO_TEST_CASE(sinks_take_no_more_however_long_it_goes_on) {
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
-  const layer_shape shape{.kv_heads = 1, .head_dim = 4};
+  const kv_cache_spec shape{.kv_heads = 1, .head_dim = 4};
   for (const cache_kind which : {cache_kind::dynamic, cache_kind::static_}) {
-    cache cache({&shape, 1}, {.kind = which, .type = scalar::f32, .slots = 2, .max_length = 4000});
+    cache cache({&shape, 1}, {.kind = which, .type = scalar::f32, .slots = 2, .max_sequence_length = 4000});
     std::vector<std::byte> held;
     const std::byte* data = nullptr;
     for (int length = 0; length < 4000; ++length) {
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
 BOOST_DATA_TEST_CASE(a_new_cache_takes_addresses_only, data::make(kinds_in_place()), kind) {
   rusage before{};
   ::getrusage(RUSAGE_SELF, &before);
-  const cache cache = kind.make(std::vector<layer_shape>(4, {.kv_heads = 8, .head_dim = 64}), 64, 1 << 14);
+  const cache cache = kind.make(std::vector<kv_cache_spec>(4, {.kv_heads = 8, .head_dim = 64}), 64, 1 << 14);
   rusage after{};
   ::getrusage(RUSAGE_SELF, &after);
   BOOST_TEST(cache.footprint(1 << 14) * 64 > std::int64_t{4} << 30);

@@ -21,14 +21,14 @@ namespace {
 /// Refuses to grow while it is told to.
 class refusing_layer final : public layer {
  public:
-  refusing_layer(const layer_shape& shape, const slot_table& table, const bool& refuses)
+  refusing_layer(const kv_cache_spec& shape, const slot_table& table, const bool& refuses)
       : layer(shape, scalar::f32, table), refuses_(refuses) {}
 
   void reserve(const step&) override {
     if (refuses_) throw std::bad_alloc();
   }
   void append(const step&, const at::Tensor&, const at::Tensor&) override {}
-  keys_values materialise(int, int length) const override {
+  keys_values to_dense(int, int length) const override {
     const at::Tensor ones = at::ones({shape().kv_heads, length, shape().head_dim});
     return {.k = ones, .v = ones};
   }
@@ -43,12 +43,12 @@ class refusing_layer final : public layer {
 };
 
 /// Shows no more than its newest token.
-class short_sighted_layer final : public layer {
+class short_span_layer final : public layer {
  public:
-  short_sighted_layer(const layer_shape& shape, const slot_table& table) : layer(shape, scalar::f32, table) {}
+  short_span_layer(const kv_cache_spec& shape, const slot_table& table) : layer(shape, scalar::f32, table) {}
 
   void append(const step&, const at::Tensor&, const at::Tensor&) override {}
-  keys_values materialise(int, int) const override {
+  keys_values to_dense(int, int) const override {
     const at::Tensor one = at::ones({shape().kv_heads, 1, shape().head_dim});
     return {.k = one, .v = one};
   }
@@ -57,12 +57,12 @@ class short_sighted_layer final : public layer {
 };
 
 kind with_one_that_refuses(const bool& refuses, cache_kind which) {
-  const auto make = [&refuses, which](std::span<const layer_shape> shapes, int slots, int max_length) {
-    const auto own = [&](int index, const layer_shape& shape, const slot_table& table) -> std::unique_ptr<layer> {
+  const auto make = [&refuses, which](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) {
+    const auto own = [&](int index, const kv_cache_spec& shape, const slot_table& table) -> std::unique_ptr<layer> {
       if (index + 1 < static_cast<int>(shapes.size())) return nullptr;
       return std::make_unique<refusing_layer>(shape, table, refuses);
     };
-    return cache(shapes, {.kind = which, .slots = slots, .max_length = max_length}, own);
+    return cache(shapes, {.kind = which, .slots = slots, .max_sequence_length = max_sequence_length}, own);
   };
   return {.name = "refusing", .type = scalar::bf16, .in_place = false, .make = make};
 }
@@ -77,13 +77,13 @@ struct picture {
 
 picture taken(const cache& cache) {
   const int length = cache.length(0);
-  return {length, cache.committed_bytes(), bytes_in(cache.layer(0).materialise(0, length).k)};
+  return {length, cache.committed_bytes(), bytes_in(cache.layer(0).to_dense(0, length).k)};
 }
 
 void append_ones(cache& cache, const step& step) {
   cache.reserve(step);
   for (int i = 0; i < cache.layers(); ++i) {
-    const layer_shape& shape = cache.layer(i).shape();
+    const kv_cache_spec& shape = cache.layer(i).shape();
     const at::Tensor ones = at::ones({step.tokens(), shape.kv_heads, shape.head_dim});
     cache.layer(i).append(step, ones, ones);
   }
@@ -98,7 +98,7 @@ void check_that_nothing_changes(cache_kind which) {
   refuses = true;
   BOOST_CHECK_THROW(cache.reserve(step({{.slot = 0, .count = 200}, {.slot = 1, .count = 5}})), std::bad_alloc);
   BOOST_TEST((taken(cache) == before));
-  BOOST_CHECK_THROW(cache.adopt(1, 0, 64), std::bad_alloc);
+  BOOST_CHECK_THROW(cache.share_prefix(1, 0, 64), std::bad_alloc);
   BOOST_TEST((taken(cache) == before));
   BOOST_CHECK_THROW(cache.copy(2, 1, 0, 130), std::bad_alloc);
   BOOST_TEST((taken(cache) == before));
@@ -114,13 +114,13 @@ void check_that_nothing_changes(cache_kind which) {
 
 /// A ring and a state, neither of which keeps single tokens, before a layer that refuses.
 cache with_a_ring_and_a_state(const bool& refuses) {
-  const std::vector<layer_shape> shapes{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
-                                        {.kind = layer_kind::recurrent, .state = 30},
-                                        {.kv_heads = 1, .head_dim = 8}};
-  const auto own = [&](int index, const layer_shape& shape, const slot_table& table) -> std::unique_ptr<layer> {
+  const std::vector<kv_cache_spec> shapes{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
+                                          {.kind = layer_kind::recurrent, .state = 30},
+                                          {.kv_heads = 1, .head_dim = 8}};
+  const auto own = [&](int index, const kv_cache_spec& shape, const slot_table& table) -> std::unique_ptr<layer> {
     return index == 2 ? std::make_unique<refusing_layer>(shape, table, refuses) : nullptr;
   };
-  return cache(shapes, {.slots = 3, .max_length = 1000, .longest_step = 64, .slack = 16}, own);
+  return cache(shapes, {.slots = 3, .max_sequence_length = 1000, .longest_step = 64, .max_rollback_tokens = 16}, own);
 }
 
 void append_numbers(cache& cache, int slot, int count) {
@@ -136,11 +136,11 @@ void append_numbers(cache& cache, int slot, int count) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_kind_that_shows_a_part_of_its_tokens_is_not_exported_for_it) {
-  const auto own = [](int, const layer_shape& shape, const slot_table& table) {
-    return std::make_unique<short_sighted_layer>(shape, table);
+  const auto own = [](int, const kv_cache_spec& shape, const slot_table& table) {
+    return std::make_unique<short_span_layer>(shape, table);
   };
-  const layer_shape shape{.kv_heads = 1, .head_dim = 8};
-  cache cache({&shape, 1}, {.slots = 1, .max_length = 100}, own);
+  const kv_cache_spec shape{.kv_heads = 1, .head_dim = 8};
+  cache cache({&shape, 1}, {.slots = 1, .max_sequence_length = 100}, own);
   append_ones(cache, step({{.slot = 0, .count = 20}}));
   std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(20)));
   BOOST_CHECK_EXCEPTION(cache.export_slot(0, bytes), std::logic_error, says({"slot 0", "1 of the 20 tokens"}));
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) 
   BOOST_CHECK_THROW(cache.copy(0, 1, 60, 120), std::bad_alloc);
   refuses = false;
   if (cache.length(1) > 0) BOOST_TEST(cache.layer(1).state(1)->before[0] == 60);
-  if (cache.length(1) > 0) BOOST_TEST(cache.layer(0).materialise(1, 60).k.numel() > 0);
+  if (cache.length(1) > 0) BOOST_TEST(cache.layer(0).to_dense(1, 60).k.numel() > 0);
   cache.clear(1);
   for (int i = 0; i < 5; ++i) append_numbers(cache, 2, 50);
   cache.take_snapshot(2);
@@ -177,17 +177,17 @@ BOOST_AUTO_TEST_CASE(one_refusing_layer_leaves_all_as_they_were) {
 }
 
 BOOST_AUTO_TEST_CASE(own_layers_stand_beside_built_in_ones) {
-  const auto make = [](std::span<const layer_shape> shapes, int slots, int max_length) {
-    const auto middle = [&](int index, const layer_shape& shape, const slot_table& table) -> std::unique_ptr<layer> {
+  const auto make = [](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) {
+    const auto middle = [&](int index, const kv_cache_spec& shape, const slot_table& table) -> std::unique_ptr<layer> {
       if (index != 1) return nullptr;
       return std::make_unique<concat_layer>(shape, scalar::f16, table, 150);
     };
-    return cache(shapes, {.slots = slots, .max_length = max_length}, middle);
+    return cache(shapes, {.slots = slots, .max_sequence_length = max_sequence_length}, middle);
   };
   twin twin({.name = "mixed", .type = scalar::bf16, .in_place = false, .make = make}, 3, 500);
-  BOOST_TEST(twin.tested().max_length() == 150);
+  BOOST_TEST(twin.tested().max_sequence_length() == 150);
   twin.append({{.slot = 0, .count = 130}});
-  twin.adopt(1, 0, 128);
+  twin.share_prefix(1, 0, 128);
   twin.append({{.slot = 1, .count = 10}, {.slot = 0, .count = 1}});
   twin.copy(1, 2, 0, 135);
   twin.truncate(1, 100);

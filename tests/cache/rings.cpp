@@ -37,13 +37,13 @@ const std::vector<ring_kind> rings{{"sliding", layer_kind::sliding, 50, {}},
                                    {"chunked", layer_kind::chunked, chunk, {}},
                                    {"sinks", layer_kind::full, 0, sink_window{.sinks = 4, .window = 50}}};
 
-cache made(const ring_kind& kind, int longest_step = 40, int slack = 8) {
-  const layer_shape shape{.kind = kind.kind, .kv_heads = heads, .head_dim = head_dim, .window = kind.window};
+cache made(const ring_kind& kind, int longest_step = 40, int max_rollback_tokens = 8) {
+  const kv_cache_spec shape{.kind = kind.kind, .kv_heads = heads, .head_dim = head_dim, .window = kind.window};
   return cache({&shape, 1}, {.type = scalar::f32,
-                             .max_length = kind.sinks ? 0 : 5000,
+                             .max_sequence_length = kind.sinks ? 0 : 5000,
                              .sinks = kind.sinks,
                              .longest_step = longest_step,
-                             .slack = slack});
+                             .max_rollback_tokens = max_rollback_tokens});
 }
 
 /// Tokens that are all their own position.
@@ -113,9 +113,9 @@ BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
     cache.advance(step);
     const kv_view after = *layer.view(0, length + 1);
     BOOST_TEST_REQUIRE(changed(bytes, all_bytes(after)) <= token_bytes);
-    const int first = first_seen(layer.sees(), length);
+    const int first = first_seen(layer.span(), length);
     for (int position = 0; position <= length; ++position) {
-      if (position >= layer.sees().sinks && position < first) continue;
+      if (position >= layer.span().sinks && position < first) continue;
       BOOST_TEST_REQUIRE(key_at(after, position, 1) == key_at(before, position, 1));
       BOOST_TEST_REQUIRE(key(after, position) == static_cast<float>(position));
     }
@@ -132,7 +132,7 @@ BOOST_DATA_TEST_CASE(every_query_of_a_step_finds_what_it_sees, data::make(rings)
     write(cache, step);
     const kv_extent extent = layer.mask_sizes(0, count);
     BOOST_TEST_REQUIRE(extent.kv_length - extent.sinks + extent.kv_offset == length + count);
-    const at::Tensor all = layer.materialise(0, length + count).k;
+    const at::Tensor all = layer.to_dense(0, length + count).k;
     BOOST_TEST_REQUIRE(all.size(1) == extent.kv_length);
     const kv_view view = *layer.view(0, length + count);
     for (int query = length; query < length + count; ++query)
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_begins_with_no_history) {
     append(cache, 1);
     BOOST_TEST_REQUIRE(layer.mask_sizes(0, 0).kv_length == length % chunk);
     BOOST_TEST_REQUIRE(layer.mask_sizes(0, 0).kv_offset == length / chunk * chunk);
-    BOOST_TEST_REQUIRE(layer.materialise(0, length).k.size(1) == length % chunk);
+    BOOST_TEST_REQUIRE(layer.to_dense(0, length).k.size(1) == length % chunk);
   }
 }
 
@@ -185,21 +185,22 @@ BOOST_AUTO_TEST_CASE(a_step_longer_than_rings_leave_room_for_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_gives_rings_and_states_to_nobody) {
-  const std::vector<layer_shape> others{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
-                                        {.kind = layer_kind::recurrent, .state = 30},
-                                        {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 8, .window = 100}};
-  for (const layer_shape& other : others) {
-    const layer_shape full{.kv_heads = 1, .head_dim = 8};
-    const auto make = [&](std::span<const layer_shape>, int slots, int max_length) {
-      return cache(std::vector{full, other}, {.type = scalar::f32, .slots = slots, .max_length = max_length});
+  const std::vector<kv_cache_spec> others{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
+                                          {.kind = layer_kind::recurrent, .state = 30},
+                                          {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 8, .window = 100}};
+  for (const kv_cache_spec& other : others) {
+    const kv_cache_spec full{.kv_heads = 1, .head_dim = 8};
+    const auto make = [&](std::span<const kv_cache_spec>, int slots, int max_sequence_length) {
+      return cache(std::vector{full, other},
+                   {.type = scalar::f32, .slots = slots, .max_sequence_length = max_sequence_length});
     };
     twin twin({.name = "hybrid", .type = scalar::f32, .keeps_all = false, .in_place = false, .make = make}, 4, 1000);
     twin.append({{.slot = 0, .count = 128}});
-    twin.adopt(1, 0, 128);
-    twin.tested().trim(0, 128);
+    twin.share_prefix(1, 0, 128);
+    twin.tested().release(0, 128);
     const auto named = says({"slot 0", "layer 1"});
-    BOOST_CHECK_EXCEPTION(twin.tested().adopt(2, 0, 128), std::logic_error, named);
-    BOOST_CHECK_EXCEPTION(twin.tested().fork(2, {.base = 0, .shared = 128, .from = 0, .end = 128}), std::logic_error,
+    BOOST_CHECK_EXCEPTION(twin.tested().share_prefix(2, 0, 128), std::logic_error, named);
+    BOOST_CHECK_EXCEPTION(twin.tested().fork(2, {.parent = 0, .shared = 128, .from = 0, .end = 128}), std::logic_error,
                           named);
     BOOST_CHECK_EXCEPTION(twin.tested().copy(0, 2, 0, 128), std::logic_error, named);
     twin.fork(2, 1, 128, 128);
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_gives_rings_and_states_to_nobody) {
     twin.clear(2);
     twin.clear(0);
     twin.append({{.slot = 0, .count = 128}});
-    twin.adopt(1, 0, 128);
+    twin.share_prefix(1, 0, 128);
     twin.check();
   }
 }

@@ -24,8 +24,8 @@ BOOST_AUTO_TEST_CASE(lengths_lie_together_at_one_address) {
 BOOST_AUTO_TEST_CASE(the_longest_reader_pins) {
   slot_table table(4);
   table.set_length(0, 200);
-  table.set_base(1, {.slot = 0, .length = 64});
-  table.set_base(2, {.slot = 0, .length = 128});
+  table.set_parent(1, {.slot = 0, .length = 64});
+  table.set_parent(2, {.slot = 0, .length = 128});
   BOOST_TEST(table.pinned(0) == 128);
   BOOST_TEST(table.pinned(1) == 0);
   table.set_length(2, 0);
@@ -37,21 +37,21 @@ BOOST_AUTO_TEST_CASE(the_longest_reader_pins) {
 BOOST_AUTO_TEST_CASE(a_base_shrinks_by_whole_blocks) {
   slot_table table(2);
   table.set_length(0, 200);
-  table.set_base(1, {.slot = 0, .length = 128});
+  table.set_parent(1, {.slot = 0, .length = 128});
   table.set_length(1, 150);
-  BOOST_TEST(table.base(1).length == 128);
+  BOOST_TEST(table.parent(1).length == 128);
   table.set_length(1, 100);
-  BOOST_TEST(table.base(1).length == 64);
+  BOOST_TEST(table.parent(1).length == 64);
   BOOST_TEST(table.length(1) == 100);
   table.set_length(1, 63);
-  BOOST_TEST(table.base(1).length == 0);
-  BOOST_TEST(table.base(1).slot == -1);
+  BOOST_TEST(table.parent(1).length == 0);
+  BOOST_TEST(table.parent(1).slot == -1);
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_that_does_not_exist_is_named) {
   slot_table table(2);
   BOOST_CHECK_EXCEPTION(table.length(2), std::out_of_range, says({"slot 2", "there are 2"}));
-  BOOST_CHECK_EXCEPTION(table.base(-1), std::out_of_range, says({"slot -1"}));
+  BOOST_CHECK_EXCEPTION(table.parent(-1), std::out_of_range, says({"slot -1"}));
   BOOST_CHECK_EXCEPTION(table.advance(step({{.slot = 0, .count = 1}, {.slot = 7, .count = 1}})), std::out_of_range,
                         says({"slot 7"}));
   BOOST_TEST(table.length(0) == 0);

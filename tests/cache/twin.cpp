@@ -27,15 +27,15 @@ std::vector<float> state_of(const float* numbers, std::int64_t count) { return {
 
 /// The tokens as their blocks are after having been packed: both [kv_heads, length, head_dim], the first `packed`
 /// changed.
-at::Tensor packed_and_unpacked(const codec& codec, const at::Tensor& tokens, std::int64_t packed) {
+at::Tensor quantized_and_not(const codec& codec, const at::Tensor& tokens, std::int64_t quantized) {
   at::Tensor all = tokens.to(at::kFloat).contiguous().clone();
   const int head_dim = static_cast<int>(all.size(2));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(codec.packed_bytes(head_dim)));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(codec.quantized_bytes(head_dim)));
   for (std::int64_t head = 0; head < all.size(0); ++head)
-    for (std::int64_t begin = 0; begin < packed; begin += 64) {
+    for (std::int64_t begin = 0; begin < quantized; begin += 64) {
       float* block = all[head].narrow(0, begin, 64).data_ptr<float>();
-      codec.pack(block, head_dim, bytes.data());
-      codec.unpack(bytes.data(), head_dim, block);
+      codec.quantize(block, head_dim, bytes.data());
+      codec.dequantize(bytes.data(), head_dim, block);
     }
   return all;
 }
@@ -71,8 +71,8 @@ std::vector<std::byte> key_bytes(const kv_view& view, std::int64_t position, int
   return bytes;
 }
 
-twin::twin(const kind& kind, int slots, int max_length, unsigned seed)
-    : cache_(kind.make(mixed_shapes(), slots, max_length)),
+twin::twin(const kind& kind, int slots, int max_sequence_length, unsigned seed)
+    : cache_(kind.make(mixed_shapes(), slots, max_sequence_length)),
       random_(seed),
       lengths_(static_cast<std::size_t>(slots)),
       held_(static_cast<std::size_t>(slots)) {
@@ -86,7 +86,7 @@ twin::twin(const kind& kind, int slots, int max_length, unsigned seed)
     }
 }
 
-at::Tensor twin::random(int tokens, const layer_shape& shape) {
+at::Tensor twin::random(int tokens, const kv_cache_spec& shape) {
   const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
   float* values = made.data_ptr<float>();
   for (std::int64_t i = 0; i < made.numel(); ++i)
@@ -183,19 +183,19 @@ void twin::copy(int from, int to, int begin, int end) {
       return at::cat({kept.narrow(1, 0, begin), copied.narrow(1, begin, end - begin)}, 1);
     };
     keys_values& into = held(to, layer).tokens;
-    const keys_values& source = held(from, layer).tokens;
-    into = {.k = join(into.k, source.k), .v = join(into.v, source.v)};
+    const keys_values& encoder_input = held(from, layer).tokens;
+    into = {.k = join(into.k, encoder_input.k), .v = join(into.v, encoder_input.v)};
   }
   lengths_[static_cast<std::size_t>(to)] = end;
 }
 
-void twin::adopt(int slot, int of, int length) {
-  cache_.adopt(slot, of, length);
+void twin::share_prefix(int slot, int of, int length) {
+  cache_.share_prefix(slot, of, length);
   hold_first(slot, of, length);
 }
 
 void twin::fork(int slot, int from, int shared, int length) {
-  cache_.fork(slot, {.base = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
+  cache_.fork(slot, {.parent = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
   hold_first(slot, from, length);
 }
 
@@ -217,10 +217,10 @@ void twin::check() const {
 keys_values twin::seen(int slot, int layer) const {
   const keys_values& tokens = held(slot, layer).tokens;
   const auto view = cache_.layer(layer).view(slot, length(slot));
-  if (!view || view->packed.keys.how == nullptr) return tokens;
-  const std::int64_t packed = packed_tokens(length(slot), view->packed.residual);
-  return {.k = packed_and_unpacked(*view->packed.keys.how, tokens.k, packed),
-          .v = packed_and_unpacked(*view->packed.values.how, tokens.v, packed)};
+  if (!view || view->quantized.keys.how == nullptr) return tokens;
+  const std::int64_t quantized = quantized_tokens(length(slot), view->quantized.residual);
+  return {.k = quantized_and_not(*view->quantized.keys.how, tokens.k, quantized),
+          .v = quantized_and_not(*view->quantized.values.how, tokens.v, quantized)};
 }
 
 void twin::check_layer(int slot, int index) const {
@@ -234,7 +234,7 @@ void twin::check_layer(int slot, int index) const {
     }
     const keys_values all = seen(slot, index);
     const kv_extent extent = layer.mask_sizes(slot, 0);
-    const keys_values got = layer.materialise(slot, length(slot));
+    const keys_values got = layer.to_dense(slot, length(slot));
     BOOST_TEST_REQUIRE(got.k.scalar_type() == all.k.scalar_type());
     BOOST_TEST_REQUIRE(got.k.size(1) == extent.kv_length);
     BOOST_TEST_REQUIRE(at::equal(got.k, columns(all.k, extent, length(slot))));
@@ -245,7 +245,8 @@ void twin::check_layer(int slot, int index) const {
 
 void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const {
   const int end = static_cast<int>(tokens.k.size(1));
-  const int packed = view.packed.keys.how == nullptr ? 0 : static_cast<int>(packed_tokens(end, view.packed.residual));
+  const int quantized =
+      view.quantized.keys.how == nullptr ? 0 : static_cast<int>(quantized_tokens(end, view.quantized.residual));
   const auto row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
   const auto check_position = [&](int position) {
     for (int head = 0; head < view.kv_heads; ++head) {
@@ -255,24 +256,24 @@ void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_v
     }
   };
   for (int position = 0; position < extent.sinks; ++position) check_position(position);
-  for (int position = std::max(packed, extent.kv_offset); position < end; ++position) check_position(position);
-  if (packed > 0) check_packed(view, packed, extent.kv_offset, tokens);
+  for (int position = std::max(quantized, extent.kv_offset); position < end; ++position) check_position(position);
+  if (quantized > 0) check_quantized(view, quantized, extent.kv_offset, tokens);
 }
 
-void twin::check_packed(const kv_view& view, int end, int from, const keys_values& tokens) const {
-  const packed_view& packed = view.packed;
+void twin::check_quantized(const kv_view& view, int end, int from, const keys_values& tokens) const {
+  const quantized_view& quantized = view.quantized;
   const auto check_plane = [&](const codec& codec, const at::Tensor& block, const std::byte* got) {
-    std::vector<std::byte> wanted(static_cast<std::size_t>(codec.packed_bytes(view.head_dim)));
+    std::vector<std::byte> wanted(static_cast<std::size_t>(codec.quantized_bytes(view.head_dim)));
     const at::Tensor values = block.to(at::kFloat).contiguous();
-    codec.pack(values.const_data_ptr<float>(), view.head_dim, wanted.data());
+    codec.quantize(values.const_data_ptr<float>(), view.head_dim, wanted.data());
     BOOST_TEST_REQUIRE(std::memcmp(got, wanted.data(), wanted.size()) == 0);
   };
   for (int begin = from / 64 * 64; begin < end; begin += 64) {
-    const std::byte* block = block_of(packed.range, packed.ranges, packed.block_stride, std::max(begin, from));
+    const std::byte* block = block_of(quantized.range, quantized.ranges, quantized.block_stride, std::max(begin, from));
     for (int head = 0; head < view.kv_heads; ++head) {
-      check_plane(*packed.keys.how, tokens.k[head].narrow(0, begin, 64), block + head * packed.key_bytes);
-      check_plane(*packed.values.how, tokens.v[head].narrow(0, begin, 64),
-                  block + packed.value_offset + head * packed.value_bytes);
+      check_plane(*quantized.keys.how, tokens.k[head].narrow(0, begin, 64), block + head * quantized.key_bytes);
+      check_plane(*quantized.values.how, tokens.v[head].narrow(0, begin, 64),
+                  block + quantized.value_offset + head * quantized.value_bytes);
     }
   }
 }

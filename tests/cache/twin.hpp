@@ -24,7 +24,7 @@ const std::byte* value_at(const kv_view& view, std::int64_t position, int head);
 /// for each recurrent layer the state after each step.
 class twin {
  public:
-  twin(const kind& kind, int slots, int max_length, unsigned seed = 1);
+  twin(const kind& kind, int slots, int max_sequence_length, unsigned seed = 1);
 
   cache& tested() { return cache_; }
   int length(int slot) const { return lengths_[static_cast<std::size_t>(slot)]; }
@@ -35,13 +35,13 @@ class twin {
   void truncate(int slot, int length);
   void clear(int slot);
   void copy(int from, int to, int begin, int end);
-  void adopt(int slot, int of, int length);
+  void share_prefix(int slot, int of, int length);
   void fork(int slot, int from, int shared, int length);
 
   /// Exports one slot and imports it into another.
   void move(int from, int to);
 
-  /// Every slot of every layer holds what was concatenated, as far as queries see it: lengths, materialised tensors,
+  /// Every slot of every layer holds what was concatenated, as far as queries see it: lengths, dense tensors,
   /// and views where there are any; every state is the one that its steps made.
   void check() const;
 
@@ -61,11 +61,11 @@ class twin {
   void step_once(const std::vector<step_row>& rows);
   void append_tokens(const step& step, int layer);
   void append_states(const step& step, int layer);
-  at::Tensor random(int tokens, const layer_shape& shape);
+  at::Tensor random(int tokens, const kv_cache_spec& shape);
   keys_values seen(int slot, int layer) const;
   void check_layer(int slot, int layer) const;
   void check_view(const kv_view& view, const kv_extent& extent, const keys_values& all) const;
-  void check_packed(const kv_view& view, int end, int from, const keys_values& all) const;
+  void check_quantized(const kv_view& view, int end, int from, const keys_values& all) const;
 
   cache cache_;
   std::mt19937 random_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,7 +13,7 @@ namespace cogen::test {
 struct a_device {
   boost::test_tools::assertion_result operator()(boost::unit_test::test_unit_id suite) const {
     try {
-      device::place_named("cuda");
+      device::backend_named("cuda");
       return true;
     } catch (const std::invalid_argument& error) {
       boost::test_tools::assertion_result no(false);

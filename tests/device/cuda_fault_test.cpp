@@ -15,14 +15,14 @@ namespace cogen::test {
 namespace {
 
 /// CUDA's queues, one of which begins a kernel that traps when it is told to.
-class failing_place final : public device::place {
+class failing_backend final : public device::backend {
  public:
-  explicit failing_place(std::shared_ptr<const device::place> of) : of_(std::move(of)) {}
+  explicit failing_backend(std::shared_ptr<const device::backend> of) : of_(std::move(of)) {}
 
   at::Device device() const override { return of_->device(); }
   std::string description() const override { return of_->description(); }
-  std::unique_ptr<device::queue> make_queue() const override {
-    return std::make_unique<trapping>(of_->make_queue(), armed);
+  std::unique_ptr<device::stream> make_stream() const override {
+    return std::make_unique<trapping>(of_->make_stream(), armed);
   }
   std::unique_ptr<device::operators> make_operators() const override { return of_->make_operators(); }
   at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
@@ -31,38 +31,38 @@ class failing_place final : public device::place {
   mutable std::atomic<bool> armed = false;
 
  private:
-  class trapping final : public device::queue {
+  class trapping final : public device::stream {
    public:
-    trapping(std::unique_ptr<device::queue> of, std::atomic<bool>& armed) : of_(std::move(of)), armed_(armed) {}
+    trapping(std::unique_ptr<device::stream> of, std::atomic<bool>& armed) : of_(std::move(of)), armed_(armed) {}
 
-    void within(const std::function<void()>& work) override {
-      of_->within([&] {
+    void run_on_stream(const std::function<void()>& work) override {
+      of_->run_on_stream([&] {
         if (armed_.exchange(false)) trap(at::cuda::getCurrentCUDAStream().stream());
         work();
       });
     }
-    std::unique_ptr<device::recording> record(const std::function<void()>& work) override { return of_->record(work); }
+    std::unique_ptr<device::graph> record(const std::function<void()>& work) override { return of_->record(work); }
     void then(std::function<void(std::exception_ptr)> done) override { of_->then(std::move(done)); }
     void wait() override { of_->wait(); }
-    void after(queue& other) override { of_->after(*static_cast<trapping&>(other).of_); }
+    void after(stream& other) override { of_->after(*static_cast<trapping&>(other).of_); }
     void copy_rows(const at::Tensor& to, const at::Tensor& from) override { of_->copy_rows(to, from); }
 
    private:
-    std::unique_ptr<device::queue> of_;
+    std::unique_ptr<device::stream> of_;
     std::atomic<bool>& armed_;
   };
 
-  const std::shared_ptr<const device::place> of_;
+  const std::shared_ptr<const device::backend> of_;
 };
 
 BOOST_AUTO_TEST_SUITE(cuda_faults, *boost::unit_test::disabled() * boost::unit_test::precondition(a_device()))
 
 BOOST_AUTO_TEST_CASE(everybody_is_told_when_the_device_fails) {
-  const auto where = std::make_shared<failing_place>(device::place_named("cuda"));
+  const auto where = std::make_shared<failing_backend>(device::backend_named("cuda"));
   const auto model = seeded_model_on(where, at::kBFloat16);
   engine_options options;
   options.slots = 3;
-  options.max_length = 900;
+  options.max_sequence_length = 900;
   std::string logged;
   options.log = [&](std::string_view line) { logged += line; };
   engine running(model, options);

@@ -2,9 +2,9 @@
 #include "a_device.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
-#include "models/packed_rows.hpp"
+#include "models/quantized_rows.hpp"
+#include "plain_backend.hpp"
 #include "plain_operators.hpp"
-#include "plain_place.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 
@@ -65,7 +65,7 @@ const kept_tokens all_kept[] = {{},
 /// A step of single tokens and prompts over a cache that holds random numbers.
 struct attention_step {
   attention_step(std::vector<int> held, std::vector<int> counts, const kept_tokens& kept, at::ScalarType type)
-      : where(device::place_named("cuda")),
+      : where(device::backend_named("cuda")),
         shape{.heads = 9, .kv_heads = 3, .head_dim = 64, .scale = 0.125F},
         layers(2, {.kind = kept.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
                    .kv_heads = 3,
@@ -74,7 +74,7 @@ struct attention_step {
         memory(layers, {.device = at::kCUDA,
                         .type = kept.fp8 ? at::kFloat8_e4m3fn : type,
                         .slots = static_cast<int>(held.size()),
-                        .max_length = 700,
+                        .max_sequence_length = 700,
                         .sinks = kept.sinks,
                         .ring = kept.ring}) {
     std::vector<std::int32_t> slots, positions, starts{0}, origins, lengths;
@@ -109,9 +109,9 @@ struct attention_step {
     tokens = static_cast<std::int64_t>(slots.size());
   }
 
-  std::shared_ptr<const device::place> where;
+  std::shared_ptr<const device::backend> where;
   device::attention_shape shape;
-  std::vector<cache::layer_shape> layers;
+  std::vector<cache::kv_cache_spec> layers;
   cache::device_cache memory;
   device::step_rows rows;
   std::int64_t tokens = 0;
@@ -156,7 +156,7 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
 
 BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
                      data::make({at::kBFloat16, at::kHalf}) * data::make({1, 3, 64, 200}), type, rows) {
-  const auto gpu = device::place_named("cuda")->make_operators();
+  const auto gpu = device::backend_named("cuda")->make_operators();
   plain_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
   const auto compare = [&](const std::string& what, const at::Tensor& shape, auto run) {
@@ -183,12 +183,12 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   }
   for (const bool in_4_bits : {false, true}) {
     if (type != at::kBFloat16) break;  // packed weights are multiplied by it alone
-    const auto packed = in_4_bits ? models::pack_in_4_bits(at::randn({960, 576}, at::kFloat))
-                                  : models::pack_in_8_bits(at::randn({960, 576}, at::kFloat));
+    const auto quantized = in_4_bits ? models::quantize_in_4_bits(at::randn({960, 576}, at::kFloat))
+                                     : models::quantize_in_8_bits(at::randn({960, 576}, at::kFloat));
     for (const auto& shift : {at::Tensor(), bias}) {
       const auto by = [&](device::operators& on) {
-        const auto codes = packed.codes.to(at::kCUDA);
-        return device::projection{in_4_bits ? on.pack(codes) : codes, shift, packed.scales.to(like)};
+        const auto codes = quantized.codes.to(at::kCUDA);
+        return device::projection{in_4_bits ? on.quantize(codes) : codes, shift, quantized.scales.to(like)};
       };
       const std::string suffix =
           std::string(in_4_bits ? " in 4 bits" : " in 8 bits") + (shift.defined() ? ", biased" : "");
@@ -227,7 +227,7 @@ std::vector<std::vector<token>> answers(engine& running, const std::vector<reque
 std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, const std::vector<token>& tokens,
                                      engine_options options = {}) {
   options.slots = 4;
-  options.max_length = 300;
+  options.max_sequence_length = 300;
   engine running(of, options);
   std::pair<logits, logits> read;
   net::io_context context;
@@ -255,8 +255,8 @@ void check_rows_near(const logits& told, const logits& expected, int rows, doubl
 }
 
 BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50}), window) {
-  const auto reference = seeded_model_on(std::make_shared<plain_place>(), at::kFloat, window);
-  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16, window);
+  const auto reference = seeded_model_on(std::make_shared<plain_backend>(), at::kFloat, window);
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16, window);
   const auto tokens = some_tokens(*reference, 150, 5);
   const auto [whole, single] = read_twice(model, tokens);
   const auto expected = read_twice(reference, tokens).first;
@@ -266,8 +266,8 @@ BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50})
 
 BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, data::make({8, 4}), bits) {
   const auto form = bits == 8 ? device_weights::int8 : device_weights::int4;
-  const auto reference = seeded_model_on(std::make_shared<plain_place>(), at::kFloat, 0, form);
-  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16, 0, form);
+  const auto reference = seeded_model_on(std::make_shared<plain_backend>(), at::kFloat, 0, form);
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16, 0, form);
   const auto tokens = some_tokens(*reference, 150, 5);
   const auto [whole, single] = read_twice(model, tokens);
   const auto expected = read_twice(reference, tokens).first;
@@ -276,13 +276,13 @@ BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, d
 }
 
 BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, data::make({0, 1, 2, 3}), form) {
-  const auto reference = seeded_model_on(std::make_shared<plain_place>(), at::kFloat);
-  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16);
-  const cache::quantisation forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
+  const auto reference = seeded_model_on(std::make_shared<plain_backend>(), at::kFloat);
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
+  const cache::quantization forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
   engine_options options;
-  options.quantised = forms[form];
-  options.quantised->residual = 40;
-  options.step_tokens = 64;
+  options.kv_quantization = forms[form];
+  options.kv_quantization->residual = 40;
+  options.max_batched_tokens = 64;
   const auto tokens = some_tokens(*reference, 250, 5);
   const auto [whole, single] = read_twice(model, tokens, options);
   const auto [expected_whole, expected_single] = read_twice(reference, tokens, options);
@@ -294,7 +294,7 @@ BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, 
 }
 
 BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
-  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16);
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   std::vector<request> asked;
   for (int i = 0; i < 23; ++i) {
     auto how = i % 2 == 0 ? sampling().temperature(1.2).top_p(0.9).repetition_penalty(1.2).seed(7) : sampling();
@@ -304,8 +304,8 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   }
   engine_options options;
   options.slots = 8;
-  options.max_length = 240;
-  options.reuse = false;
+  options.max_sequence_length = 240;
+  options.prefix_caching = false;
   engine together(model, options);
   const auto told = answers(together, asked);
   int same = 0;
@@ -320,12 +320,12 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   BOOST_TEST((again == told));
 }
 
-BOOST_AUTO_TEST_CASE(parked_sequences_go_on_to_the_same_tokens) {
-  const auto model = seeded_model_on(device::place_named("cuda"), at::kBFloat16);
+BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   engine_options options;
   options.slots = 2;
-  options.max_length = 240;
-  options.patience = std::chrono::milliseconds(0);
+  options.max_sequence_length = 240;
+  options.idle_timeout = std::chrono::milliseconds(0);
   const auto converse = [&](engine& running, int parties) {
     std::vector<std::vector<token>> told(static_cast<std::size_t>(parties));
     net::io_context context;
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(parked_sequences_go_on_to_the_same_tokens) {
   };
   engine crowded(model, options);
   const auto told = converse(crowded, 6);
-  BOOST_TEST(crowded.stats().spilled > 6u);
+  BOOST_TEST(crowded.stats().swapped_out > 6u);
   options.slots = 6;
   engine roomy(model, options);
   BOOST_TEST((told == converse(roomy, 6)));

@@ -30,10 +30,10 @@ class seeded_weights final : public models::device_weights {
     if (form_.bits == cogen::device_weights::whole) return models::device_weights::projection(parts, inputs);
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
-    const auto packed = in_4_bits ? models::pack_in_4_bits(whole) : models::pack_in_8_bits(whole);
-    const auto codes = packed.codes.to(like_.device());
-    return {.weights = in_4_bits ? form_.on->pack(codes) : codes,
-            .scales = packed.scales.to(like_.device(), at::kBFloat16)};
+    const auto quantized = in_4_bits ? models::quantize_in_4_bits(whole) : models::quantize_in_8_bits(whole);
+    const auto codes = quantized.codes.to(like_.device());
+    return {.weights = in_4_bits ? form_.on->quantize(codes) : codes,
+            .scales = quantized.scales.to(like_.device(), at::kBFloat16)};
   }
 
   at::Tensor vector(std::span<const layers::named_rows> parts) override {
@@ -58,7 +58,7 @@ class seeded_weights final : public models::device_weights {
 
 }  // namespace
 
-std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place> where, at::ScalarType type,
+std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backend> where, at::ScalarType type,
                                              int window, device_weights bits) {
   load::model_config config;
   config.family = "llama";
@@ -80,7 +80,7 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place
                                        std::make_unique<models::network_on_device>(std::move(on_device)));
 }
 
-std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::place> where, const std::string& name,
+std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type, device_weights bits) {
   const load::checkpoint files(test_data() + "/golden/" + name);
   auto config = files.config();

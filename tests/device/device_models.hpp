@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -11,13 +11,13 @@
 namespace cogen::test {
 
 /// A tiny golden model on a device, its weights in `type`, and those of its projections in so many bits.
-std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::place> where, const std::string& name,
+std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type = at::kFloat,
                                              device_weights bits = device_weights::whole);
 
 /// A small Llama with random weights that bfloat16 holds, the same on every device; layers see a window, where it is
 /// not 0. Its widths are such as devices like.
-std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::place> where, at::ScalarType type,
+std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backend> where, at::ScalarType type,
                                              int window = 0, device_weights bits = device_weights::whole);
 
 }  // namespace cogen::test

@@ -2,7 +2,7 @@
 #include "../engine/model_engines.hpp"
 #include "../test_data.hpp"
 #include "device_models.hpp"
-#include "plain_place.hpp"
+#include "plain_backend.hpp"
 
 #include <cogen/cache/transfer.hpp>
 
@@ -23,7 +23,7 @@ const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_y
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);
-  options.cache_type.reset();
+  options.kv_dtype.reset();
   return options;
 }
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_SUITE(device_engine)
 
 BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(goldens) * data::make({true, false}),
                      name, recorded) {
-  const auto where = std::make_shared<plain_place>();
+  const auto where = std::make_shared<plain_backend>();
   where->records = recorded;
   const auto model = golden_model_on(where, name);
   const auto reference = golden_model(name);
@@ -74,7 +74,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
 }
 
 BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens), name) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   engine running(model, small_engine(*model));
   const auto tokens = some_tokens(*reference, 100, 5);
@@ -93,8 +93,8 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   });
 }
 
-BOOST_DATA_TEST_CASE(what_is_drawn_is_what_the_processor_draws, data::make({true, false}), recorded) {
-  const auto where = std::make_shared<plain_place>();
+BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({true, false}), recorded) {
+  const auto where = std::make_shared<plain_backend>();
   where->records = recorded;
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
@@ -104,7 +104,7 @@ BOOST_DATA_TEST_CASE(what_is_drawn_is_what_the_processor_draws, data::make({true
                          sampling().temperature(2).min_p(0.01).logprobs(2).seed(4),
                          sampling().logit_bias(5, 3).presence_penalty(2),
                          sampling().temperature(2).seed(6).processor([](auto, auto scores) { scores[3] += 2; })};
-  const auto drawn_by = [&](engine running) {
+  const auto sampled_by = [&](engine running) {
     net::io_context context;
     std::vector<token_stream> streams;
     std::vector<std::vector<token>> told(ways.size());
@@ -119,13 +119,13 @@ BOOST_DATA_TEST_CASE(what_is_drawn_is_what_the_processor_draws, data::make({true
     settle(running, context);
     return told;
   };
-  const auto told = drawn_by(engine(model, small_engine(*model)));
-  const auto expected = drawn_by(engine(reference, tiny_engine(*reference)));
+  const auto told = sampled_by(engine(model, small_engine(*model)));
+  const auto expected = sampled_by(engine(reference, tiny_engine(*reference)));
   for (std::size_t i = 0; i < ways.size(); ++i) BOOST_TEST(told[i] == expected[i], boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto reference = golden_model("llama_default");
   engine running(model, small_engine(*model));
   const auto tokens = some_tokens(*reference, 90, 2);
@@ -159,8 +159,8 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
     }
 }
 
-BOOST_DATA_TEST_CASE(parked_sequences_go_on, data::make({0, 1, 2, 3}), failing) {
-  const auto where = std::make_shared<plain_place>();
+BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failing) {
+  const auto where = std::make_shared<plain_backend>();
   int copies = 0;
   where->before = [&](std::string_view what) {
     if (what == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");
@@ -168,26 +168,26 @@ BOOST_DATA_TEST_CASE(parked_sequences_go_on, data::make({0, 1, 2, 3}), failing) 
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
   options.slots = 2;
-  options.patience = std::chrono::milliseconds(0);
+  options.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
-  BOOST_TEST(running.stats().spilled > 3u);
-  BOOST_TEST(running.stats().free_slots + running.stats().kept_slots == 2);
+  BOOST_TEST(running.stats().swapped_out > 3u);
+  BOOST_TEST(running.stats().free_slots + running.stats().prefix_cached_slots == 2);
 }
 
 /// What a cache packs depends on no chunk, and is what the processor packs.
 BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::make({0, 1, 2, 3}), form) {
-  const auto where = std::make_shared<plain_place>();
+  const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
-  const cache::quantisation forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
+  const cache::quantization forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
-    options->quantised = forms[form];
-    options->quantised->residual = 20;
+    options->kv_quantization = forms[form];
+    options->kv_quantization->residual = 20;
     options->slots = 2;
-    options->patience = std::chrono::milliseconds(0);
+    options->idle_timeout = std::chrono::milliseconds(0);
   }
   const auto prompts = prompts_for(*reference, 6);
   engine running(model, there);
@@ -211,13 +211,13 @@ BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::ma
 
 /// Longer than the model's positions, and than what is kept.
 BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto reference = golden_model("llama_default");
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
     options->sinks = cache::sink_window{.sinks = 4, .window = 40};
-    options->max_length = 600;
+    options->max_sequence_length = 600;
   }
   engine running(model, there);
   const auto prompts = prompts_for(*reference, 6);
@@ -226,14 +226,14 @@ BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
     BOOST_TEST(told[i] == loop_by_hand(*reference, here, prompts[i], 400), boost::test_tools::per_element());
 }
 
-/// Caches on the host, of which layers come near in turns: prompts in chunks, forks, cuts and spills.
+/// Caches on the host, of which layers come near in turns: prompts in chunks, forks, cuts and swap-outs.
 BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data::make(goldens), name) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   auto options = small_engine(*model);
-  options.offload = std::make_shared<cache::immediate_transfer>();
+  options.kv_offload = std::make_shared<cache::immediate_transfer>();
   options.slots = 3;
-  options.patience = std::chrono::milliseconds(0);
+  options.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   const auto here = tiny_engine(*reference);
   const auto prompts = prompts_for(*reference, 7);
@@ -251,7 +251,7 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
     BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
   drive(running, [&] { return take_turns(running, *reference); });
-  BOOST_TEST(running.stats().spilled > 0u);
+  BOOST_TEST(running.stats().swapped_out > 0u);
 }
 
 /// So many requests at once: how many of them come to their end, or hear that the device failed.
@@ -272,13 +272,13 @@ int told_how_it_ended(engine& running, const std::vector<token>& prompt, int req
 /// Tokens that did not come, or did not go, were not read by anybody.
 BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
   int copies = 0, failing = 0, died = 0;
-  const auto where = std::make_shared<plain_place>();
+  const auto where = std::make_shared<plain_backend>();
   where->before = [&](std::string_view what) {
     if (what == "copy" && ++copies == failing) throw std::runtime_error("the copy was lost");
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.offload = std::make_shared<cache::immediate_transfer>();
+  options.kv_offload = std::make_shared<cache::immediate_transfer>();
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
@@ -313,10 +313,10 @@ double distance(const std::vector<float>& told, const std::vector<float>& expect
 
 /// Three bits of fraction: near, and not the same.
 BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto whole = small_engine(*model);
   auto options = whole;
-  options.cache_type = cache::scalar::fp8;
+  options.kv_dtype = cache::scalar::fp8;
   const double off = distance(told_by(model, options), told_by(model, whole));
   BOOST_TEST(off < 0.2);
   BOOST_TEST(off > 1e-4);
@@ -325,10 +325,10 @@ BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
 /// Of a model of random weights, which round badly, and of one whose file keeps some in 4 bits already.
 BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
   const auto off = [](const auto& model_of, device_weights bits) {
-    const auto packed = model_of(bits), whole = model_of(device_weights::whole);
-    return distance(told_by(packed, small_engine(*packed)), told_by(whole, small_engine(*whole)));
+    const auto quantized = model_of(bits), whole = model_of(device_weights::whole);
+    return distance(told_by(quantized, small_engine(*quantized)), told_by(whole, small_engine(*whole)));
   };
-  const auto where = std::make_shared<plain_place>();
+  const auto where = std::make_shared<plain_backend>();
   const auto seeded = [&](device_weights bits) { return seeded_model_on(where, at::kFloat, 0, bits); };
   const auto stored = [&](device_weights bits) { return golden_model_on(where, "llama_gguf", at::kFloat, bits); };
   BOOST_TEST(off(seeded, device_weights::int8) < 0.05);
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
 
 BOOST_AUTO_TEST_CASE(weights_that_cannot_be_packed_are_refused) {
   try {
-    golden_model_on(std::make_shared<plain_place>(), "llama_default", at::kFloat, device_weights::int4);
+    golden_model_on(std::make_shared<plain_backend>(), "llama_default", at::kFloat, device_weights::int4);
     BOOST_FAIL("not refused");
   } catch (const std::invalid_argument& error) {
     BOOST_TEST(error.what() == "rows of 42 numbers are not packed in 4 bits; a multiple of 32 is needed");
@@ -361,15 +361,15 @@ BOOST_AUTO_TEST_CASE(models_on_the_processor_keep_the_weights_of_their_file) {
 }
 
 /// What a ring has forgotten is run again.
-BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_parked, data::make({true, false}), sinks) {
+BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make({true, false}), sinks) {
   const auto name = sinks ? "llama_default" : "mistral_window";
-  const auto model = golden_model_on(std::make_shared<plain_place>(), name);
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   if (sinks) there.sinks = here.sinks = cache::sink_window{.sinks = 4, .window = 40};
   there.slots = 2;
-  there.patience = std::chrono::milliseconds(0);
+  there.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, there);
   const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
   const auto tokens = some_tokens(*reference, 150, 2);
@@ -378,21 +378,21 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_parked, data::make({tr
     co_await first.forward(tokens);
     auto second = first.fork();
     auto third = first.fork();
-    const auto drawn = (co_await second.decode({7, 8})).id;
-    BOOST_TEST(drawn == after(joined(tokens, {7, 8})));
+    const auto sampled = (co_await second.decode({7, 8})).id;
+    BOOST_TEST(sampled == after(joined(tokens, {7, 8})));
     BOOST_TEST((co_await third.decode({5})).id == after(joined(tokens, {5})));
     for (const int length : {145, 100, 3}) {
       first.truncate(length);
       BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + length}, {3})));
     }
-    BOOST_TEST((co_await second.decode({9})).id == after(joined(tokens, {7, 8, drawn, 9})));
+    BOOST_TEST((co_await second.decode({9})).id == after(joined(tokens, {7, 8, sampled, 9})));
   });
-  BOOST_TEST(running.stats().spilled > 0u);
+  BOOST_TEST(running.stats().swapped_out > 0u);
 }
 
 /// The room that a ring takes does not grow with the length.
 BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   auto options = small_engine(*model);
   options.cache_bytes = 1 << 20;
   const auto refused = [&] {
@@ -403,19 +403,19 @@ BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
       return true;
     }
   };
-  options.max_length = 256;
+  options.max_sequence_length = 256;
   BOOST_TEST(!refused());
   options.sinks = cache::sink_window{.sinks = 4, .window = 40};
-  options.max_length = 1 << 30;
+  options.max_sequence_length = 1 << 30;
   BOOST_TEST(!refused());
-  options.max_length = 0;
+  options.max_sequence_length = 0;
   BOOST_TEST(!refused());
   options.cache_bytes = 1 << 12;
   BOOST_TEST(refused());
 }
 
 BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto reference = golden_model("llama_default");
   engine running(model, small_engine(*model));
   const auto common = some_tokens(*reference, 150, 3);
@@ -424,13 +424,13 @@ BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   for (std::size_t i = 0; i < prompts.size(); ++i)
     BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 20),
                boost::test_tools::per_element());
-  BOOST_TEST(running.stats().reused >= 2 * 128u);
+  BOOST_TEST(running.stats().prefix_hit_tokens >= 2 * 128u);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_device_fails_at_is_told_to_everybody) {
   int calls = 0;
   int failing = 0;
-  const auto where = std::make_shared<plain_place>();
+  const auto where = std::make_shared<plain_backend>();
   where->before = [&](std::string_view what) {
     if (what != "copy" && ++calls == failing) throw std::runtime_error("the device is gone");
   };
@@ -453,7 +453,7 @@ BOOST_AUTO_TEST_CASE(what_the_device_fails_at_is_told_to_everybody) {
 }
 
 BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto why_not = [&](auto change) {
     auto options = small_engine(*model);
     change(options);
@@ -464,30 +464,31 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     }
     return std::string();
   };
-  BOOST_TEST(why_not([](engine_options& o) { o.cache_type = cache::scalar::f16; }) ==
-             "engine_options.cache_type is Half; engines on cpu keep Float or Float8_e4m3fn");
-  BOOST_TEST(
-      why_not([](engine_options& o) { o.cache_type = cache::scalar::fp8, o.quantised = cache::int8(); }) ==
-      "engine_options.quantised and a cache_type of fp8 are both set; packed caches keep their newest tokens in the "
-      "model's own type");
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.quantised = cache::int8(); }) ==
-             "engine_options.quantised and sinks are both set; a cache has one or the other");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::f16; }) ==
+             "engine_options.kv_dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::fp8, o.kv_quantization = cache::int8(); }) ==
+             "engine_options.kv_quantization and a kv_dtype of fp8 are both set; packed caches keep their newest "
+             "tokens in the "
+             "model's own type");
+  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.kv_quantization = cache::int8(); }) ==
+             "engine_options.kv_quantization and sinks are both set; a cache has one or the other");
   BOOST_TEST(why_not([](engine_options& o) {
-               o.offload = std::make_shared<cache::immediate_transfer>(), o.sinks = cache::sink_window();
+               o.kv_offload = std::make_shared<cache::immediate_transfer>(), o.sinks = cache::sink_window();
              }) ==
-             "engine_options.offload and sinks are both set; engines on cpu offload what keeps every token in full "
+             "engine_options.kv_offload and sinks are both set; engines on cpu offload what keeps every token in full "
              "precision");
   BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
              "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
              std::string::npos);
-  BOOST_TEST(why_not([](engine_options& o) { o.max_length = 1 << 20; }).find("this model holds") != std::string::npos);
+  BOOST_TEST(why_not([](engine_options& o) { o.max_sequence_length = 1 << 20; }).find("this model holds") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_model_on_a_device_is_not_run_by_hand) {
-  const auto model = golden_model_on(std::make_shared<plain_place>(), "llama_default");
-  auto cache = model->make_cache({.slots = 1, .max_length = 64});
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
+  auto cache = model->make_cache({.slots = 1, .max_sequence_length = 64});
   BOOST_CHECK_THROW(model->forward(std::vector<token>{1, 2}, cache), std::logic_error);
   BOOST_TEST(cache.length(0) == 0);
 }
@@ -495,7 +496,7 @@ BOOST_AUTO_TEST_CASE(a_model_on_a_device_is_not_run_by_hand) {
 BOOST_AUTO_TEST_CASE(devices_that_are_not_there_are_named) {
   const auto said_of = [](const char* name) {
     try {
-      device::place_named(name);
+      device::backend_named(name);
     } catch (const std::invalid_argument& error) {
       return std::string(error.what());
     }

@@ -1,6 +1,6 @@
 #include "kept_slots.hpp"
 
-#include "engine/device_road.hpp"
+#include "engine/kv_prefetcher.hpp"
 #include "engine/step_block.hpp"
 
 #include <ATen/ops/empty.h>
@@ -20,8 +20,8 @@ constexpr int layer_count = 3;
 constexpr int most_positions = 1 << 10;
 constexpr auto type = at::kBFloat16;
 
-std::vector<cache::layer_shape> shapes_of(const device_kind& kind) {
-  return std::vector<cache::layer_shape>(
+std::vector<cache::kv_cache_spec> shapes_of(const device_kind& kind) {
+  return std::vector<cache::kv_cache_spec>(
       layer_count, {.kind = kind.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
                     .kv_heads = static_cast<int>(shape.kv_heads),
                     .head_dim = static_cast<int>(shape.head_dim),
@@ -30,25 +30,29 @@ std::vector<cache::layer_shape> shapes_of(const device_kind& kind) {
 
 int rounded_up(int number) { return (number + 63) / 64 * 64; }
 
-cache::device_options options_of(const device::place& where, const device_kind& kind, int slots, int max_length) {
-  cache::device_options options{
-      .device = where.device(), .type = kind.type, .slots = slots, .max_length = max_length, .sinks = kind.sinks};
+cache::device_options options_of(const device::backend& where, const device_kind& kind, int slots,
+                                 int max_sequence_length) {
+  cache::device_options options{.device = where.device(),
+                                .type = kind.type,
+                                .slots = slots,
+                                .max_sequence_length = max_sequence_length,
+                                .sinks = kind.sinks};
   const int window = kind.sinks ? kind.sinks->window : kind.window;
-  if (window > 0) options.ring = rounded_up(window + longest_step + slack);
-  if (kind.quantised) {
-    const auto &keys = *kind.quantised->keys->format(), &values = *kind.quantised->values->format();
-    options.packing =
-        cache::device_packing{.keys = keys,
-                              .values = values,
-                              .residual = kind.quantised->residual,
-                              .head_bytes = where.make_operators()->packed_head_bytes(keys, values, shape.head_dim)};
-    options.ring = rounded_up(kind.quantised->residual + 64 + longest_step + slack);
+  if (window > 0) options.ring = rounded_up(window + longest_step + max_rollback_tokens);
+  if (kind.kv_quantization) {
+    const auto &keys = *kind.kv_quantization->keys->format(), &values = *kind.kv_quantization->values->format();
+    options.quantization = cache::device_quantization{
+        .keys = keys,
+        .values = values,
+        .residual = kind.kv_quantization->residual,
+        .head_bytes = where.make_operators()->quantized_head_bytes(keys, values, shape.head_dim)};
+    options.ring = rounded_up(kind.kv_quantization->residual + 64 + longest_step + max_rollback_tokens);
   }
-  if (kind.far) options.far = where.make_host(slots * cache::device_cache::slot_bytes(shapes_of(kind), options));
+  if (kind.host) options.host = where.make_host(slots * cache::device_cache::slot_bytes(shapes_of(kind), options));
   return options;
 }
 
-cache::quantisation with_residual(cache::quantisation form) {
+cache::quantization with_residual(cache::quantization form) {
   form.residual = 20;
   return form;
 }
@@ -78,35 +82,36 @@ const std::vector<device_kind>& device_kinds() {
       {.name = "window", .window = 50},
       {.name = "sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}},
       {.name = "many sinks", .sinks = cache::sink_window{.sinks = 64, .window = 10}},
-      {.name = "int8", .quantised = with_residual(cache::int8())},
-      {.name = "int8_int4", .quantised = with_residual(cache::int8_int4())},
-      {.name = "int4", .quantised = with_residual(cache::int4())},
-      {.name = "kivi2", .quantised = with_residual(cache::kivi2())},
-      {.name = "far", .far = true},
+      {.name = "int8", .kv_quantization = with_residual(cache::int8())},
+      {.name = "int8_int4", .kv_quantization = with_residual(cache::int8_int4())},
+      {.name = "int4", .kv_quantization = with_residual(cache::int4())},
+      {.name = "kivi2", .kv_quantization = with_residual(cache::kivi2())},
+      {.name = "far", .host = true},
       {.name = "fp8", .type = at::kFloat8_e4m3fn},
       {.name = "fp8 sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}, .type = at::kFloat8_e4m3fn},
-      {.name = "fp8 far", .far = true, .type = at::kFloat8_e4m3fn}};
+      {.name = "fp8 far", .host = true, .type = at::kFloat8_e4m3fn}};
   return all;
 }
 
 /// What a step is run with.
 class kept_slots::steps {
  public:
-  steps(const device::place& where, device::queue& work, const cache::device_cache& memory)
+  steps(const device::backend& where, device::stream& work, const cache::device_cache& memory)
       : block(where, 256), turn(no_turns(where.device())) {
-    if (memory.is_far()) road = std::make_unique<detail::device_road>(where, work, memory);
+    if (memory.on_host()) prefetcher = std::make_unique<detail::kv_prefetcher>(where, work, memory);
   }
 
   detail::step_block block;
   device::rotation turn;
-  std::unique_ptr<detail::device_road> road;
+  std::unique_ptr<detail::kv_prefetcher> prefetcher;
 };
 
-kept_slots::kept_slots(std::shared_ptr<const device::place> where, const device_kind& kind, int slots, int max_length)
+kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const device_kind& kind, int slots,
+                       int max_sequence_length)
     : where_(std::move(where)),
       operators_(where_->make_operators()),
-      queue_(where_->make_queue()),
-      memory_(shapes_of(kind), options_of(*where_, kind, slots, max_length)),
+      queue_(where_->make_stream()),
+      memory_(shapes_of(kind), options_of(*where_, kind, slots, max_sequence_length)),
       steps_(std::make_unique<steps>(*where_, *queue_, memory_)) {}
 
 kept_slots::~kept_slots() = default;
@@ -128,11 +133,11 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
   std::vector<int> order(rows.size());
   std::iota(order.begin(), order.end(), 0);
   at::Tensor result;
-  queue_->within([&] {
-    auto& [block, turn, road] = *steps_;
+  queue_->run_on_stream([&] {
+    auto& [block, turn, prefetcher] = *steps_;
     block.write(plan, order, memory_, {});
     block.send();
-    if (road) road->begin(plan.rows);
+    if (prefetcher) prefetcher->begin(plan.rows);
     const auto tokens = static_cast<std::int64_t>(plan.tokens.size());
     const auto like = at::TensorOptions(where_->device()).dtype(type);
     std::vector<at::Tensor> outs;
@@ -146,13 +151,13 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
       const device::qkv_rows qkv{numbers.to(like.device(), like.dtype()),
                                  at::empty({tokens, shape.heads * shape.head_dim}, like)};
       const auto out = at::empty({tokens, shape.heads * shape.head_dim}, like);
-      if (road) road->need(layer);
+      if (prefetcher) prefetcher->wait_layer(layer);
       operators_->rotate_and_append(qkv, shape, turn, block.rows(), kept);
-      if (road) road->appended(layer);
+      if (prefetcher) prefetcher->store_layer(layer);
       operators_->attend(qkv, shape, block.rows(), kept, out);
       outs.push_back(out);
     }
-    if (road) road->end();
+    if (prefetcher) prefetcher->end();
     memory_.advance(cache::step(std::move(advanced)));
     queue_->wait();
     result = at::stack(outs).to(at::kCPU, at::kFloat);
@@ -161,13 +166,13 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
 }
 
 void kept_slots::copy(int from, int to, int end) {
-  queue_->within([&] { memory_.copy(from, to, end); });
+  queue_->run_on_stream([&] { memory_.copy(from, to, end); });
   queue_->wait();
 }
 
 std::vector<at::Tensor> kept_slots::take_away(int slot) {
   std::vector<at::Tensor> kept;
-  queue_->within([&] {
+  queue_->run_on_stream([&] {
     for (const auto& part : memory_.parts_of(slot, memory_.length(slot))) kept.push_back(part.to(at::kCPU).clone());
   });
   queue_->wait();
@@ -178,7 +183,7 @@ std::vector<at::Tensor> kept_slots::take_away(int slot) {
 void kept_slots::put_back(int slot, int length, const std::vector<at::Tensor>& parts) {
   memory_.fill(slot, length);
   const auto to = memory_.parts_of(slot, length);
-  queue_->within([&] {
+  queue_->run_on_stream([&] {
     for (std::size_t part = 0; part < parts.size(); ++part) to[part].copy_(parts[part]);
   });
   queue_->wait();

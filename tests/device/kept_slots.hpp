@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/place.hpp"
+#include "device/backend.hpp"
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/device_cache.hpp>
@@ -22,8 +22,8 @@ struct device_kind {
   std::string name;
   int window = 0;  ///< of the model's own
   std::optional<cache::sink_window> sinks = {};
-  std::optional<cache::quantisation> quantised = {};
-  bool far = false;
+  std::optional<cache::quantization> kv_quantization = {};
+  bool host = false;
   at::ScalarType type = at::kBFloat16;
 };
 
@@ -33,7 +33,7 @@ const std::vector<device_kind>& device_kinds();
 
 /// Of one slot, and how far slots can go back where something is forgotten or packed.
 constexpr int longest_step = 40;
-constexpr int slack = 16;
+constexpr int max_rollback_tokens = 16;
 
 /// Tokens that a step brings to one slot.
 struct new_tokens {
@@ -45,7 +45,7 @@ struct new_tokens {
 /// layer; positions turn by nothing.
 class kept_slots {
  public:
-  kept_slots(std::shared_ptr<const device::place> where, const device_kind& kind, int slots, int max_length);
+  kept_slots(std::shared_ptr<const device::backend> where, const device_kind& kind, int slots, int max_sequence_length);
   ~kept_slots();
 
   /// One step. Rows of one token come before others. What each token's query gets out of each layer: [layers, tokens,
@@ -61,9 +61,9 @@ class kept_slots {
   void put_back(int slot, int length, const std::vector<at::Tensor>& parts);
 
  private:
-  const std::shared_ptr<const device::place> where_;
+  const std::shared_ptr<const device::backend> where_;
   const std::unique_ptr<device::operators> operators_;
-  const std::unique_ptr<device::queue> queue_;
+  const std::unique_ptr<device::stream> queue_;
   cache::device_cache memory_;
   class steps;
   const std::unique_ptr<steps> steps_;

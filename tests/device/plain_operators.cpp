@@ -1,6 +1,6 @@
 #include "plain_operators.hpp"
 
-#include "../sampling/described_draw.hpp"
+#include "../sampling/described_sampling.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -38,16 +38,16 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles) {
   return at::cat({low * cosines - high * sines, high * cosines + low * sines, rest}, 2);
 }
 
-std::int64_t packed_before(const cache::device_layer& layer, std::int64_t length) {
-  return layer.packing ? cache::packed_tokens(length, layer.packing->residual) : 0;
+std::int64_t quantized_before(const cache::device_layer& layer, std::int64_t length) {
+  return layer.quantization ? cache::quantized_tokens(length, layer.quantization->residual) : 0;
 }
 
 /// The packed keys (plane 0) or values (plane 1) of a slot: [tokens, kv_heads, head_dim] float32, a view.
-at::Tensor unpacked(const cache::device_layer& layer, std::int64_t slot, int plane) {
+at::Tensor unquantized(const cache::device_layer& layer, std::int64_t slot, int plane) {
   const auto head_dim = layer.keys.size(3);
-  return layer.packed.select(0, slot)
+  return layer.quantized.select(0, slot)
       .view(at::kFloat)
-      .view({layer.packed.size(1), layer.packed.size(2), 2, 64, head_dim})
+      .view({layer.quantized.size(1), layer.quantized.size(2), 2, 64, head_dim})
       .select(2, plane)
       .transpose(1, 2);
 }
@@ -57,15 +57,15 @@ at::Tensor unpacked(const cache::device_layer& layer, std::int64_t slot, int pla
 at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot, std::int64_t first,
                   std::int64_t length, std::int64_t heads) {
   const auto& rows = plane == 0 ? layer.keys : layer.values;
-  const auto packed = packed_before(layer, length);
+  const auto quantized = quantized_before(layer, length);
   std::vector<std::int64_t> places;
-  for (auto position = std::max(first, packed); position < length; ++position)
+  for (auto position = std::max(first, quantized); position < length; ++position)
     places.push_back(layer.place_of(position));
   const auto newest = at::tensor(places, at::kLong).to(rows.device());
   const auto bytes = at::index_select(rows.view(at::kByte).select(0, slot), 0, newest);
   auto all = bytes.view(rows.scalar_type()).to(at::kFloat);
-  if (first < packed)
-    all = at::cat({unpacked(layer, slot, plane).narrow(0, 0, packed / 64).flatten(0, 1).slice(0, first), all});
+  if (first < quantized)
+    all = at::cat({unquantized(layer, slot, plane).narrow(0, 0, quantized / 64).flatten(0, 1).slice(0, first), all});
   return all.repeat_interleave(heads / rows.size(2), 1).transpose(0, 1);
 }
 
@@ -82,18 +82,18 @@ at::Tensor angles_of(const device::rotation& turn, const at::Tensor& positions) 
 }
 
 /// Block `block` of a slot becomes what its codec makes of it.
-void pack_block(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
+void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
   const auto head_dim = static_cast<int>(layer.keys.size(3));
   for (const int plane : {0, 1}) {
-    const auto codec = cache::make_group_codec(plane == 0 ? layer.packing->keys : layer.packing->values);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->packed_bytes(head_dim)));
+    const auto codec = cache::make_group_codec(plane == 0 ? layer.quantization->keys : layer.quantization->values);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->quantized_bytes(head_dim)));
     const auto& rows = plane == 0 ? layer.keys : layer.values;
     for (std::int64_t head = 0; head < rows.size(2); ++head) {
       auto numbers =
           rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head).to(at::kFloat).contiguous();
-      codec->pack(numbers.const_data_ptr<float>(), head_dim, bytes.data());
-      codec->unpack(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
-      unpacked(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
+      codec->quantize(numbers.const_data_ptr<float>(), head_dim, bytes.data());
+      codec->dequantize(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
+      unquantized(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
     }
   }
 }
@@ -129,15 +129,15 @@ std::vector<T> as_sent(const at::Tensor& bytes) {
 
 }  // namespace
 
-std::int64_t plain_operators::packed_head_bytes(const cache::group_format&, const cache::group_format&,
-                                                std::int64_t head_dim) {
+std::int64_t plain_operators::quantized_head_bytes(const cache::group_format&, const cache::group_format&,
+                                                   std::int64_t head_dim) {
   return 2 * 64 * head_dim * static_cast<std::int64_t>(sizeof(float));
 }
 
 void plain_operators::embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
                             const at::Tensor& x) {
-  const auto drawn = at::index_select(last, 0, rows.slots.clamp_min(0));
-  const auto ids = at::where(rows.ids < 0, drawn, rows.ids);
+  const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
+  const auto ids = at::where(rows.ids < 0, sampled, rows.ids);
   x.copy_(at::index_select(table, 0, ids));
 }
 
@@ -161,8 +161,8 @@ void plain_operators::rotate_and_append(const device::qkv_rows& numbers, const d
                                         const cache::device_layer& layer) {
   const auto heads = numbers.qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
   const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
-  if (layer.sees.sinks > 0) {
-    const auto inside = rows.positions.clamp_max(layer.sees.sinks + layer.sees.window - 1);
+  if (layer.span.sinks > 0) {
+    const auto inside = rows.positions.clamp_max(layer.span.sinks + layer.span.window - 1);
     const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
     numbers.sink_q.copy_(rotated(queries, angles_of(turn, inside)).flatten(1));
   }
@@ -177,8 +177,8 @@ void plain_operators::rotate_and_append(const device::qkv_rows& numbers, const d
     layer.values.select(0, slots[token])
         .select(0, place)
         .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
-    const auto packed = packed_before(layer, positions[token] + 1);
-    if (packed > packed_before(layer, positions[token])) pack_block(layer, slots[token], packed / 64 - 1);
+    const auto quantized = quantized_before(layer, positions[token] + 1);
+    if (quantized > quantized_before(layer, positions[token])) quantize_block(layer, slots[token], quantized / 64 - 1);
   }
 }
 
@@ -194,8 +194,8 @@ void plain_operators::attend(const device::qkv_rows& numbers, const device::atte
       continue;
     }
     const auto length = positions[token] + 1;
-    const auto sinks = std::min<std::int64_t>(layer.sees.sinks, length);
-    const auto first = std::max<std::int64_t>(sinks, cache::first_seen(layer.sees, static_cast<int>(positions[token])));
+    const auto sinks = std::min<std::int64_t>(layer.span.sinks, length);
+    const auto first = std::max<std::int64_t>(sinks, cache::first_seen(layer.span, static_cast<int>(positions[token])));
     const auto query_of = [&](const at::Tensor& all) {
       return all.select(0, index)
           .narrow(0, 0, shape.heads * shape.head_dim)
@@ -215,20 +215,20 @@ void plain_operators::attend(const device::qkv_rows& numbers, const device::atte
   }
 }
 
-void plain_operators::draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last,
-                           const at::Tensor& tokens, const at::Tensor& statuses) {
-  const auto rows = as_sent<device_draw>(how.rows);
-  const draw_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
+void plain_operators::sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
+                             const at::Tensor& tokens, const at::Tensor& statuses) {
+  const auto rows = as_sent<sampling_row>(how.rows);
+  const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
-    const auto& draws = rows[static_cast<std::size_t>(row)];
-    if (draws.slot < 0 || draws.by_host) continue;
+    const auto& sampling = rows[static_cast<std::size_t>(row)];
+    if (sampling.slot < 0 || sampling.by_host) continue;
     const auto here = logits.select(0, row).to(at::kCPU).contiguous();
     const auto* scores = here.const_data_ptr<float>();
-    const auto [status, id] =
-        described_draw(draws, lists)({scores, scores + here.numel()}, last.select(0, draws.slot).item<token>());
+    const auto [status, id] = described_sampling(sampling, lists)({scores, scores + here.numel()},
+                                                                  last.select(0, sampling.slot).item<token>());
     tokens.select(0, row).fill_(id);
     statuses.select(0, row).fill_(static_cast<std::uint8_t>(status));
-    last.select(0, draws.slot).fill_(id);
+    last.select(0, sampling.slot).fill_(id);
   }
 }
 

@@ -8,9 +8,9 @@ namespace cogen::test {
 /// network on a device is computed with where there is none. Packed tokens are kept as the numbers that they stand for.
 class plain_operators final : public device::operators {
  public:
-  std::int64_t packed_head_bytes(const cache::group_format& keys, const cache::group_format& values,
-                                 std::int64_t head_dim) override;
-  at::Tensor pack(const at::Tensor& codes) override { return codes; }
+  std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                    std::int64_t head_dim) override;
+  at::Tensor quantize(const at::Tensor& codes) override { return codes; }
   void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override;
   void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
@@ -23,8 +23,8 @@ class plain_operators final : public device::operators {
                          const cache::device_layer& layer) override;
   void attend(const device::qkv_rows& numbers, const device::attention_shape& shape, const device::step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
-  void draw(const at::Tensor& logits, const device::step_draws& how, const at::Tensor& last, const at::Tensor& tokens,
-            const at::Tensor& statuses) override;
+  void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
+              const at::Tensor& tokens, const at::Tensor& statuses) override;
 };
 
 }  // namespace cogen::test

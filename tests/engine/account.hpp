@@ -24,7 +24,7 @@ struct account {
   std::array<token, 64> tokens{};
   int count = 0;
 
-  void read(std::span<const token_choice> next) {
+  void read(std::span<const sampled_token> next) {
     for (const auto& each : next) tokens[static_cast<std::size_t>(count++)] = each.id;
   }
   void read(const std::optional<piece>& next) {
@@ -36,10 +36,10 @@ struct account {
 /// Calls `begin`, which starts an operation: that may fail at once, and then nothing is told later. Returns whether it
 /// was started.
 template <class Begin>
-bool start(account& whose, Begin begin) {
+bool start(account& seq, Begin begin) {
   try {
     begin();
-    ++whose.begun;
+    ++seq.begun;
     return true;
   } catch (const std::bad_alloc&) {
   } catch (const boost::system::system_error&) {  // the operation before it is still under way

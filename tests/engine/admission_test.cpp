@@ -14,13 +14,13 @@ engine_options few_wait(int max_waiting, int max_sequences = 100) {
   engine_options options;
   options.max_waiting = max_waiting;
   options.max_sequences = max_sequences;
-  options.by_hand = true;
+  options.external_stepping = true;
   return options;
 }
 
 bool refused(const token_stream& stream) { return stream.error().code() == make_error_code(error::queue_full); }
 
-bool says(const failure& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
+bool says(const diagnostics& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
 
 token_stream ask(engine& running) { return running.generate(token_ids({1, 2}).max_tokens(2)); }
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_seats_them_makes_room_in_the_queue) {
   toy_engine toy({.slots = 2}, few_wait(3));
   std::vector<token_stream> streams;
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(toy.running.stats().queued == 1);
   BOOST_TEST(toy.running.stats().sequences == 3);
   for (int i = 0; i < 2; ++i) BOOST_TEST(!refused(streams.emplace_back(ask(toy.running))));
@@ -115,13 +115,13 @@ BOOST_AUTO_TEST_CASE(every_way_to_end_gives_the_place_back) {
     auto late = toy.running.generate(token_ids({1}).start_within(std::chrono::seconds(1)));
     toy.time->advance(std::chrono::seconds(1));
     toy.settle(context);
-    BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_passed));
+    BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_exceeded));
     check_places(toy.running, 4);
   }
   {
-    auto running = toy.running.generate(token_ids({1}).lookahead(1));
-    toy.running.run_step();
-    toy.running.run_step();
+    auto running = toy.running.generate(token_ids({1}).max_buffered_tokens(1));
+    toy.running.poll_one();
+    toy.running.poll_one();
   }
   toy.settle(context);
   BOOST_TEST(toy.running.stats().sequences == 0);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_dies_gives_places_back_and_says_that_it_is_d
   std::vector<token_stream> streams;
   streams.push_back(ask(toy.running));
   toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(toy.running.stats().queued == 0);
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
   for (const auto& each : streams) BOOST_CHECK_EQUAL(each.error().code(), make_error_code(error::device_failed));
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
   net::io_context context;
   toy_engine toy({}, few_wait(3, 3));
   std::vector<token_stream> streams;
-  for (int i = 0; i < 2; ++i) streams.push_back(toy.running.generate(token_ids({1}).lookahead(1)));
+  for (int i = 0; i < 2; ++i) streams.push_back(toy.running.generate(token_ids({1}).max_buffered_tokens(1)));
   toy.settle(context);
   BOOST_TEST(toy.running.stats().queued == 0);
   BOOST_TEST(toy.running.stats().sequences == 2);
@@ -169,10 +169,10 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
 
 /// The result of a decode that was begun now, or nothing while it is pending.
 struct wait {
-  wait(sequence& whose, net::io_context& context, std::vector<token> fed = {5}) {
-    whose.async_decode(std::move(fed), sampling(),
-                       net::bind_cancellation_slot(
-                           signal.slot(), net::bind_executor(context, [this](auto code, auto) { told = code; })));
+  wait(sequence& seq, net::io_context& context, std::vector<token> fed = {5}) {
+    seq.async_decode(std::move(fed), sampling(),
+                     net::bind_cancellation_slot(
+                         signal.slot(), net::bind_executor(context, [this](auto code, auto) { told = code; })));
   }
   net::cancellation_signal signal;
   std::optional<error_code> told;

@@ -92,7 +92,7 @@ net::awaitable<std::vector<found>> search(engine& running, int length, int width
 
 BOOST_DATA_TEST_CASE(a_beam_search_finds_what_one_without_sharing_finds_and_runs_each_token_once,
                      boost::unit_test::data::make({1, 2, 5}), width) {
-  toy_engine toy({.slots = 2 * 5, .step_tokens = 64});
+  toy_engine toy({.slots = 2 * 5, .max_batched_tokens = 64});
   drive(toy.running, [&]() -> net::awaitable<void> {
     const auto beams = co_await search(toy.running, 12, width);
     BOOST_CHECK(beams == naive_search(12, width));
@@ -103,7 +103,7 @@ BOOST_DATA_TEST_CASE(a_beam_search_finds_what_one_without_sharing_finds_and_runs
 }
 
 BOOST_AUTO_TEST_CASE(where_only_some_beams_have_slots_the_others_take_turns) {
-  toy_engine toy({.slots = 2, .step_tokens = 64, .patience = std::chrono::nanoseconds(0)});
+  toy_engine toy({.slots = 2, .max_batched_tokens = 64, .idle_timeout = std::chrono::nanoseconds(0)});
   drive(toy.running, [&]() -> net::awaitable<void> {
     const auto beams = co_await search(toy.running, 6, 5);
     BOOST_CHECK(beams == naive_search(6, 5));
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(where_only_some_beams_have_slots_the_others_take_turns) {
 BOOST_AUTO_TEST_CASE(guesses_are_checked_in_one_step_and_what_is_wrong_is_taken_back) {
   const auto expected = toy_continuation(prompt, 24);
   for (const int right : {0, 1, 3, 4}) {
-    toy_engine toy({.step_tokens = 64});
+    toy_engine toy({.max_batched_tokens = 64});
     drive(toy.running, [&]() -> net::awaitable<void> {
       auto place = toy.running.open();
       auto text = prompt;
@@ -154,7 +154,7 @@ net::awaitable<void> branch_out(engine& running) {
 
 BOOST_DATA_TEST_CASE(a_scope_that_is_cancelled_frees_all_its_branches_within_one_step,
                      boost::unit_test::data::xrange(4, 16), rounds) {
-  toy_engine toy({.slots = 8, .step_tokens = 64});
+  toy_engine toy({.slots = 8, .max_batched_tokens = 64});
   net::io_context context;
   auto other = toy.running.generate(token_ids({50, 51}).max_tokens(30));
   net::cancellation_signal stop;
@@ -162,15 +162,15 @@ BOOST_DATA_TEST_CASE(a_scope_that_is_cancelled_frees_all_its_branches_within_one
   net::co_spawn(toy.running.get_executor(), branch_out(toy.running),
                 net::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr error) { ended = error != nullptr; }));
   for (int i = 0; i < rounds; ++i) {
-    toy.running.run_step();
+    toy.running.poll_one();
     context.poll();
   }
   net::post(toy.running.get_executor(), [&] { stop.emit(net::cancellation_type::terminal); });
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(ended);
   BOOST_TEST(toy.running.stats().free_slots == (other.usage().generated_tokens == 30 ? 8 : 7));
   const int before = toy.control->tokens;
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(toy.control->tokens - before <= 1);
   std::optional<completion> said;
   other.async_complete([&](error_code, completion all) { said = std::move(all); });

@@ -61,18 +61,18 @@ class interrupted_reader {
 };
 
 BOOST_DATA_TEST_CASE(cancelling_a_wait_at_any_moment_loses_no_token, data::make(every_type) * data::make({0, 1, 5}),
-                     how, lookahead) {
+                     how, max_buffered_tokens) {
   int cancelled = 0;
   for (int moment = 0; moment < 60; ++moment) {
     net::io_context context;
     toy_engine toy;
-    auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).lookahead(lookahead));
+    auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).max_buffered_tokens(max_buffered_tokens));
     interrupted_reader reader(context, stream, moment, static_cast<type>(how));
     reader.read();
     for (int round = 0; round < 120 && !reader.ended; ++round) {
       reader.tick();
       if (round % 2 == 0)
-        toy.running.run_step();
+        toy.running.poll_one();
       else
         context.restart(), context.poll_one();
     }
@@ -86,7 +86,7 @@ BOOST_DATA_TEST_CASE(cancelling_a_wait_at_any_moment_loses_no_token, data::make(
 BOOST_AUTO_TEST_CASE(cancelling_a_wait_under_strict_control_generates_no_token_too_many) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).lookahead(0));
+  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).max_buffered_tokens(0));
   int read = 0;
   for (int i = 0; i < 9; ++i) {
     net::cancellation_signal signal;
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(cancelling_a_wait_under_strict_control_generates_no_token_t
 BOOST_DATA_TEST_CASE(a_cancelled_complete_gives_what_there_is_or_leaves_it_to_be_read, data::make(every_type), how) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(20).lookahead(2));
+  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(20).max_buffered_tokens(2));
   net::cancellation_signal signal;
   std::optional<completion> part, rest;
   error_code told;
@@ -112,7 +112,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_complete_gives_what_there_is_or_leaves_it_to_be
                                     told = code;
                                     part = std::move(result);
                                   })));
-  for (int i = 0; i < 8; ++i) toy.running.run_step();
+  for (int i = 0; i < 8; ++i) toy.running.poll_one();
   signal.emit(static_cast<type>(how));
   context.poll();
   BOOST_REQUIRE(part);
@@ -147,7 +147,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_forward_leaves_the_sequence_as_it_was, data::ma
     toy.control->hold = moment % 2 == 1;
     for (int i = 0; i < moment / 2 && !done; ++i) {
       toy.control->release();
-      toy.running.run_step();
+      toy.running.poll_one();
     }
     signal.emit(static_cast<type>(how));
     context.restart();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(an_operation_begun_right_after_a_cancelled_one_gets_its_own
   sequence.async_forward(
       {1, 2}, logits_of::last,
       net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](error_code, logits) {})));
-  toy.running.run_step();
+  toy.running.poll_one();
   signal.emit(type::terminal);
   std::optional<logits> second;
   sequence.async_forward({7}, logits_of::last,
@@ -203,8 +203,8 @@ BOOST_AUTO_TEST_CASE(a_fork_right_after_a_cancelled_operation_holds_what_was_hel
     net::cancellation_signal signal;
     sequence.async_decode(
         {50}, sampling(),
-        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](error_code, token_choice) {})));
-    toy.running.run_step();
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](error_code, sampled_token) {})));
+    toy.running.poll_one();
     if (fails) toy.control->release();
     signal.emit(type::terminal);
     auto child = sequence.fork();

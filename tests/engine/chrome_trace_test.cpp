@@ -25,41 +25,43 @@ class both final : public event_sink {
   explicit both(std::ostream& out) : trace_(out) {}
   void on_step(const step_event& step) override { kept.on_step(step), trace_.on_step(step); }
   void on_sequence(const sequence_event& event) override { kept.on_sequence(event), trace_.on_sequence(event); }
-  void on_end(const failure& why, clock::time_point at) override { kept.on_end(why, at), trace_.on_end(why, at); }
+  void on_end(const diagnostics& why, clock::time_point at) override { kept.on_end(why, at), trace_.on_end(why, at); }
   recorder kept;
 
  private:
   chrome_trace trace_;
 };
 
-/// Steps of 1.5 ms; requests that wait, are parked, cancelled and refused; then the engine ends in the middle of some.
+/// Steps of 1.5 ms; requests that wait, are preempted, cancelled and refused; then the engine ends in the middle of
+/// some.
 void run_a_day(toy_engine& toy) {
   toy.control->before = [&](const scheduler::plan&) { toy.time->advance(1500us); };
   net::io_context context;
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i)
-    streams.push_back(toy.running.generate(
-        token_ids(std::vector<token>(static_cast<std::size_t>(3 + 5 * i), 5)).max_tokens(6 + i).lookahead(3)));
+    streams.push_back(toy.running.generate(token_ids(std::vector<token>(static_cast<std::size_t>(3 + 5 * i), 5))
+                                               .max_tokens(6 + i)
+                                               .max_buffered_tokens(3)));
   const auto refused = toy.running.generate(token_ids({97}));
   auto wait = [&](token_stream& stream) {
     stream.async_complete(net::bind_executor(context, [](error_code, completion) {}));
   };
   wait(streams[1]), wait(streams[2]), wait(streams[4]);
-  for (int i = 0; i < 12; ++i) toy.running.run_step(), toy.time->advance(100us);
+  for (int i = 0; i < 12; ++i) toy.running.poll_one(), toy.time->advance(100us);
   streams.erase(streams.begin() + 3);
   toy.time->advance(20ms);
   toy.settle(context);
   wait(streams[0]);
   toy.settle(context);
-  streams.push_back(toy.running.generate(token_ids({1, 2, 3}).max_tokens(40).lookahead(5)));
-  for (int i = 0; i < 4; ++i) toy.running.run_step();
+  streams.push_back(toy.running.generate(token_ids({1, 2, 3}).max_tokens(40).max_buffered_tokens(5)));
+  for (int i = 0; i < 4; ++i) toy.running.poll_one();
   toy.running.stop();
 }
 
 struct traced {
   traced() {
     sink = std::make_shared<both>(out);
-    toy_engine toy({.slots = 2, .patience = 10ms}, {.by_hand = true, .events = sink});
+    toy_engine toy({.slots = 2, .idle_timeout = 10ms}, {.external_stepping = true, .events = sink});
     run_a_day(toy);
   }
   json::array events() const { return json::parse(out.str()).as_array(); }
@@ -113,7 +115,7 @@ BOOST_AUTO_TEST_CASE(every_slice_lies_within_one_request_and_every_request_ends)
   }
   BOOST_TEST(open.size() == 2u);
   for (const auto& [track, begun] : open) BOOST_TEST(!begun);
-  BOOST_TEST(requests > 6);  // one was parked
+  BOOST_TEST(requests > 6);  // one was preempted
   BOOST_TEST(prefills > 9);
 }
 
@@ -122,8 +124,8 @@ BOOST_AUTO_TEST_CASE(a_slice_of_a_request_is_as_long_as_it_has_had_the_slot) {
   std::map<std::uint64_t, std::int64_t> running, expected;
   for (const auto& each : all.sink->kept.events)
     if (each.what == sequence_event::kind::finished || each.what == sequence_event::kind::cancelled)
-      if (each.timeline.seated)
-        expected[each.id] = std::chrono::duration_cast<std::chrono::nanoseconds>(each.timeline.running).count();
+      if (each.request_metrics.scheduled)
+        expected[each.id] = std::chrono::duration_cast<std::chrono::nanoseconds>(each.request_metrics.running).count();
   std::map<std::int64_t, std::pair<std::uint64_t, std::int64_t>> open;
   for (const auto& value : all.events()) {
     const auto& event = value.as_object();
@@ -163,7 +165,7 @@ BOOST_AUTO_TEST_CASE(steps_and_counters_say_what_the_engine_did) {
     BOOST_TEST(counted("batch size", at) == steps[i].rows);
     BOOST_TEST(counted("slots in use", at) == steps[i].slots_in_use);
     BOOST_TEST(counted("waiting", at) == steps[i].waiting);
-    BOOST_TEST(counted("parked", at) == steps[i].parked);
+    BOOST_TEST(counted("preempted", at) == steps[i].preempted);
     BOOST_TEST(counted("cache", at) == steps[i].cache_bytes);
     const auto pause = i == 0 ? 0 : at - end;
     if (pause > 1'000'000) BOOST_TEST(counted("batch size", at - 1) == 0);
@@ -174,12 +176,12 @@ BOOST_AUTO_TEST_CASE(steps_and_counters_say_what_the_engine_did) {
 
 BOOST_AUTO_TEST_CASE(what_a_dying_process_leaves_lacks_only_the_last_bracket) {
   std::ostringstream out;
-  toy_engine toy({}, {.by_hand = true, .events = std::make_shared<chrome_trace>(out)});
+  toy_engine toy({}, {.external_stepping = true, .events = std::make_shared<chrome_trace>(out)});
   toy.control->before = [&](const scheduler::plan&) { toy.time->advance(40ms); };
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(30).lookahead(30));
+  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(30).max_buffered_tokens(30));
   std::size_t seen = 0;
   for (int i = 0; i < 12; ++i) {
-    toy.running.run_step();
+    toy.running.poll_one();
     const auto events = json::parse(out.str() + (out.str().empty() ? "[]" : "]")).as_array();
     BOOST_TEST(events.size() >= seen);
     seen = events.size();
@@ -193,7 +195,7 @@ BOOST_AUTO_TEST_CASE(texts_are_escaped_and_repaired) {
   {
     chrome_trace trace(out);
     sequence_event refused{.what = sequence_event::kind::refused, .id = 7, .at = {}};
-    refused.error = failure(error::invalid_request, "a \"quote\", a \\, a\nline, \x01 and \xff\xc3");
+    refused.error = diagnostics(error::invalid_request, "a \"quote\", a \\, a\nline, \x01 and \xff\xc3");
     trace.on_sequence(refused);
   }
   const auto events = json::parse(out.str()).as_array();
@@ -225,7 +227,8 @@ BOOST_AUTO_TEST_CASE(a_file_is_written_whole_and_one_that_cannot_be_is_told) {
   std::filesystem::create_directory(folder);
   const auto file = folder / "trace.json";
   {
-    toy_engine toy({.slots = 2, .patience = 10ms}, {.by_hand = true, .events = std::make_shared<chrome_trace>(file)});
+    toy_engine toy({.slots = 2, .idle_timeout = 10ms},
+                   {.external_stepping = true, .events = std::make_shared<chrome_trace>(file)});
     run_a_day(toy);
   }
   std::stringstream text;
@@ -240,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_written_whole_and_one_that_cannot_be_is_told) {
 BOOST_AUTO_TEST_CASE(a_stream_that_takes_no_more_is_given_up) {
   std::string logged;
   std::ostringstream out;
-  toy_engine toy({}, {.by_hand = true,
+  toy_engine toy({}, {.external_stepping = true,
                       .log = [&](std::string_view line) { logged = line; },
                       .events = std::make_shared<chrome_trace>(out)});
   out.setstate(std::ios::badbit);

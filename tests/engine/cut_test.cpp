@@ -16,33 +16,33 @@ namespace {
 namespace data = boost::unit_test::data;
 
 /// How what is cached has left the slot that it was run in.
-enum class left { parked, parked_twice, saved, saved_parked };
+enum class left { preempted, preempted_twice, saved, saved_preempted };
 
 std::ostream& operator<<(std::ostream& out, left how) {
-  constexpr const char* names[] = {"parked", "parked twice", "saved and opened", "parked, saved and opened"};
+  constexpr const char* names[] = {"preempted", "preempted twice", "saved and opened", "preempted, saved and opened"};
   return out << names[static_cast<int>(how)];
 }
 
 /// Steps so long that rings hold every token that fits.
 engine_options with_long_steps(const kept_engine& each) {
   auto options = each.options();
-  options.max_length = std::min(options.max_length, 200);
-  options.step_tokens = 256;
+  options.max_sequence_length = std::min(options.max_sequence_length, 200);
+  options.max_batched_tokens = 256;
   return options;
 }
 
-net::awaitable<sequence> leave(engine& running, sequence whose, left how) {
+net::awaitable<sequence> leave(engine& running, sequence seq, left how) {
   const session_path file;
-  if (how != left::saved) co_await whose.park();
-  if (how == left::parked) co_return whose;
-  if (how == left::parked_twice) {
-    const auto told = whose.tokens();
-    whose.truncate(static_cast<int>(told.size()) - 1);
-    co_await whose.forward({told.back()});
-    co_await whose.park();
-    co_return whose;
+  if (how != left::saved) co_await seq.suspend();
+  if (how == left::preempted) co_return seq;
+  if (how == left::preempted_twice) {
+    const auto told = seq.tokens();
+    seq.truncate(static_cast<int>(told.size()) - 1);
+    co_await seq.forward({told.back()});
+    co_await seq.suspend();
+    co_return seq;
   }
-  co_await whose.save(file.path);
+  co_await seq.save(file.path);
   co_return co_await running.open(file.path);
 }
 
@@ -72,7 +72,7 @@ class bystander {
 
   static request asked(const model& model) {
     auto wanted = token_ids(some_tokens(model, 10, 9)).max_tokens(count).ignore_end();
-    if (model.has_encoder()) wanted.source(source_for(model));
+    if (model.has_encoder()) wanted.encoder_input(source_for(model));
     return wanted;
   }
 
@@ -84,11 +84,11 @@ class bystander {
 };
 
 /// It goes on as its first `length` tokens do alone.
-net::awaitable<void> check_cut(sequence& whose, const model& model, const engine_options& options, int length) {
-  auto tokens = whose.tokens();
-  whose.truncate(length);
+net::awaitable<void> check_cut(sequence& seq, const model& model, const engine_options& options, int length) {
+  auto tokens = seq.tokens();
+  seq.truncate(length);
   tokens.resize(static_cast<std::size_t>(length));
-  const auto found = co_await whose.forward({7, 8});
+  const auto found = co_await seq.forward({7, 8});
   BOOST_TEST((as_vector(found.last()) == logits_after(model, options, joined(tokens, {7, 8}))), "cut to " << length);
 }
 
@@ -98,20 +98,20 @@ BOOST_AUTO_TEST_SUITE(cuts)
 
 BOOST_DATA_TEST_CASE(what_has_left_its_slot_goes_back_any_way,
                      data::make(kept_engines()) *
-                         data::make({left::parked, left::parked_twice, left::saved, left::saved_parked}) *
+                         data::make({left::preempted, left::preempted_twice, left::saved, left::saved_preempted}) *
                          data::make({true, false}),
                      each, how, long_steps) {
   const auto model = golden_model(each.golden);
   const auto options = long_steps ? with_long_steps(each) : each.options();
   engine running(model, options);
-  const int count = std::min(105, options.max_length - 2);
+  const int count = std::min(105, options.max_sequence_length - 2);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {count - 1, 60, 16, 1}) {
-      auto whose = open(running, *model);
-      co_await whose.forward(some_tokens(*model, count, 1));
-      whose = co_await leave(running, std::move(whose), how);
-      co_await check_cut(whose, *model, options, length);
+      auto seq = open(running, *model);
+      co_await seq.forward(some_tokens(*model, count, 1));
+      seq = co_await leave(running, std::move(seq), how);
+      co_await check_cut(seq, *model, options, length);
     }
   });
   beside.check();
@@ -121,19 +121,19 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
   const auto model = golden_model(each.golden);
   const auto options = with_long_steps(each);
   engine running(model, options);
-  const int count = std::min(105, options.max_length - 4);
+  const int count = std::min(105, options.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = open(running, *model);
-    co_await whose.forward(some_tokens(*model, count, 1));
-    co_await whose.park();
-    co_await whose.forward({5});
-    auto child = whose.fork();
+    auto seq = open(running, *model);
+    co_await seq.forward(some_tokens(*model, count, 1));
+    co_await seq.suspend();
+    co_await seq.forward({5});
+    auto child = seq.fork();
     co_await check_cut(child, *model, options, 16);
-    whose.truncate(30);
-    auto late = whose.fork();
+    seq.truncate(30);
+    auto late = seq.fork();
     co_await check_cut(late, *model, options, 30);
-    co_await check_cut(whose, *model, options, 16);
+    co_await check_cut(seq, *model, options, 16);
   });
   beside.check();
 }
@@ -142,9 +142,9 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
 BOOST_DATA_TEST_CASE(a_fork_of_a_fork_begins_with_what_the_first_one_left, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = with_long_steps(each);
-  options.reuse = false;
+  options.prefix_caching = false;
   engine running(model, options);
-  const int count = std::min(150, options.max_length - 4);
+  const int count = std::min(150, options.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {64, 60, 10}) {
@@ -168,17 +168,17 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_back_no_further_than_what_it_was_copied_from) {
   for (const std::string golden : {"gemma3_text", "mistral_window"}) {
     const auto model = golden_model(golden);
     auto options = tiny_engine(*model);
-    options.step_tokens = 1;
-    options.slack = 100;
+    options.max_batched_tokens = 1;
+    options.max_rollback_tokens = 100;
     engine running(model, options);
     bystander beside(running, *model, options);
     drive(running, [&]() -> net::awaitable<void> {
-      auto whose = open(running, *model);
-      co_await whose.forward(some_tokens(*model, options.max_length, 1));
-      whose.truncate(options.max_length - 100);
-      auto child = whose.fork();
+      auto seq = open(running, *model);
+      co_await seq.forward(some_tokens(*model, options.max_sequence_length, 1));
+      seq.truncate(options.max_sequence_length - 100);
+      auto child = seq.fork();
       co_await child.forward({5});
-      co_await check_cut(child, *model, options, options.max_length - 199);
+      co_await check_cut(child, *model, options, options.max_sequence_length - 199);
     });
     beside.check();
   }

@@ -32,11 +32,11 @@ struct reading {
   completion all;
 };
 
-bool says(const failure& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
+bool says(const diagnostics& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
 
 void check_late(reading& late, std::initializer_list<std::string_view> words) {
   BOOST_REQUIRE(late.over());
-  BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_passed));
+  BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_exceeded));
   BOOST_CHECK(late.stream.reason() == finish_reason::failed);
   for (const auto word : words) BOOST_TEST(says(late.stream.error(), word), late.stream.error().message());
 }
@@ -44,19 +44,19 @@ void check_late(reading& late, std::initializer_list<std::string_view> words) {
 void check_out_of_time(reading& over, const std::vector<token>& tokens) {
   BOOST_REQUIRE(over.over());
   BOOST_TEST(!over.told->failed());
-  BOOST_CHECK(over.all.reason == finish_reason::out_of_time);
+  BOOST_CHECK(over.all.reason == finish_reason::deadline_exceeded);
   BOOST_TEST(!over.stream.error());
   BOOST_TEST(ids_of(over.all.tokens) == tokens, boost::test_tools::per_element());
 }
 
 void rounds(toy_engine& toy, int count) {
-  for (int i = 0; i < count; ++i) toy.running.run_step();
+  for (int i = 0; i < count; ++i) toy.running.poll_one();
 }
 
 /// Fills every slot with generations that nobody reads.
 std::vector<token_stream> fill(toy_engine& toy, int slots) {
   std::vector<token_stream> busy;
-  for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate(token_ids({i}).lookahead(1)));
+  for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate(token_ids({i}).max_buffered_tokens(1)));
   rounds(toy, 3);
   return busy;
 }
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_begun_in_time_goes_on) {
 }
 
 BOOST_AUTO_TEST_CASE(one_whose_prompt_takes_too_long_fails) {
-  toy_engine toy({.step_tokens = 4});
+  toy_engine toy({.max_batched_tokens = 4});
   reading late(toy, token_ids(std::vector<token>(40, 3)).start_within(10ms));
   rounds(toy, 3);
   toy.time->advance(25ms);
@@ -109,11 +109,11 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_taken_up_fails) {
 
 BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({7}).start_within(1s).lookahead(0));
+  auto stream = toy.running.generate(token_ids({7}).start_within(1s).max_buffered_tokens(0));
   rounds(toy, 2);
   toy.time->advance(1s);
   rounds(toy, 1);
-  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::deadline_passed));
+  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::deadline_exceeded));
   BOOST_TEST(says(stream.error(), "its reader to ask"));
 }
 
@@ -148,12 +148,12 @@ BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
 BOOST_AUTO_TEST_CASE(pieces_that_nobody_has_read_yet_stay_readable) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).lookahead(3));
+  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).max_buffered_tokens(3));
   toy.settle(context);
   toy.time->advance(5s);
   rounds(toy, 1);
   BOOST_TEST(slow.ended());
-  BOOST_CHECK(slow.reason() == finish_reason::out_of_time);
+  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
   std::vector<token> read;
   bool at_end = false;
   std::function<void()> next = [&] {
@@ -171,20 +171,20 @@ BOOST_AUTO_TEST_CASE(pieces_that_nobody_has_read_yet_stay_readable) {
   BOOST_TEST(read == toy_continuation({7}, 3), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_was_parked_runs_out_of_time_too) {
+BOOST_AUTO_TEST_CASE(a_reader_that_was_preempted_runs_out_of_time_too) {
   net::io_context context;
-  toy_engine toy({.slots = 1, .patience = 10ms});
-  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).lookahead(2));
+  toy_engine toy({.slots = 1, .idle_timeout = 10ms});
+  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).max_buffered_tokens(2));
   toy.settle(context);
   reading next(toy, token_ids({8}).max_tokens(3));
   toy.settle(context);
   toy.time->advance(10ms);
   toy.settle(context);
   BOOST_TEST(next.over());
-  BOOST_TEST(toy.running.stats().parked == 1u);
+  BOOST_TEST(toy.running.stats().preempted == 1u);
   toy.time->advance(5s);
   rounds(toy, 1);
-  BOOST_CHECK(slow.reason() == finish_reason::out_of_time);
+  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
   BOOST_TEST(slow.usage().generated_tokens == 2);
   BOOST_TEST(toy.running.stats().sequences == 0);
 }
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_wait_with_a_limit_of_its_own_is_told_apart) {
   toy.settle(context);
   BOOST_REQUIRE(told.size() == 2u);
   BOOST_CHECK_EQUAL(told[0], make_error_code(error::timed_out));
-  BOOST_CHECK_EQUAL(told[1], make_error_code(error::deadline_passed));
+  BOOST_CHECK_EQUAL(told[1], make_error_code(error::deadline_exceeded));
 }
 
 BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
   toy.time->advance(1h);
   reading whole(
       toy, token_ids({7}).start_within(clock::duration::max()).finish_within(clock::duration::max()).max_tokens(3));
-  auto waiting = toy.running.generate(token_ids({8}).lookahead(0));
+  auto waiting = toy.running.generate(token_ids({8}).max_buffered_tokens(0));
   std::optional<error_code> told;
   waiting.async_next_for(clock::duration::max(),
                          net::bind_executor(context, [&](error_code code, auto) { told = code; }));

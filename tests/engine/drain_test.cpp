@@ -75,10 +75,10 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
     streams.push_back(toy.running.generate(token_ids({i}).max_tokens(6)));
     read.push_back(std::make_unique<gathering>(streams.back(), context));
   }
-  toy.running.run_step();
+  toy.running.poll_one();
   drain wait(toy.running, context);
   bool told_early = false;
-  while (toy.running.run_step()) {
+  while (toy.running.poll_one()) {
     context.restart();
     context.poll();
     told_early |= wait.over() && !streams.back().ended();
@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
 BOOST_AUTO_TEST_CASE(a_reader_that_stopped_reading_holds_it_up_until_it_reads_or_goes) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).max_tokens(5).lookahead(2));
-  std::optional other(toy.running.generate(token_ids({8}).lookahead(2)));
+  auto slow = toy.running.generate(token_ids({7}).max_tokens(5).max_buffered_tokens(2));
+  std::optional other(toy.running.generate(token_ids({8}).max_buffered_tokens(2)));
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stopped_reading_holds_it_up_until_it_reads_or
 BOOST_AUTO_TEST_CASE(a_limit_of_time_ends_what_holds_it_up) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).finish_within(3s).lookahead(2));
+  auto slow = toy.running.generate(token_ids({7}).finish_within(3s).max_buffered_tokens(2));
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -130,15 +130,15 @@ BOOST_AUTO_TEST_CASE(sequences_at_rest_do_not_hold_it_up_and_pending_operations_
   auto idle = toy.running.open();
   auto busy = toy.running.open();
   std::vector<error_code> told;
-  const auto decode = [&](sequence& whose, std::vector<token> fed) {
-    whose.async_decode(std::move(fed), sampling(),
-                       net::bind_executor(context, [&](error_code code, token_choice) { told.push_back(code); }));
+  const auto decode = [&](sequence& seq, std::vector<token> fed) {
+    seq.async_decode(std::move(fed), sampling(),
+                     net::bind_executor(context, [&](error_code code, sampled_token) { told.push_back(code); }));
   };
   decode(idle, {3});
   toy.settle(context);
   toy.control->hold = true;
   decode(busy, {4});
-  toy.running.run_step();
+  toy.running.poll_one();
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_operation_holds_it_up_no_more) {
   toy.control->hold = true;
   busy.async_forward({1, 2}, logits_of::last,
                      net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](auto, auto) {})));
-  toy.running.run_step();
+  toy.running.poll_one();
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
   std::optional<drain> stopped, died, late;
   {
     toy_engine toy;
-    const auto slow = toy.running.generate(token_ids({7}).lookahead(1));
+    const auto slow = toy.running.generate(token_ids({7}).max_buffered_tokens(1));
     stopped.emplace(toy.running, context);
     toy.settle(context);
     toy.running.stop();
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
     const auto stream = toy.running.generate(token_ids({7}));
     died.emplace(toy.running, context);
     toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
-    toy.running.run_step();
+    toy.running.poll_one();
   }
   context.restart();
   context.poll();
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_says_that_and_not_that_it_drains) {
 
 BOOST_AUTO_TEST_CASE(a_context_that_goes_takes_its_wait_along) {
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).lookahead(1));
+  auto slow = toy.running.generate(token_ids({7}).max_buffered_tokens(1));
   {
     net::io_context gone;
     drain wait(toy.running, gone);

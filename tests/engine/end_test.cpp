@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_engine_completes_every_pending_operation) {
   whole.async_complete(net::bind_executor(context, [&](error_code code, completion) { told.push_back(code); }));
   sequence.async_forward({1, 2}, logits_of::last,
                          net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
-  for (int i = 0; i < 3; ++i) toy->running.run_step();
+  for (int i = 0; i < 3; ++i) toy->running.poll_one();
   toy.reset();
   context.poll();
   BOOST_TEST(told.size() == 3u);
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_engine_completes_every_pending_operation) {
 BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   net::io_context context;
   auto toy = std::make_optional<toy_engine>();
-  auto stream = toy->running.generate(token_ids({1}).lookahead(3));
+  auto stream = toy->running.generate(token_ids({1}).max_buffered_tokens(3));
   auto untouched = toy->running.open();
   toy->settle(context);
   toy.reset();
@@ -57,13 +57,13 @@ BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   BOOST_CHECK_EQUAL(refused, make_error_code(error::engine_stopped));
 }
 
-BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_a_source) {
+BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_input) {
   net::io_context context;
-  toy_engine toy({.longest_source = 4});
+  toy_engine toy({.longest_encoder_input = 4});
   toy.running.stop();
   BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
   auto sequence = toy.running.open({1, 2}, {});
-  auto stream = toy.running.generate(answer_to(std::vector<token>{1, 2}));
+  auto stream = toy.running.generate(seq2seq(std::vector<token>{1, 2}));
   std::vector<error_code> told;
   sequence.async_forward({1}, logits_of::last,
                          net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
@@ -84,12 +84,12 @@ BOOST_AUTO_TEST_CASE(handlers_without_an_executor_are_called_after_the_engine_to
 
 BOOST_AUTO_TEST_CASE(a_context_that_ends_first_takes_its_waits_with_it) {
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({1}).max_tokens(4).lookahead(0));
+  auto stream = toy.running.generate(token_ids({1}).max_tokens(4).max_buffered_tokens(0));
   {
     net::io_context context;
     stream.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) { BOOST_ERROR("called"); }));
   }
-  for (int i = 0; i < 4; ++i) toy.running.run_step();
+  for (int i = 0; i < 4; ++i) toy.running.poll_one();
   net::io_context other;
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(other, [&](error_code, completion result) { whole = std::move(result); }));
@@ -106,16 +106,16 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_owns_its_stream_is_freed_with_its_context)
     net::co_spawn(
         context,
         [](toy_engine& engine, std::shared_ptr<int>) -> net::awaitable<void> {
-          auto stream = engine.running.generate(token_ids({1}).lookahead(0));
+          auto stream = engine.running.generate(token_ids({1}).max_buffered_tokens(0));
           for (;;) co_await stream.next();
         }(toy, alive),
         net::detached);
     context.poll();
-    toy.running.run_step();
+    toy.running.poll_one();
     BOOST_TEST(alive.use_count() == 2);
   }
   BOOST_TEST(alive.use_count() == 1);
-  for (int i = 0; i < 3; ++i) toy.running.run_step();
+  for (int i = 0; i < 3; ++i) toy.running.poll_one();
   BOOST_TEST(toy.running.stats().free_slots == 4);
 }
 
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(coroutines_on_the_engines_executor_are_freed_with_the_engin
           co_await second.next();
         }(toy, alive, told),
         net::detached);
-    for (int i = 0; i < 3; ++i) toy.running.run_step();
+    for (int i = 0; i < 3; ++i) toy.running.poll_one();
     BOOST_TEST(alive.use_count() == 2);
   }
   BOOST_REQUIRE(told);

@@ -24,8 +24,8 @@ void check_comes_true(toy_engine& toy, const request& what) {
   std::optional<completion> whole;
   auto stream = toy.running.generate(what);
   stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
-  toy.running.run_step();
-  toy.running.run_step();
+  toy.running.poll_one();
+  toy.running.poll_one();
   BOOST_TEST(toy.running.stats().cache_bytes == told.cache_bytes);
   toy.settle(context);
   BOOST_REQUIRE(whole);
@@ -41,13 +41,13 @@ BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
   check_comes_true(toy, token_ids(std::vector<token>(60, 3)).max_tokens(9));
 }
 
-BOOST_AUTO_TEST_CASE(it_counts_a_source) {
+BOOST_AUTO_TEST_CASE(it_counts_an_encoder_input) {
   toy_setup reads = with_memory(1 << 20);
-  reads.longest_source = 9;
+  reads.longest_encoder_input = 9;
   toy_engine toy(reads);
-  const auto told = toy.running.estimate(answer_to(request::ids{4, 5, 6}));
+  const auto told = toy.running.estimate(seq2seq(request::ids{4, 5, 6}));
   BOOST_TEST(told.fits());
-  BOOST_TEST(told.source_tokens == 3);
+  BOOST_TEST(told.encoder_tokens == 3);
   BOOST_TEST(told.prompt_tokens == 1);
 }
 
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
       token_ids({1, 2}).max_tokens(40),
       token_ids({1, 2}).max_bytes(105),
       token_ids(std::vector<token>(64, 1)),
-      token_ids({1}).source(request::ids{1}),
+      token_ids({1}).encoder_input(request::ids{1}),
       continuation("text"),
       chat("Hello."),
   };
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
 BOOST_AUTO_TEST_CASE(it_disturbs_nobody_and_needs_no_place) {
   engine_options options;
   options.max_waiting = 1;
-  options.by_hand = true;
+  options.external_stepping = true;
   toy_engine toy({}, std::move(options));
   const auto queued = toy.running.generate(token_ids({1}));
   const auto before = toy.running.stats();

@@ -19,7 +19,7 @@ void check(const sentences& told, const sentences& expected) {
 struct observed {
   explicit observed(toy_setup setup = {}, int max_sequences = 4096)
       : toy(setup, {.max_sequences = max_sequences,
-                    .by_hand = true,
+                    .external_stepping = true,
                     .log = [this](std::string_view line) { logged.emplace_back(line); },
                     .events = sink}) {}
 
@@ -49,11 +49,11 @@ request counting(int tokens, int wanted) {
 
 BOOST_AUTO_TEST_SUITE(events)
 
-BOOST_AUTO_TEST_CASE(a_request_is_taken_in_seated_prefilled_and_finished) {
+BOOST_AUTO_TEST_CASE(a_request_is_accepted_scheduled_prefilled_and_finished) {
   observed all;
   auto stream = all.toy.running.generate(counting(11, 3));
   all.settle();
-  check(all.sink->told, {"1 taken_in 11", "1 seated in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
+  check(all.sink->told, {"1 accepted 11", "1 scheduled in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
                          "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token", "step 3: 1 rows, 1 tokens",
                          "step 4: 1 rows, 1 tokens", "1 finished length"});
   BOOST_TEST(stream.id() == 1u);
@@ -69,12 +69,12 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_fits_into_one_step_is_one_chunk) {
   observed all;
   auto stream = all.toy.running.generate(counting(1, 1));
   all.settle();
-  check(all.sink->told, {"1 taken_in 1", "1 seated in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1", "1 first_token",
-                         "1 finished length"});
+  check(all.sink->told, {"1 accepted 1", "1 scheduled in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1",
+                         "1 first_token", "1 finished length"});
 }
 
 BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
-  observed all({.slots = 2, .step_tokens = 64});
+  observed all({.slots = 2, .max_batched_tokens = 64});
   std::vector<token_stream> streams;
   for (int i = 0; i < 3; ++i) streams.push_back(all.toy.running.generate(counting(4 + i, 2)));
   all.settle();
@@ -94,13 +94,13 @@ BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
 }
 
 BOOST_AUTO_TEST_CASE(who_has_a_slot_but_no_row_yet_is_told_of_all_the_same) {
-  observed all({.slots = 2, .step_tokens = 8});
+  observed all({.slots = 2, .max_batched_tokens = 8});
   auto first = all.toy.running.generate(counting(16, 1));
   auto second = all.toy.running.generate(counting(3, 1));
-  all.toy.running.run_step();
-  check(all.sink->told, {"1 taken_in 16", "2 taken_in 3", "1 seated in 0", "2 seated in 1", "step 1: 1 rows, 8 tokens",
-                         "1 prefilled 8"});
-  BOOST_TEST(all.stats().seated == 2);
+  all.toy.running.poll_one();
+  check(all.sink->told, {"1 accepted 16", "2 accepted 3", "1 scheduled in 0", "2 scheduled in 1",
+                         "step 1: 1 rows, 8 tokens", "1 prefilled 8"});
+  BOOST_TEST(all.stats().scheduled == 2);
   BOOST_TEST(all.stats().waiting_tokens == 0);
 }
 
@@ -132,83 +132,83 @@ BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_waits_never_had_a_slot) {
   observed all({.slots = 1});
   auto first = all.toy.running.generate(counting(2, 30));
   auto second = std::make_optional(all.toy.running.generate(counting(7, 1)));
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   BOOST_TEST(all.stats().waiting_tokens == 7);
   second.reset();
-  all.toy.running.run_step();
-  check(all.sink->life_of(2), {"2 taken_in 7", "2 cancelled"});
+  all.toy.running.poll_one();
+  check(all.sink->life_of(2), {"2 accepted 7", "2 cancelled"});
   BOOST_TEST(all.stats().cancelled == 1u);
   BOOST_TEST(all.stats().waiting_tokens == 0);
-  BOOST_TEST(all.stats().seated == 1);
+  BOOST_TEST(all.stats().scheduled == 1);
 }
 
 BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_runs_leaves_its_slot) {
   observed all;
   auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
-  for (int i = 0; i < 3; ++i) all.toy.running.run_step();
+  for (int i = 0; i < 3; ++i) all.toy.running.poll_one();
   stream.reset();
   all.settle();
-  check(all.sink->life_of(1), {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 cancelled"});
+  check(all.sink->life_of(1), {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 cancelled"});
   BOOST_TEST(all.sink->events.back().slot == 0);
   BOOST_TEST(all.sink->events.back().usage.generated_tokens == 3);
-  BOOST_TEST(all.stats().seated == 0);
+  BOOST_TEST(all.stats().scheduled == 0);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_step_in_flight_brings_to_one_who_has_gone_is_not_told) {
   observed all;
   all.toy.control->hold = true;
   auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   stream.reset();
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   all.toy.control->release();
   all.settle();
-  check(all.sink->told, {"1 taken_in 3", "1 seated in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
+  check(all.sink->told, {"1 accepted 3", "1 scheduled in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_finishes) {
   observed all;
   auto stream = all.toy.running.generate(counting(3, 30));
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   stream.stop();
   all.settle();
   check(all.sink->life_of(1),
-        {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 finished stopped"});
+        {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 finished aborted"});
   BOOST_TEST(all.stats().finished == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_parked_and_resumed) {
-  observed all({.slots = 1, .patience = 10ms});
-  auto slow = all.toy.running.generate(counting(3, 4).lookahead(2));
+BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_preempted_and_resumed) {
+  observed all({.slots = 1, .idle_timeout = 10ms});
+  auto slow = all.toy.running.generate(counting(3, 4).max_buffered_tokens(2));
   all.settle();
   auto other = all.toy.running.generate(counting(2, 1));
   all.settle();
   all.toy.time->advance(10ms);
   all.settle();
-  BOOST_TEST(all.sink->steps.back().parked == 1);
-  BOOST_TEST(all.stats().parked == 1u);
+  BOOST_TEST(all.sink->steps.back().preempted == 1);
+  BOOST_TEST(all.stats().preempted == 1u);
   while (all.read(slow)) continue;
   check(all.sink->told,
-        {"1 taken_in 3", "1 seated in 0", "step 1: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
-         "step 2: 1 rows, 1 tokens", "2 taken_in 2", "1 parked in 0", "2 seated in 0", "step 3: 1 rows, 2 tokens",
+        {"1 accepted 3", "1 scheduled in 0", "step 1: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
+         "step 2: 1 rows, 1 tokens", "2 accepted 2", "1 preempted in 0", "2 scheduled in 0", "step 3: 1 rows, 2 tokens",
          "2 prefilled 2", "2 first_token", "2 finished length", "1 resumed in 0", "step 4: 1 rows, 5 tokens",
          "1 prefilled 5", "step 5: 1 rows, 1 tokens", "1 finished length"});
-  BOOST_TEST(all.sink->steps.back().parked == 0);
+  BOOST_TEST(all.sink->steps.back().preempted == 0);
 }
 
-BOOST_AUTO_TEST_CASE(one_who_is_parked_may_be_cancelled) {
-  observed all({.slots = 1, .patience = 10ms});
-  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4).lookahead(1)));
+BOOST_AUTO_TEST_CASE(one_who_is_preempted_may_be_cancelled) {
+  observed all({.slots = 1, .idle_timeout = 10ms});
+  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4).max_buffered_tokens(1)));
   all.settle();
   auto other = all.toy.running.generate(counting(2, 9));
   all.settle();
   all.toy.time->advance(10ms);
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   slow.reset();
   all.settle();
   check(all.sink->life_of(1),
-        {"1 taken_in 3", "1 seated in 0", "1 prefilled 3", "1 first_token", "1 parked in 0", "1 cancelled"});
-  BOOST_TEST(all.sink->steps.back().parked == 0);
+        {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 preempted in 0", "1 cancelled"});
+  BOOST_TEST(all.sink->steps.back().preempted == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
   all.toy.control->poisoned[50] = true;
   auto stream = all.toy.running.generate(token_ids({50, 1}).max_tokens(5));
   all.settle();
-  check(all.sink->life_of(1), {"1 taken_in 2", "1 seated in 0", "1 prefilled 2", "1 finished failed"});
+  check(all.sink->life_of(1), {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 finished failed"});
   BOOST_CHECK_EQUAL(all.sink->events.back().error.code(), make_error_code(error::bad_logits));
   BOOST_TEST(all.stats().failed == 1u);
   BOOST_TEST(all.stats().finished == 0u);
@@ -226,11 +226,12 @@ BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
   observed all({.slots = 1});
   auto running = all.toy.running.generate(counting(2, 30));
   auto waiting = all.toy.running.generate(counting(2, 30));
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   all.toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
-  all.toy.running.run_step();
-  check(all.sink->life_of(1), {"1 taken_in 2", "1 seated in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});
-  check(all.sink->life_of(2), {"2 taken_in 2", "2 finished failed"});
+  all.toy.running.poll_one();
+  check(all.sink->life_of(1),
+        {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});
+  check(all.sink->life_of(2), {"2 accepted 2", "2 finished failed"});
   BOOST_TEST(all.sink->told.back() == "end");
   BOOST_CHECK_EQUAL(all.sink->end.value().code(), make_error_code(error::device_failed));
   BOOST_TEST(all.sink->steps.size() == 1u);
@@ -241,9 +242,9 @@ BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_sink) {
   auto sink = std::make_shared<recorder>();
-  toy_engine toy({}, {.by_hand = true, .events = sink});
-  auto taken_in = toy.running.generate(counting(2, 30).lookahead(1));
-  for (int i = 0; i < 3; ++i) toy.running.run_step();
+  toy_engine toy({}, {.external_stepping = true, .events = sink});
+  auto accepted = toy.running.generate(counting(2, 30).max_buffered_tokens(1));
+  for (int i = 0; i < 3; ++i) toy.running.poll_one();
   auto unseen = toy.running.generate(counting(2, 30));
   toy.running.stop();
   BOOST_TEST(sink->life_of(1).back() == "1 finished failed");
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_
   BOOST_TEST(sink.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_is_taken_in_with_its_first_operation_and_goes_with_its_handle) {
+BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_with_its_first_operation_and_goes_with_its_handle) {
   observed all;
   {
     auto unused = all.toy.running.open();
@@ -267,23 +268,23 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_taken_in_with_its_first_operation_and_goes_wi
   }
   all.settle();
   check(all.sink->life_of(1), {"1 cancelled"});
-  check(all.sink->life_of(2), {"2 taken_in 0", "2 seated in 0", "2 prefilled 3", "2 first_token", "2 cancelled"});
-  check(all.sink->life_of(3), {"3 taken_in 4", "3 seated in 1", "3 first_token", "3 cancelled"});
-  BOOST_TEST(all.stats().seated == 0);
+  check(all.sink->life_of(2), {"2 accepted 0", "2 scheduled in 0", "2 prefilled 3", "2 first_token", "2 cancelled"});
+  check(all.sink->life_of(3), {"3 accepted 4", "3 scheduled in 1", "3 first_token", "3 cancelled"});
+  BOOST_TEST(all.stats().scheduled == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
   observed all({}, 1);
   auto running = std::make_optional(all.toy.running.generate(counting(2, 30)));
   auto sequence = all.toy.running.open();
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   drive(all.toy.running, [&]() -> net::awaitable<void> {
     BOOST_CHECK_THROW(co_await sequence.forward({1}), boost::system::system_error);
   });
   running.reset();
-  all.toy.running.run_step();
+  all.toy.running.poll_one();
   drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.forward({1}); });
-  check(all.sink->life_of(2), {"2 refused", "2 taken_in 0", "2 seated in 0", "2 prefilled 1", "2 first_token"});
+  check(all.sink->life_of(2), {"2 refused", "2 accepted 0", "2 scheduled in 0", "2 prefilled 1", "2 first_token"});
   BOOST_TEST(all.stats().refused == 1u);
 }
 
@@ -293,7 +294,7 @@ class fragile final : public event_sink {
   explicit fragile(int n) : n_(n) {}
   void on_step(const step_event&) override { hear(); }
   void on_sequence(const sequence_event&) override { hear(); }
-  void on_end(const failure&, clock::time_point) override { hear(); }
+  void on_end(const diagnostics&, clock::time_point) override { hear(); }
   static inline int heard = 0;
 
  private:
@@ -310,8 +311,9 @@ BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_dropped_and_harms_nobody) {
     sentences logged;
     auto sink = std::make_shared<fragile>(failing);
     const std::weak_ptr<fragile> kept = sink;
-    toy_engine toy({},
-                   {.by_hand = true, .log = [&](auto line) { logged.emplace_back(line); }, .events = std::move(sink)});
+    toy_engine toy(
+        {},
+        {.external_stepping = true, .log = [&](auto line) { logged.emplace_back(line); }, .events = std::move(sink)});
     net::io_context context;
     std::optional<completion> whole;
     auto stream = toy.running.generate(counting(11, 3));
@@ -342,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_sink_may_use_the_engine) {
     std::uint64_t finished = 0;
   };
   const auto sink = std::make_shared<curious>();
-  toy_engine toy({}, {.by_hand = true, .events = sink});
+  toy_engine toy({}, {.external_stepping = true, .events = sink});
   sink->asked = &toy.running;
   auto stream = toy.running.generate(counting(2, 1));
   net::io_context context;
@@ -353,7 +355,7 @@ BOOST_AUTO_TEST_CASE(a_sink_may_use_the_engine) {
 }
 
 BOOST_AUTO_TEST_CASE(the_most_that_ever_was_is_kept) {
-  observed all({.slots = 3, .step_tokens = 64});
+  observed all({.slots = 3, .max_batched_tokens = 64});
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i) streams.push_back(all.toy.running.generate(counting(4, 2)));
   all.settle();

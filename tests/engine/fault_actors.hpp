@@ -15,15 +15,15 @@ namespace cogen::test {
 /// Somebody who asks an engine for something while anything may fail, and keeps books of what came of it. What they
 /// need for that they have before anything fails.
 struct actor {
-  actor() { failures.reserve(8); }
+  actor() { diagnostics_list.reserve(8); }
 
   account books;
-  std::vector<error_code> failures;
+  std::vector<error_code> diagnostics_list;
   bool refused_at_once = false;
   const char* wrong = nullptr;  // what was told and is not so
 
   bool pending() const { return books.told < books.begun; }
-  bool failed() const { return refused_at_once || !failures.empty(); }
+  bool failed() const { return refused_at_once || !diagnostics_list.empty(); }
 
   template <class Begin>
   void begin(Begin how) {
@@ -40,7 +40,7 @@ struct actor {
 
   void hear(error_code code) {
     ++books.told;
-    if (code && failures.size() < failures.capacity()) failures.push_back(code);
+    if (code && diagnostics_list.size() < diagnostics_list.capacity()) diagnostics_list.push_back(code);
   }
 
   void require(bool holds, const char* what) {
@@ -127,19 +127,19 @@ struct hand : actor {
   void decode(net::io_context& context, std::initializer_list<token> tokens) {
     if (held.empty() && tokens.size() == 0) return;
     ask(tokens, [&] {
-      handle->async_decode(fed, sampling(), net::bind_executor(context, [this](error_code code, token_choice choice) {
+      handle->async_decode(fed, sampling(), net::bind_executor(context, [this](error_code code, sampled_token choice) {
                              hear(code);
                              if (code) return;
                              held.insert(held.end(), fed.begin(), fed.end());
-                             require(choice.id == toy_next(held), "it drew what it would not have drawn alone");
+                             require(choice.id == toy_next(held), "it sampled what it would not have sampled alone");
                              held.push_back(choice.id);
-                             ++drawn;
+                             ++sampled;
                            }));
     });
   }
 
-  void park(net::io_context& context) {
-    ask({}, [&] { handle->async_park(net::bind_executor(context, [this](error_code code) { hear(code); })); });
+  void suspend(net::io_context& context) {
+    ask({}, [&] { handle->async_suspend(net::bind_executor(context, [this](error_code code) { hear(code); })); });
   }
 
   void save(net::io_context& context, kept_file& to) {
@@ -187,7 +187,7 @@ struct hand : actor {
 
   std::optional<sequence> handle;
   std::vector<token> held, fed;
-  int drawn = 0;
+  int sampled = 0;
 
  private:
   template <class Begin>

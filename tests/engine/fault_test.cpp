@@ -45,17 +45,17 @@ class history {
  private:
   void open(toy_engine& toy) {
     start(reader, [&] {
-      one_.emplace(toy.running.generate(token_ids(prompt).max_tokens(30).lookahead(3)));
+      one_.emplace(toy.running.generate(token_ids(prompt).max_tokens(30).max_buffered_tokens(3)));
       next();
     });
     start(gatherer, [&] {
-      two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).lookahead(2)));
+      two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).max_buffered_tokens(2)));
       two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
         ++gatherer.told;
         gatherer.read(all.tokens);
       }));
     });
-    start(waiter, [&] { waited_.emplace(toy.running.generate(token_ids({7}).lookahead(1))); });
+    start(waiter, [&] { waited_.emplace(toy.running.generate(token_ids({7}).max_buffered_tokens(1))); });
     waiter.begun = 0;
     try {
       work_.emplace(toy.running.open());
@@ -89,10 +89,10 @@ class history {
     branch_.emplace(work_->fork());
     start(fork, [&] {
       branch_->async_decode({}, sampling(),
-                            net::bind_executor(context_, [this](error_code, token_choice) { ++fork.told; }));
+                            net::bind_executor(context_, [this](error_code, sampled_token) { ++fork.told; }));
     });
     work_->truncate(1);
-    work_->async_decode({4}, sampling(), net::bind_executor(context_, [this](error_code code, token_choice choice) {
+    work_->async_decode({4}, sampling(), net::bind_executor(context_, [this](error_code code, sampled_token choice) {
                           ++worker.told;
                           if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
                         }));
@@ -100,7 +100,7 @@ class history {
 
   void go(toy_engine& toy) {
     try {
-      toy.running.run_step();
+      toy.running.poll_one();
     } catch (const std::bad_alloc&) {  // out of a handler of our own
     }
     context_.restart();
@@ -141,7 +141,7 @@ struct trial {
 
 trial with_memory_refused(long n, std::shared_ptr<event_sink> events = nullptr) {
   trial result;
-  toy_engine toy({}, {.by_hand = true, .events = std::move(events)});
+  toy_engine toy({}, {.external_stepping = true, .events = std::move(events)});
   {
     history past;
     failing_memory::refuse(n);
@@ -218,14 +218,14 @@ bool drained_with_memory_refused(long n) {
   std::optional<sequence> work;
   const auto go = [&] {
     try {
-      toy.running.run_step();
+      toy.running.poll_one();
     } catch (const std::bad_alloc&) {
     }
     context.restart();
     context.poll();
   };
   start(reader, [&] {
-    one.emplace(toy.running.generate(token_ids({7}).finish_within(std::chrono::hours(1)).lookahead(2)));
+    one.emplace(toy.running.generate(token_ids({7}).finish_within(std::chrono::hours(1)).max_buffered_tokens(2)));
     one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.told; }));
   });
   start(gatherer, [&] {

@@ -1,4 +1,4 @@
-// Spills of 8 bits a number: who comes back is near and says so, and nobody else is touched.
+// Swap-outs of 8 bits a number: who comes back is near and says so, and nobody else is touched.
 #include "kept_engines.hpp"
 #include "session_files.hpp"
 
@@ -20,12 +20,12 @@ namespace {
 namespace data = boost::unit_test::data;
 
 engine_options with_q8(engine_options options) {
-  options.spill_format = spill_format::q8;
+  options.swap_format = swap_format::q8;
   return options;
 }
 
-net::awaitable<std::vector<float>> fed(sequence& whose, std::vector<token> tokens) {
-  const auto found = co_await whose.forward(std::move(tokens));
+net::awaitable<std::vector<float>> fed(sequence& seq, std::vector<token> tokens) {
+  const auto found = co_await seq.forward(std::move(tokens));
   co_return std::vector<float>(found.last().begin(), found.last().end());
 }
 
@@ -39,12 +39,12 @@ float distance(const std::vector<float>& a, const std::vector<float>& b) {
   return apart / most;
 }
 
-/// Whether a spill of it loses anything: where all is packed already, or is a state, there is nothing to lose.
+/// Whether a swap-out of it loses anything: where all is packed already, or is a state, there is nothing to lose.
 bool loses(const kept_engine& each) {
   return each.golden != "mamba_tiny" && each.kind != "int8" && each.kind != "kivi2";
 }
 
-/// One slot, and a model whose sequences are parked and go on.
+/// One slot, and a model whose sequences are preempted and go on.
 struct one_model {
   explicit one_model(engine_options wanted = with_q8(tiny_engine())) : options(std::move(wanted)) {
     options.log = [this](std::string_view said) { log += said; };
@@ -80,23 +80,23 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
   const auto model = golden_model(each.golden);
   auto options = with_q8(each.options());
   if (on_a_file) {
-    options.spill_bytes = 0;
-    options.spill_directory = std::filesystem::temp_directory_path();
+    options.swap_bytes = 0;
+    options.swap_directory = std::filesystem::temp_directory_path();
   }
-  const int count = options.max_length / 2;
+  const int count = options.max_sequence_length / 2;
   const auto tokens = some_tokens(*model, count, 5), others = some_tokens(*model, count, 6);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = open(running, *model), other = open(running, *model);
-    BOOST_TEST((co_await fed(whose, tokens) == logits_after(*model, options, tokens)));
+    auto seq = open(running, *model), other = open(running, *model);
+    BOOST_TEST((co_await fed(seq, tokens) == logits_after(*model, options, tokens)));
     co_await fed(other, others);
-    co_await whose.park();
-    BOOST_TEST(running.stats().spilled == 1u);
-    BOOST_TEST(whose.exact());
+    co_await seq.suspend();
+    BOOST_TEST(running.stats().swapped_out == 1u);
+    BOOST_TEST(seq.exact());
     const auto before = running.stats().tokens;
-    const auto found = co_await fed(whose, {7, 8});
+    const auto found = co_await fed(seq, {7, 8});
     BOOST_TEST(running.stats().tokens == before + 2);
-    BOOST_TEST(!whose.exact());
+    BOOST_TEST(!seq.exact());
     const auto expected = logits_after(*model, options, joined(tokens, {7, 8}));
     BOOST_TEST(distance(expected, found) < 0.05F);
     BOOST_TEST((found == expected) == !loses(each));
@@ -107,56 +107,56 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
 
 BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({false, true}), on_a_file) {
   one_model m;
-  m.options.by_hand = false;
+  m.options.external_stepping = false;
   if (on_a_file) {
-    m.options.spill_bytes = 0;
-    m.options.spill_directory = std::filesystem::temp_directory_path();
+    m.options.swap_bytes = 0;
+    m.options.swap_directory = std::filesystem::temp_directory_path();
   }
   engine running(m.model, m.options);
   net::io_context context;
-  const auto converse = [&](unsigned number, bool parks) -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await fed(whose, m.prompt(number));
+  const auto converse = [&](unsigned number, bool preemptions) -> net::awaitable<void> {
+    auto seq = running.open();
+    co_await fed(seq, m.prompt(number));
     std::vector<token> said;
     for (token next = 0; next < 6; ++next) {
-      if (parks) co_await whose.park();
+      if (preemptions) co_await seq.suspend();
       said.push_back(next);
-      const auto found = co_await fed(whose, {next});
+      const auto found = co_await fed(seq, {next});
       const auto expected = m.alone(number, said);
-      BOOST_TEST(distance(expected, found) < (parks ? 0.1F : 1e-30F));
+      BOOST_TEST(distance(expected, found) < (preemptions ? 0.1F : 1e-30F));
     }
-    BOOST_TEST(whose.exact() == !parks);
+    BOOST_TEST(seq.exact() == !preemptions);
   };
   for (unsigned number = 0; number < 4; ++number)
     net::co_spawn(context, converse(number, number % 2 == 0), [](std::exception_ptr error) { BOOST_TEST(!error); });
   context.run();
-  BOOST_TEST(running.stats().spilled == 2u * 6u);
+  BOOST_TEST(running.stats().swapped_out == 2u * 6u);
 }
 
 BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
-  const auto tokens = some_tokens(*model, options.max_length / 2, 5);
+  const auto tokens = some_tokens(*model, options.max_sequence_length / 2, 5);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = open(running, *model);
-    co_await fed(whose, tokens);
-    co_await whose.park();
-    BOOST_TEST((co_await fed(whose, {7, 8}) == logits_after(*model, options, joined(tokens, {7, 8}))));
-    BOOST_TEST(whose.exact());
+    auto seq = open(running, *model);
+    co_await fed(seq, tokens);
+    co_await seq.suspend();
+    BOOST_TEST((co_await fed(seq, {7, 8}) == logits_after(*model, options, joined(tokens, {7, 8}))));
+    BOOST_TEST(seq.exact());
   });
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
-  for (const auto format : {spill_format::exact, spill_format::q8}) {
+  for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
     m.options.slots = 1;
-    m.options.patience = std::chrono::milliseconds(0);
-    m.options.spill_format = format;
+    m.options.idle_timeout = std::chrono::milliseconds(0);
+    m.options.swap_format = format;
     engine running(m.model, m.options);
     net::io_context context;
     const auto ask = [&](unsigned i) {
-      return running.generate(token_ids(m.prompt(i)).max_tokens(8).lookahead(1).ignore_end());
+      return running.generate(token_ids(m.prompt(i)).max_tokens(8).max_buffered_tokens(1).ignore_end());
     };
     auto slow = ask(1);
     slow.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) {}));
@@ -165,12 +165,12 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
     std::optional<completion> told, told_other;
     other.async_complete(net::bind_executor(context, [&](error_code, completion whole) { told_other = whole; }));
     settle(running, context);
-    BOOST_TEST_REQUIRE(running.stats().spilled > 0u);
+    BOOST_TEST_REQUIRE(running.stats().swapped_out > 0u);
     BOOST_TEST(slow.usage().exact);
     slow.async_complete(net::bind_executor(context, [&](error_code, completion whole) { told = whole; }));
     settle(running, context);
     BOOST_TEST_REQUIRE((told && told_other));
-    BOOST_TEST(told->usage.exact == (format == spill_format::exact));
+    BOOST_TEST(told->usage.exact == (format == swap_format::exact));
     BOOST_TEST(slow.usage().exact == told->usage.exact);
     BOOST_TEST(told_other->usage.exact);
     std::vector<token> said;
@@ -180,22 +180,22 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_begins_with_what_came_back) {
-  for (const auto format : {spill_format::exact, spill_format::q8}) {
+  for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.spill_format = format;
+    m.options.swap_format = format;
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
       {
-        auto whose = running.open();
-        co_await fed(whose, m.prompt(1));
-        co_await whose.park();
-        co_await fed(whose, {7});
+        auto seq = running.open();
+        co_await fed(seq, m.prompt(1));
+        co_await seq.suspend();
+        co_await fed(seq, {7});
       }
       const auto before = running.stats().tokens;
       auto next = running.open();
       BOOST_TEST((co_await fed(next, joined(m.prompt(1), {8})) == m.alone(1, {8})));
       BOOST_TEST(next.exact());
-      BOOST_TEST(running.stats().tokens - before == (format == spill_format::exact ? 1u : 71u));
+      BOOST_TEST(running.stats().tokens - before == (format == swap_format::exact ? 1u : 71u));
     });
   }
 }
@@ -204,13 +204,13 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
   one_model m;
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await fed(whose, m.prompt(1));
-    auto early = whose.fork();
-    co_await whose.park();
-    auto meanwhile = whose.fork();
-    const auto found = co_await fed(whose, {7});
-    auto late = whose.fork();
+    auto seq = running.open();
+    co_await fed(seq, m.prompt(1));
+    auto early = seq.fork();
+    co_await seq.suspend();
+    auto meanwhile = seq.fork();
+    const auto found = co_await fed(seq, {7});
+    auto late = seq.fork();
     BOOST_TEST(!late.exact());
     BOOST_TEST((co_await fed(early, {7}) == m.alone(1, {7})));
     BOOST_TEST((co_await fed(meanwhile, {7}) == m.alone(1, {7})));
@@ -222,33 +222,33 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(one_whose_spill_is_lost_is_run_again_and_stays_exact) {
+BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
   one_model m;
-  m.options.spill_transfer = std::make_shared<broken_transfer>();
+  m.options.swap_transfer = std::make_shared<broken_transfer>();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await fed(whose, m.prompt(1));
-    co_await whose.park();
-    BOOST_TEST((co_await fed(whose, {7}) == m.alone(1, {7})));
-    BOOST_TEST(whose.exact());
+    auto seq = running.open();
+    co_await fed(seq, m.prompt(1));
+    co_await seq.suspend();
+    BOOST_TEST((co_await fed(seq, {7}) == m.alone(1, {7})));
+    BOOST_TEST(seq.exact());
   });
   BOOST_TEST(running.stats().tokens == 70u + 71u);
-  BOOST_TEST(running.stats().spill_bytes == 0);
+  BOOST_TEST(running.stats().swap_bytes == 0);
   BOOST_TEST(m.log.find("it was lost") != std::string::npos, m.log);
 }
 
 BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_exactly_and_the_other_comes_back) {
   one_model m;
-  m.options.spill_bytes = 0;
-  m.options.spill_directory = std::filesystem::temp_directory_path();
+  m.options.swap_bytes = 0;
+  m.options.swap_directory = std::filesystem::temp_directory_path();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
-    co_await first.park();
+    co_await first.suspend();
     co_await fed(second, m.prompt(2));
-    co_await second.park();
+    co_await second.suspend();
     const char other = 0x55;
     BOOST_TEST(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
     BOOST_TEST((co_await fed(first, {7}) == m.alone(1, {7})));
@@ -257,23 +257,23 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_exactly_and_the_o
     BOOST_TEST(!second.exact());
   });
   BOOST_TEST(running.stats().tokens == 70u + 70u + 71u + 1u);
-  BOOST_TEST(m.log.find("what was spilled to a file has changed there") != std::string::npos, m.log);
+  BOOST_TEST(m.log.find("what was swapped out to a file has changed there") != std::string::npos, m.log);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_spilled_takes_about_half_and_no_more_than_is_counted) {
+BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_counted) {
   std::int64_t counted[2], taken[2];
-  for (const auto format : {spill_format::exact, spill_format::q8}) {
+  for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.cache_type = cache::scalar::bf16;
-    m.options.spill_format = format;
-    m.options.spill_bytes = 0;
-    m.options.spill_directory = std::filesystem::temp_directory_path();
+    m.options.kv_dtype = cache::scalar::bf16;
+    m.options.swap_format = format;
+    m.options.swap_bytes = 0;
+    m.options.swap_directory = std::filesystem::temp_directory_path();
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
-      auto whose = running.open();
-      co_await fed(whose, m.prompt(1));
-      co_await whose.park();
-      counted[static_cast<int>(format)] = running.stats().spill_bytes;
+      auto seq = running.open();
+      co_await fed(seq, m.prompt(1));
+      co_await seq.suspend();
+      counted[static_cast<int>(format)] = running.stats().swap_bytes;
       taken[static_cast<int>(format)] = bytes_on_file();
     });
     BOOST_TEST(taken[static_cast<int>(format)] > 0);
@@ -284,68 +284,68 @@ BOOST_AUTO_TEST_CASE(what_is_spilled_takes_about_half_and_no_more_than_is_counte
   BOOST_TEST(static_cast<double>(counted[1]) < 0.63 * static_cast<double>(counted[0]));
 
   one_model m;
-  m.options.cache_type = cache::scalar::bf16;
-  m.options.spill_bytes = counted[1];
+  m.options.kv_dtype = cache::scalar::bf16;
+  m.options.swap_bytes = counted[1];
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
     co_await fed(second, m.prompt(2));
-    co_await first.park();
-    co_await second.park();
+    co_await first.suspend();
+    co_await second.suspend();
   });
-  BOOST_TEST(running.stats().spilled == 1u);
+  BOOST_TEST(running.stats().swapped_out == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_stays_so) {
   one_model m;
-  for (const auto opened_by : {spill_format::exact, spill_format::q8})
-    for (const bool parked : {false, true}) {
+  for (const auto opened_by : {swap_format::exact, swap_format::q8})
+    for (const bool preempted : {false, true}) {
       std::vector<float> expected;
       engine first(m.model, m.options);
       drive(first, [&]() -> net::awaitable<void> {
-        auto whose = first.open();
-        co_await fed(whose, m.prompt(1));
-        if (parked) co_await whose.park();
-        co_await fed(whose, {7});
-        co_await whose.save(m.file.path);
-        expected = co_await fed(whose, {8});
-        BOOST_TEST(whose.exact() == !parked);
+        auto seq = first.open();
+        co_await fed(seq, m.prompt(1));
+        if (preempted) co_await seq.suspend();
+        co_await fed(seq, {7});
+        co_await seq.save(m.file.path);
+        expected = co_await fed(seq, {8});
+        BOOST_TEST(seq.exact() == !preempted);
       });
-      BOOST_TEST((expected == m.alone(1, {7, 8})) == !parked);
+      BOOST_TEST((expected == m.alone(1, {7, 8})) == !preempted);
       auto options = m.options;
-      options.spill_format = opened_by;
+      options.swap_format = opened_by;
       engine second(m.model, options);
       drive(second, [&]() -> net::awaitable<void> {
-        auto whose = co_await second.open(m.file.path);
-        BOOST_TEST(whose.exact() == !parked);
-        BOOST_TEST((co_await fed(whose, {8}) == expected));
-        BOOST_TEST(whose.exact() == !parked);
+        auto seq = co_await second.open(m.file.path);
+        BOOST_TEST(seq.exact() == !preempted);
+        BOOST_TEST((co_await fed(seq, {8}) == expected));
+        BOOST_TEST(seq.exact() == !preempted);
       });
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_spill_says_so_and_goes_on_as_it_would_have) {
+BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_would_have) {
   for (const bool has_room : {true, false}) {
     one_model m;
     std::vector<float> expected;
     engine first(m.model, m.options);
     drive(first, [&]() -> net::awaitable<void> {
-      auto whose = first.open();
-      co_await fed(whose, m.prompt(1));
-      co_await whose.park();
-      co_await whose.save(m.file.path);
-      BOOST_TEST(whose.exact());
-      expected = co_await fed(whose, {7});
+      auto seq = first.open();
+      co_await fed(seq, m.prompt(1));
+      co_await seq.suspend();
+      co_await seq.save(m.file.path);
+      BOOST_TEST(seq.exact());
+      expected = co_await fed(seq, {7});
     });
     auto options = tiny_engine();
-    if (!has_room) options.spill_bytes = 0;
+    if (!has_room) options.swap_bytes = 0;
     engine second(m.model, options);
     drive(second, [&]() -> net::awaitable<void> {
-      auto whose = co_await second.open(m.file.path);
-      BOOST_TEST(whose.exact());
-      BOOST_TEST((co_await fed(whose, {7}) == (has_room ? expected : m.alone(1, {7}))));
-      BOOST_TEST(whose.exact() == !has_room);
+      auto seq = co_await second.open(m.file.path);
+      BOOST_TEST(seq.exact());
+      BOOST_TEST((co_await fed(seq, {7}) == (has_room ? expected : m.alone(1, {7}))));
+      BOOST_TEST(seq.exact() == !has_room);
     });
     BOOST_TEST((expected != m.alone(1, {7})));
   }
@@ -353,9 +353,9 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_spill_says_so_and_goes_on_as_it_woul
 
 BOOST_AUTO_TEST_CASE(an_unknown_format_is_refused) {
   auto options = tiny_engine();
-  options.spill_format = static_cast<spill_format>(7);
+  options.swap_format = static_cast<swap_format>(7);
   BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, [](const auto& e) {
-    return std::string_view(e.what()) == "engine_options.spill_format is 7; it may be exact (0) or q8 (1)";
+    return std::string_view(e.what()) == "engine_options.swap_format is 7; it may be exact (0) or q8 (1)";
   });
 }
 

@@ -16,11 +16,11 @@ struct keeping_control {
   explicit keeping_control(const scheduler::limits& within) : cache(within) {}
 
   scheduler::toy::cache cache;
-  transfer_listener* listener = nullptr;
+  swap_listener* listener = nullptr;
   std::string wrong;  // what could not be done
   int launches = 0, failing_launch = -1;
   int transfers = 0, failing_transfer = -1;
-  int restores = 0;
+  int swap_ins = 0;
 
   /// Those on their way do; where there is no memory for that, later.
   void end_transfers() try {
@@ -30,7 +30,7 @@ struct keeping_control {
   }
 
  private:
-  void end(scheduler::ticket name, bool ok) {
+  void end(scheduler::swap_id name, bool ok) {
     try {
       cache.end(name, ok);
     } catch (const std::bad_alloc&) {
@@ -41,12 +41,12 @@ struct keeping_control {
 };
 
 /// The tokens that a slot held.
-class toy_image final : public slot_image {
+class toy_snapshot final : public kv_snapshot {
  public:
-  explicit toy_image(std::vector<token> tokens) : tokens(std::move(tokens)) {}
+  explicit toy_snapshot(std::vector<token> tokens) : tokens(std::move(tokens)) {}
 
   std::size_t size() const noexcept override { return std::as_bytes(std::span(tokens)).size(); }
-  int source() const noexcept override { return 0; }
+  int encoder_input() const noexcept override { return 0; }
   void read(const std::function<void(std::span<const std::byte>)>& visit) const override {
     visit(std::as_bytes(std::span(tokens)));
   }
@@ -54,8 +54,8 @@ class toy_image final : public slot_image {
   const std::vector<token> tokens;
 };
 
-/// The toy model over a cache that throws at whatever a real one could not do; it spills, restores and gives out
-/// images. Transfers end when the test says so.
+/// The toy model over a cache that throws at whatever a real one could not do; it swap-outs, restores and gives out
+/// snapshots. Transfers end when the test says so.
 class keeping_runner final : public runner {
  public:
   explicit keeping_runner(std::shared_ptr<keeping_control> control) : control_(std::move(control)) {}
@@ -63,10 +63,10 @@ class keeping_runner final : public runner {
 
   int vocabulary() const override { return toy_vocabulary; }
 
-  void launch(step_run& step) override try {
+  void launch(step_in_progress& step) override try {
     if (control_->launches++ == control_->failing_launch) throw std::runtime_error("the bus is on fire");
     apply(step.plan());
-    control_->restores += static_cast<int>(step.plan().restores.size());
+    control_->swap_ins += static_cast<int>(step.plan().swap_ins.size());
     control_->listener = &step.transfers();
     for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
     step.done();
@@ -75,21 +75,21 @@ class keeping_runner final : public runner {
     throw;
   }
 
-  std::string image_format() const override { return "toy"; }
-  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
+  std::string snapshot_format() const override { return "toy"; }
+  std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
     const auto& from = control_->cache;
-    return from.keeps(name) ? std::make_shared<toy_image>(from.kept(name).tokens) : nullptr;
+    return from.keeps(name) ? std::make_shared<toy_snapshot>(from.kept(name).tokens) : nullptr;
   }
-  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
-    const auto& tokens = dynamic_cast<const toy_image&>(*what).tokens;
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
+    const auto& tokens = dynamic_cast<const toy_snapshot&>(*what).tokens;
     control_->cache.keep(name, {tokens, {}, static_cast<int>(tokens.size())});
     lost_one_ = false;
   }
-  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int /*source*/) const override {
+  std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int /*encoder input*/) const override {
     lost_one_ = true;
     std::vector<token> tokens(bytes.size() / sizeof(token));
     std::memcpy(tokens.data(), bytes.data(), bytes.size());
-    return std::make_shared<toy_image>(std::move(tokens));
+    return std::make_shared<toy_snapshot>(std::move(tokens));
   }
 
  private:
@@ -100,13 +100,13 @@ class keeping_runner final : public runner {
     control_->cache.apply(rest);
   }
 
-  void run(step_run& step, int index) {
+  void run(step_in_progress& step, int index) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     control_->cache.append(row.slot, step.plan().tokens_of(row));
     const auto held = control_->cache.content(row.slot);
     auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = toy_scores(held);
-    if (row.wanted == scheduler::output::sample) outcome = step.drawer_of(index).draw(last);
+    if (row.wanted == scheduler::output::sample) outcome = step.sampler_of(index).sample(last);
     if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
     if (row.wanted != scheduler::output::all_logits) return;
     for (auto length = held.size() - static_cast<std::size_t>(row.count) + 1; length <= held.size(); ++length)
@@ -114,23 +114,23 @@ class keeping_runner final : public runner {
   }
 
   std::shared_ptr<keeping_control> control_;
-  mutable bool lost_one_ = false;  // an image was not made, or not kept
+  mutable bool lost_one_ = false;  // a snapshot was not made, or not kept
 };
 
 /// An engine over it, driven by hand: three slots of short blocks, spare ones for what is kept, urgent requests first.
 struct keeping_engine {
-  keeping_engine() : running(parts(), {.by_hand = true}) {}
+  keeping_engine() : running(parts(), {.external_stepping = true}) {}
 
   static scheduler::limits within() {
     scheduler::limits limits;
     limits.slots = 3;
     limits.spare_slots = 2;
-    limits.reuse = true;
-    limits.max_length = 40;
-    limits.step_tokens = 8;
+    limits.prefix_caching = true;
+    limits.max_sequence_length = 40;
+    limits.max_batched_tokens = 8;
     limits.usage = {.fixed = 1, .per_block = 1, .block = 4};
-    limits.patience = std::chrono::milliseconds(2);
-    limits.spill_bytes = 60;
+    limits.idle_timeout = std::chrono::milliseconds(2);
+    limits.swap_bytes = 60;
     return limits;
   }
 
@@ -138,8 +138,8 @@ struct keeping_engine {
     engine_parts made;
     made.runner = std::make_unique<keeping_runner>(control);
     made.limits = within();
-    made.order = scheduler::by_priority();
-    made.identity = "toy";
+    made.scheduling_policy = scheduler::by_priority();
+    made.fingerprint = "toy";
     made.clock = time;
     return made;
   }

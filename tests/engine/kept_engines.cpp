@@ -7,16 +7,16 @@
 namespace cogen::test {
 namespace {
 
-void behind(engine_options& options) { options.offload = std::make_shared<cache::worker_transfer>(); }
+void behind(engine_options& options) { options.kv_offload = std::make_shared<cache::worker_transfer>(); }
 
 }  // namespace
 
-keep packed(cache::quantisation how) {
+keep quantized(cache::quantization how) {
   how.residual = 8;
-  return [how](engine_options& options) { options.quantised = how; };
+  return [how](engine_options& options) { options.kv_quantization = how; };
 }
 
-std::unique_ptr<cache::layer> own_first_layer(int index, const cache::layer_shape& shape,
+std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_spec& shape,
                                               const cache::slot_table& slots) {
   if (index > 0 || shape.kind == cache::layer_kind::recurrent) return nullptr;
   return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
@@ -27,19 +27,20 @@ std::ostream& operator<<(std::ostream& out, const kept_engine& each) { return ou
 std::vector<kept_engine> kept_engines() {
   const std::vector<std::pair<std::string, keep>> kinds{
       {"plain", [](engine_options&) {}},
-      {"int8", packed(cache::int8())},
-      {"kivi2", packed(cache::kivi2())},
+      {"int8", quantized(cache::int8())},
+      {"kivi2", quantized(cache::kivi2())},
       {"sinks", [](engine_options& options) { options.sinks = {.sinks = 4, .window = 12}; }},
       {"offloaded", behind},
-      {"own", [](engine_options& options) { options.own_layers = own_first_layer; }},
-      {"without slack", [](engine_options& options) { options.slack = 0; }},
+      {"own", [](engine_options& options) { options.layer_factory = own_first_layer; }},
+      {"without rollback limit", [](engine_options& options) { options.max_rollback_tokens = 0; }},
   };
   std::vector<kept_engine> all;
   for (const std::string golden :
        {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny", "bart_tiny"})
     for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
   for (const std::string golden : {"llama_gguf", "jamba_tiny"})
-    all.push_back({golden, "fast products", [](engine_options& options) { options.numerics = numerics::fast; }});
+    all.push_back(
+        {golden, "fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }});
   return all;
 }
 

@@ -13,10 +13,10 @@ namespace cogen::test {
 using keep = std::function<void(engine_options&)>;
 
 /// Packed tokens, all but the newest eight.
-keep packed(cache::quantisation how);
+keep quantized(cache::quantization how);
 
 /// A plain layer of the tests' own instead of the first one.
-std::unique_ptr<cache::layer> own_first_layer(int index, const cache::layer_shape& shape,
+std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_spec& shape,
                                               const cache::slot_table& slots);
 
 /// A golden model in an engine whose cache is of some kind.

@@ -1,5 +1,5 @@
-// One scripted history in which what is cached is shared, parked, moved, saved and displaced, and everything that can
-// fail does so in turn: each allocation, each step, each transfer.
+// One scripted history in which what is cached is shared, preempted, moved, saved and displaced, and everything that
+// can fail does so in turn: each allocation, each step, each transfer.
 #include "failing_memory.hpp"
 #include "fault_actors.hpp"
 #include "keeping_runner.hpp"
@@ -44,8 +44,9 @@ const std::vector<token> common{11, 12, 13, 14, 15, 16, 17, 18, 19};
 
 std::vector<token> prompt_of(token own) { return joined(common, {own}); }
 
-/// Streams that share their first tokens, a slow one, one that reuses nothing, one with a salt, an urgent one for which
-/// another has to leave; a sequence that is parked, forked, saved and cut, and one that is opened; in the end a drain.
+/// Streams that share their first tokens, a slow one, one that caches prefixes nothing, one with a cache salt, an
+/// urgent one for which another has to leave; a sequence that is preempted, forked, saved and cut, and one that is
+/// opened; in the end a drain.
 class kept_history {
  public:
   explicit kept_history(const folder& in) : file(in.path / "kept.session") {}
@@ -80,33 +81,33 @@ class kept_history {
   }
 
   stream_actor slow{prompt_of(1), 14}, quick{prompt_of(2), 6}, late{prompt_of(3), 3}, alone{prompt_of(4), 3},
-      salted{prompt_of(5), 3}, urgent{prompt_of(6), 2};
+      with_cache_salt{prompt_of(5), 3}, urgent{prompt_of(6), 2};
   std::array<stream_actor, 3> crowded{stream_actor{{21}, 12}, {{22}, 12}, {{23}, 12}};
   hand root, child, second, opened;
   actor drainer;
   kept_file file;
   std::array<engine_stats, rounds> seen;  // after each
 
-  const std::array<stream_actor*, 9> streams{&slow,   &quick,      &late,       &alone,     &salted,
+  const std::array<stream_actor*, 9> streams{&slow,   &quick,      &late,       &alone,     &with_cache_salt,
                                              &urgent, &crowded[0], &crowded[1], &crowded[2]};
   const std::array<hand*, 4> hands{&root, &child, &second, &opened};
 
  private:
   void share(keeping_engine& toy, int round) {
-    if (round == 0) slow.ask(toy.running, [](request& what) { what.lookahead(2); });
+    if (round == 0) slow.ask(toy.running, [](request& what) { what.max_buffered_tokens(2); });
     if (round == 0) quick.ask(toy.running), quick.read_all(context_);
     if (round % 5 == 0 || round > 72) slow.read(context_);
     if (round != 30) return;
     late.ask(toy.running);
-    alone.ask(toy.running, [](request& what) { what.reuse(false); });
-    salted.ask(toy.running, [](request& what) { what.salt(7); });
-    for (auto* each : {&late, &alone, &salted}) each->read_all(context_);
+    alone.ask(toy.running, [](request& what) { what.prefix_caching(false); });
+    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt(7); });
+    for (auto* each : {&late, &alone, &with_cache_salt}) each->read_all(context_);
   }
 
   void move(int round) {
     if (round == 11) root.fork(child);
     if (round == 12) child.decode(context_, {}), root.decode(context_, {4});
-    if (round == 14) root.park(context_);
+    if (round == 14) root.suspend(context_);
     if (round == 17) root.fork(second);
     if (round == 18) second.decode(context_, {5});
     if (round == 21) root.decode(context_, {6});
@@ -142,7 +143,7 @@ class kept_history {
   void go(keeping_engine& toy, bool passes) {
     toy.control->end_transfers();
     try {
-      toy.running.run_step();
+      toy.running.poll_one();
     } catch (const std::bad_alloc&) {  // out of a handler of our own
     }
     context_.restart();
@@ -174,7 +175,7 @@ void check_streams(const kept_history& past, bool lived) {
     if (lived && !each->failed()) BOOST_TEST(each->books.count == each->count);
     BOOST_TEST(each->cached() <= static_cast<int>(common.size()));
   }
-  for (const auto* each : {&past.alone, &past.salted, &past.crowded[0]}) BOOST_TEST(each->cached() == 0);
+  for (const auto* each : {&past.alone, &past.with_cache_salt, &past.crowded[0]}) BOOST_TEST(each->cached() == 0);
 }
 
 /// What was saved last is there, and nothing else, and can be opened.
@@ -189,7 +190,7 @@ void check_file(const kept_history& past, const folder& in) {
   });
 }
 
-int failures(const kept_history& past) {
+int diagnostics_list(const kept_history& past) {
   const auto failed = [](const auto* each) { return each->failed(); };
   const bool family = std::ranges::any_of(past.hands, failed);
   return static_cast<int>(past.drainer.failed() + family + std::ranges::count_if(past.streams, failed));
@@ -202,9 +203,9 @@ void check_told(const kept_history& past, bool lived) {
     BOOST_TEST(each->books.told == each->books.begun);
     BOOST_TEST(!each->wrong, each->wrong);
     const auto why = make_error_code(lived ? error::out_of_memory : error::device_failed);
-    for (const auto& code : each->failures) BOOST_TEST(code == why);
+    for (const auto& code : each->diagnostics_list) BOOST_TEST(code == why);
   }
-  if (lived) BOOST_TEST(failures(past) <= 1);
+  if (lived) BOOST_TEST(diagnostics_list(past) <= 1);
   for (const auto* each : past.hands) BOOST_TEST(each->holds_what_it_should());
 }
 
@@ -214,8 +215,8 @@ void check_nothing_is_held(const keeping_engine& toy) {
   BOOST_TEST(stats.waiting == 0);
   BOOST_TEST(stats.free_slots == keeping_engine::within().slots);
   BOOST_TEST(stats.cache_bytes == 0);
-  BOOST_TEST(stats.spill_bytes == 0);
-  BOOST_TEST(toy.control->cache.spilled_bytes() == 0);
+  BOOST_TEST(stats.swap_bytes == 0);
+  BOOST_TEST(toy.control->cache.swapped_bytes() == 0);
   BOOST_TEST(toy.control->cache.on_their_way().empty());
 }
 
@@ -268,7 +269,7 @@ trial with_transfer_failing(int n) {
 }
 
 /// The history cannot shrink unseen.
-BOOST_AUTO_TEST_CASE(what_is_kept_is_shared_parked_moved_saved_and_displaced) {
+BOOST_AUTO_TEST_CASE(what_is_kept_is_shared_preempted_moved_saved_and_displaced) {
   const folder in;
   keeping_engine toy;
   kept_history past(in);
@@ -276,15 +277,15 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_shared_parked_moved_saved_and_displaced) {
   const auto& seen = past.seen;
   BOOST_TEST(past.quick.cached() == 8);
   BOOST_TEST(past.late.cached() == 9);
-  BOOST_TEST(seen[11].parked == 0u);   // the first fork is one of a sequence in its slot
-  BOOST_TEST(seen[16].spilled == 1u);  // the second is not
-  BOOST_TEST(seen[45].parked > seen[29].parked);
-  BOOST_TEST(seen[57].parked == seen[53].parked + 1);
-  BOOST_TEST(seen[71].kept_slots > 0);
+  BOOST_TEST(seen[11].preempted == 0u);    // the first fork is one of a sequence in its slot
+  BOOST_TEST(seen[16].swapped_out == 1u);  // the second is not
+  BOOST_TEST(seen[45].preempted > seen[29].preempted);
+  BOOST_TEST(seen[57].preempted == seen[53].preempted + 1);
+  BOOST_TEST(seen[71].prefix_cached_slots > 0);
   BOOST_TEST(past.urgent.over);
-  BOOST_TEST(toy.control->restores >= 5);
-  BOOST_TEST(past.root.drawn == 4);
-  BOOST_TEST(past.opened.drawn == 1);
+  BOOST_TEST(toy.control->swap_ins >= 5);
+  BOOST_TEST(past.root.sampled == 4);
+  BOOST_TEST(past.opened.sampled == 1);
   BOOST_TEST(past.drainer.books.told == 1);
   for (const auto* each : actors(past)) BOOST_TEST(!each->failed());
 }

@@ -28,10 +28,10 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
   std::vector<std::optional<completion>> told(6);
   for (std::size_t i = 0; i < told.size(); ++i) {
     const auto seed = static_cast<unsigned>(i);
-    const int longest = options.max_length - 45;
+    const int longest = options.max_sequence_length - 45;
     prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
     auto wanted = token_ids(prompts[i]).max_tokens(40).ignore_end();
-    if (model->has_encoder()) wanted.source(source_for(*model, seed));
+    if (model->has_encoder()) wanted.encoder_input(source_for(*model, seed));
     streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
@@ -53,7 +53,7 @@ BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), e
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const int count = options.max_length * 3 / 4;
+  const int count = options.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 1);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
@@ -74,7 +74,7 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
   auto options = each.options();
   options.slots = 6;
   engine running(model, options);
-  const int count = options.max_length * 3 / 4;
+  const int count = options.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 2);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
@@ -85,8 +85,8 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
     far.truncate(30);
     parent.truncate(count - 3);
     auto late = parent.fork();
-    const auto check = [&](sequence& whose, int held, token next) -> net::awaitable<void> {
-      const auto found = co_await whose.forward({next});
+    const auto check = [&](sequence& seq, int held, token next) -> net::awaitable<void> {
+      const auto found = co_await seq.forward({next});
       BOOST_TEST((as_vector(found.last()) == logits_after(*model, options, joined(first(held), {next}))),
                  "from " << held << " on");
     };
@@ -102,7 +102,7 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const auto tokens = some_tokens(*model, options.max_length * 3 / 4, 2);
+  const auto tokens = some_tokens(*model, options.max_sequence_length * 3 / 4, 2);
   drive(running, [&]() -> net::awaitable<void> {
     std::optional<sequence> parent = open(running, *model);
     co_await parent->forward(tokens);
@@ -135,14 +135,14 @@ std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_opt
   return running.stats().tokens - before;
 }
 
-BOOST_AUTO_TEST_CASE(only_a_cut_beyond_the_slack_is_run_again) {
+BOOST_AUTO_TEST_CASE(only_a_cut_beyond_the_rollback_limit_is_run_again) {
   BOOST_TEST(tokens_run_after_a_cut("llama_default", tiny_engine(), 90) == 1u);
   BOOST_TEST(tokens_run_after_a_cut("mistral_window", tiny_engine(), 8) == 1u);
   BOOST_TEST(tokens_run_after_a_cut("mistral_window", tiny_engine(), 9) == 92u);
   BOOST_TEST(tokens_run_after_a_cut("mamba_tiny", tiny_engine(), 1) == 100u);
   BOOST_TEST(tokens_run_after_a_cut("jamba_tiny", tiny_engine(), 1) == 100u);
   auto options = tiny_engine();
-  packed(cache::int8())(options);
+  quantized(cache::int8())(options);
   BOOST_TEST(tokens_run_after_a_cut("llama_default", options, 8) == 1u);
   BOOST_TEST(tokens_run_after_a_cut("llama_default", options, 9) == 92u);
 }
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
     BOOST_TEST(model->config().max_positions == 256);
     auto options = tiny_engine();
     options.sinks = {.sinks = 4, .window = 12};
-    options.max_length = 0;
+    options.max_sequence_length = 0;
     options.cache_bytes = 64 << 20;  // a sequence without end takes no more than its rings
     engine running(model, options);
     net::io_context context;
@@ -186,26 +186,30 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
   const auto options = tiny_engine(*model);
   engine running(model, options);
   const token start = model->config().decoder_start.value();
-  const auto source = source_for(*model);
-  const auto by_hand = [&](const std::vector<token>& begun) { return loop_by_hand(*model, options, begun, 20); };
+  const auto encoder_input = source_for(*model);
+  const auto external_stepping = [&](const std::vector<token>& begun) {
+    return loop_by_hand(*model, options, begun, 20);
+  };
   const auto answer = [&](request what) { return told_by(running, std::move(what).max_tokens(20).ignore_end()); };
-  BOOST_TEST(answer(answer_to(source)) == by_hand({start}), boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({start}).source(source)) == by_hand({start}), boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({5, 6}).source(source)) == by_hand({start, 5, 6}), boost::test_tools::per_element());
-  BOOST_TEST(by_hand({start}) != by_hand({start, 5, 6}));
+  BOOST_TEST(answer(seq2seq(encoder_input)) == external_stepping({start}), boost::test_tools::per_element());
+  BOOST_TEST(answer(token_ids({start}).encoder_input(encoder_input)) == external_stepping({start}),
+             boost::test_tools::per_element());
+  BOOST_TEST(answer(token_ids({5, 6}).encoder_input(encoder_input)) == external_stepping({start, 5, 6}),
+             boost::test_tools::per_element());
+  BOOST_TEST(external_stepping({start}) != external_stepping({start, 5, 6}));
 }
 
 BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
   const auto model = golden_model("bart_tiny");
   auto options = tiny_engine(*model);
   options.slots = 3;
-  options.step_tokens = 8;
+  options.max_batched_tokens = 8;
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> told(7);
   for (unsigned i = 0; i < told.size(); ++i) {
-    streams.push_back(running.generate(answer_to(source_for(*model, i)).max_tokens(30).ignore_end()));
+    streams.push_back(running.generate(seq2seq(source_for(*model, i)).max_tokens(30).ignore_end()));
     streams.back().async_complete(net::bind_executor(context, [&told, i](error_code, const completion& whole) {
       for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
     }));
@@ -220,11 +224,11 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache
   for (const auto& [golden, positions] : {std::pair<std::string, int>{"bart_tiny", 96}, {"llama_default", 256}}) {
     auto options = tiny_engine(*golden_model(golden));
     options.sinks = {.sinks = 4, .window = 12};
-    options.max_length = 1000;
-    if (golden == "llama_default") options.own_layers = own_first_layer;  // which keeps, and sees, everything
+    options.max_sequence_length = 1000;
+    if (golden == "llama_default") options.layer_factory = own_first_layer;  // which keeps, and sees, everything
     BOOST_CHECK_EXCEPTION(engine(golden_model(golden), options), std::invalid_argument, [&](const auto& error) {
       const std::string said = error.what();
-      return said.find("max_length is 1000") != std::string::npos &&
+      return said.find("max_sequence_length is 1000") != std::string::npos &&
              said.find(std::to_string(positions)) != std::string::npos;
     });
   }
@@ -237,23 +241,23 @@ BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
     BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument,
                           [&](const auto& error) { return std::string(error.what()).find(word) != std::string::npos; });
   };
-  refused("slack", [](auto& options) { options.slack = -1; });
+  refused("max_rollback_tokens", [](auto& options) { options.max_rollback_tokens = -1; });
   refused("sinks.window", [](auto& options) { options.sinks = {.sinks = 4, .window = 0}; });
   refused("sinks.sinks", [](auto& options) { options.sinks = {.sinks = 65, .window = 100}; });
   refused("sinks", [](auto& options) {
     options.sinks = {.sinks = 4, .window = 12};
-    options.quantised = cache::int8();
+    options.kv_quantization = cache::int8();
   });
-  refused("max_length", [](auto& options) { options.max_length = 257; });
-  const auto refuses_sources = [](int longest) {
+  refused("max_sequence_length", [](auto& options) { options.max_sequence_length = 257; });
+  const auto refuses_encoder_inputs = [](int longest) {
     auto options = tiny_engine(*golden_model("bart_tiny"));
-    options.max_source = longest;
+    options.max_encoder_length = longest;
     BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), options), std::invalid_argument, [&](const auto& error) {
-      return std::string(error.what()).find(fmt::format("max_source is {}", longest)) != std::string::npos;
+      return std::string(error.what()).find(fmt::format("max_encoder_length is {}", longest)) != std::string::npos;
     });
   };
-  refuses_sources(-1);
-  refuses_sources(97);
+  refuses_encoder_inputs(-1);
+  refuses_encoder_inputs(97);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

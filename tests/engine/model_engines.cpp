@@ -36,31 +36,32 @@ sequence open(engine& running, const model& model) {
 engine_options tiny_engine() {
   engine_options options;
   options.slots = 4;
-  options.max_length = 240;
-  options.step_tokens = 16;
-  options.cache_type = cache::scalar::f32;
-  options.slack = 8;
+  options.max_sequence_length = 240;
+  options.max_batched_tokens = 16;
+  options.kv_dtype = cache::scalar::f32;
+  options.max_rollback_tokens = 8;
   options.threads = 1;
-  options.by_hand = true;
+  options.external_stepping = true;
   return options;
 }
 
 engine_options tiny_engine(const model& model) {
   auto options = tiny_engine();
-  options.max_length = static_cast<int>(std::min<std::int64_t>(options.max_length, model.config().max_positions));
+  options.max_sequence_length =
+      static_cast<int>(std::min<std::int64_t>(options.max_sequence_length, model.config().max_positions));
   return options;
 }
 
 cache::cache cache_like(const model& model, const engine_options& options) {
-  return model.make_cache({.type = *options.cache_type,
+  return model.make_cache({.type = *options.kv_dtype,
                            .slots = 1,
-                           .max_length = options.max_length,
-                           .quantised = options.quantised,
+                           .max_sequence_length = options.max_sequence_length,
+                           .kv_quantization = options.kv_quantization,
                            .sinks = options.sinks,
-                           .offload = options.offload,
-                           .longest_step = options.step_tokens,
-                           .slack = options.slack},
-                          options.own_layers);
+                           .kv_offload = options.kv_offload,
+                           .longest_step = options.max_batched_tokens,
+                           .max_rollback_tokens = options.max_rollback_tokens},
+                          options.layer_factory);
 }
 
 namespace {
@@ -69,11 +70,11 @@ namespace {
 class hand_loop {
  public:
   hand_loop(const model& model, const engine_options& options)
-      : model_(model), cache_(cache_like(model, options)), workspace_(1, options.numerics) {}
+      : model_(model), cache_(cache_like(model, options)), workspace_(1, options.compute_type) {}
 
-  void read_source(std::span<const token> source) {
-    const cache::step step({{.slot = 0, .count = static_cast<int>(source.size())}});
-    model_.encode({.step = step, .tokens = source}, cache_, workspace_);
+  void read_encoder_input(std::span<const token> encoder_input) {
+    const cache::step step({{.slot = 0, .count = static_cast<int>(encoder_input.size())}});
+    model_.encode({.step = step, .tokens = encoder_input}, cache_, workspace_);
   }
 
   /// The logits after the last of `tokens`, until the next call.
@@ -95,15 +96,15 @@ class hand_loop {
 
 std::vector<float> logits_after(const model& model, const engine_options& options, const std::vector<token>& tokens) {
   hand_loop loop(model, options);
-  if (model.has_encoder()) loop.read_source(source_for(model));
+  if (model.has_encoder()) loop.read_encoder_input(source_for(model));
   const auto logits = loop.read(tokens);
   return {logits.begin(), logits.end()};
 }
 
 std::vector<token> loop_by_hand(const model& model, const engine_options& options, const std::vector<token>& prompt,
-                                int count, unsigned source) {
+                                int count, unsigned encoder_input) {
   hand_loop loop(model, options);
-  if (model.has_encoder()) loop.read_source(source_for(model, source));
+  if (model.has_encoder()) loop.read_encoder_input(source_for(model, encoder_input));
   std::vector<token> generated;
   for (std::vector<token> fed = prompt; static_cast<int>(generated.size()) < count; fed = {generated.back()}) {
     const auto logits = loop.read(fed);

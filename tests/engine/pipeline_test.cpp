@@ -19,7 +19,7 @@ std::vector<token> read_whole(toy_engine& toy, request what) {
   auto stream = toy.running.generate(std::move(what));
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   for (int i = 0; i < 200 && !whole; ++i) {
-    for (int launched = 0; launched < 3; ++launched) toy.running.run_step();
+    for (int launched = 0; launched < 3; ++launched) toy.running.poll_one();
     toy.control->release();
     context.restart();
     context.poll();
@@ -28,7 +28,7 @@ std::vector<token> read_whole(toy_engine& toy, request what) {
   return ids_of(whole->tokens);
 }
 
-BOOST_DATA_TEST_CASE(what_is_drawn_does_not_depend_on_how_many_steps_are_in_flight, data::make({false, true}), late) {
+BOOST_DATA_TEST_CASE(what_is_sampled_does_not_depend_on_how_many_steps_are_in_flight, data::make({false, true}), late) {
   const auto lively = sampling().temperature(40).repetition_penalty(1.3).seed(11);
   const auto asked = token_ids({4, 4}).sampling(lively).max_tokens(20);
   toy_engine one, two({.depth = 2, .late = late});
@@ -41,7 +41,7 @@ BOOST_DATA_TEST_CASE(what_is_drawn_does_not_depend_on_how_many_steps_are_in_flig
   BOOST_TEST(chained > 10);
 }
 
-BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_drawn) {
+BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_sampled) {
   net::io_context context;
   toy_engine toy({.late = true});
   toy.control->hold = true;
@@ -51,13 +51,13 @@ BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_drawn) {
   sequence.async_decode(
       {1, 2}, sampling(),
       net::bind_cancellation_slot(signal.slot(),
-                                  net::bind_executor(context, [&](error_code code, token_choice) { told = code; })));
-  toy.running.run_step();
+                                  net::bind_executor(context, [&](error_code code, sampled_token) { told = code; })));
+  toy.running.poll_one();
   signal.emit(net::cancellation_type::terminal);
   std::optional<logits> scores;
   sequence.async_forward({7}, logits_of::last,
                          net::bind_executor(context, [&](error_code, logits result) { scores = std::move(result); }));
-  toy.running.run_step();
+  toy.running.poll_one();
   toy.control->release();
   toy.control->hold = false;
   toy.settle(context);

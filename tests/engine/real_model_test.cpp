@@ -1,5 +1,5 @@
 // The default model through the whole engine: what a stream says does not depend on its company.
-#include "by_hand.hpp"
+#include "external_stepping.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
@@ -33,9 +33,12 @@ std::vector<request> mixed_requests() {
       chat("Explain, in a few words, why the sky looks blue at noon and red in the evening.")
           .max_tokens(16)
           .sampling(lively),
-      continuation("1, 2, 3,").max_tokens(24).sampling(sampling().repetition_penalty(1.3).logprobs(0)).lookahead(1),
+      continuation("1, 2, 3,")
+          .max_tokens(24)
+          .sampling(sampling().repetition_penalty(1.3).logprobs(0))
+          .max_buffered_tokens(1),
       token_ids({1, 2, 3}).max_tokens(5).sampling(sampling().logprobs(3)).ignore_end(),
-      continuation(std::string(600, 'x')).max_tokens(8).sampling(lively).lookahead(0),
+      continuation(std::string(600, 'x')).max_tokens(8).sampling(lively).max_buffered_tokens(0),
   };
 }
 
@@ -50,7 +53,7 @@ std::vector<completion> run(std::vector<request> requests, engine_options option
   return results;
 }
 
-void check_same(const std::vector<token_choice>& alone, const std::vector<token_choice>& in_company) {
+void check_same(const std::vector<sampled_token>& alone, const std::vector<sampled_token>& in_company) {
   BOOST_REQUIRE(alone.size() == in_company.size());
   for (std::size_t i = 0; i < alone.size(); ++i) {
     BOOST_TEST(alone[i].id == in_company[i].id);
@@ -68,11 +71,11 @@ void check_same(const completion& alone, const completion& in_company) {
 
 BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_company_chunking_and_number_of_threads) {
   std::vector<completion> alone;
-  for (const auto& each : mixed_requests()) alone.push_back(run({each}, {.max_length = 1024}).front());
+  for (const auto& each : mixed_requests()) alone.push_back(run({each}, {.max_sequence_length = 1024}).front());
   const std::vector<engine_options> companies{
-      {.slots = 6, .max_length = 1024, .step_tokens = 128},
-      {.slots = 2, .max_length = 1024, .step_tokens = 17},
-      {.slots = 6, .max_length = 1024, .step_tokens = 33, .threads = 1},
+      {.slots = 6, .max_sequence_length = 1024, .max_batched_tokens = 128},
+      {.slots = 2, .max_sequence_length = 1024, .max_batched_tokens = 17},
+      {.slots = 6, .max_sequence_length = 1024, .max_batched_tokens = 33, .threads = 1},
   };
   for (const auto& options : companies) {
     const auto together = run(mixed_requests(), options);
@@ -81,10 +84,10 @@ BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_company_chunking_and_number_o
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_string_ends_the_text_before_it) {
-  const auto whole = run({continuation("1, 2, 3, 4,").max_tokens(40)}, {.max_length = 512}).front();
+  const auto whole = run({continuation("1, 2, 3, 4,").max_tokens(40)}, {.max_sequence_length = 512}).front();
   BOOST_REQUIRE(whole.text.find("9") != std::string::npos);
   const auto cut =
-      run({continuation("1, 2, 3, 4,").max_tokens(40).stop("never").stop("9,")}, {.max_length = 512}).front();
+      run({continuation("1, 2, 3, 4,").max_tokens(40).stop("never").stop("9,")}, {.max_sequence_length = 512}).front();
   BOOST_TEST(cut.text == whole.text.substr(0, whole.text.find("9,")));
   BOOST_CHECK(cut.reason == finish_reason::stop_string);
 }
@@ -93,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_is_read_away_from_the_caller_and_means_the_sa
   std::string text;
   while (text.size() < 20'000) text += "The sea was calm, and nobody spoke for a while. ";
   const auto tokens = the_model()->tokenizer().encode(text, {.add_special = true}).size();
-  engine running(the_model(), {.slots = 1, .max_length = 512});
+  engine running(the_model(), {.slots = 1, .max_sequence_length = 512});
   auto stream = running.generate(continuation(text));
   BOOST_CHECK_THROW(stream.async_next(net::use_future).get(), boost::system::system_error);
   BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
@@ -102,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_is_read_away_from_the_caller_and_means_the_sa
 
 BOOST_AUTO_TEST_CASE(an_engine_may_go_while_a_long_prompt_is_read) {
   for (int i = 0; i < 20; ++i) {
-    engine running(the_model(), {.slots = 1, .max_length = 512});
+    engine running(the_model(), {.slots = 1, .max_sequence_length = 512});
     auto dropped = running.generate(continuation(std::string(100'000, 'x')));
     if (i % 2 == 0) continue;
     auto kept = running.generate(continuation(std::string(100'000, 'x')));
@@ -112,8 +115,9 @@ BOOST_AUTO_TEST_CASE(an_engine_may_go_while_a_long_prompt_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
-  const auto honest = run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
-  const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_length = 512}).front();
+  const auto honest =
+      run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_sequence_length = 512}).front();
+  const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_sequence_length = 512}).front();
   BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
 }
 
@@ -133,7 +137,7 @@ std::vector<request> questions(int count) {
 
 BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
   constexpr int count = 100;
-  engine running(the_model(), {.slots = 32, .max_length = 2048, .by_hand = true});
+  engine running(the_model(), {.slots = 32, .max_sequence_length = 2048, .external_stepping = true});
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<completion> told(count);
@@ -157,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
   BOOST_TEST(running.stats().tokens == static_cast<unsigned>(prompts - cached + 2 * count));
   for (const int i : {0, 1, count / 2, count - 1}) {
     auto lone = questions(count)[static_cast<std::size_t>(i)];
-    check_same(run({std::move(lone).reuse(false)}, {.slots = 1, .max_length = 2048}).front(),
+    check_same(run({std::move(lone).prefix_caching(false)}, {.slots = 1, .max_sequence_length = 2048}).front(),
                told[static_cast<std::size_t>(i)]);
   }
   BOOST_TEST_MESSAGE(prompts << " tokens of prompts, of which " << cached << " were not run");
@@ -170,7 +174,7 @@ constexpr int words_said = 8;
 constexpr int words_answered = 4;
 
 /// Something is said, and the sequence answers.
-net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std::vector<token_choice>& answers) {
+net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std::vector<sampled_token>& answers) {
   std::vector<token> said;
   for (unsigned i = 0; i < words_said; ++i)
     said.push_back(static_cast<token>(100 + 977 * number + 131 * round + 7 * i));
@@ -182,8 +186,9 @@ net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std:
 }
 
 /// What conversations `first` to `last` answer in two rounds, all of them at once within each round.
-std::vector<std::vector<token_choice>> answers_of(engine& running, unsigned first, unsigned last, bool by_hand) {
-  std::vector<std::vector<token_choice>> answers(last - first);
+std::vector<std::vector<sampled_token>> answers_of(engine& running, unsigned first, unsigned last,
+                                                   bool external_stepping) {
+  std::vector<std::vector<sampled_token>> answers(last - first);
   std::vector<sequence> places;
   for (unsigned i = first; i < last; ++i) places.push_back(running.open());
   for (unsigned round = 0; round < 2; ++round) {
@@ -192,7 +197,7 @@ std::vector<std::vector<token_choice>> answers_of(engine& running, unsigned firs
       net::co_spawn(context, talk(places[i - first], i, round, answers[i - first]), [](std::exception_ptr error) {
         if (error) std::rethrow_exception(error);
       });
-    if (by_hand)
+    if (external_stepping)
       settle(running, context);
     else
       context.run();
@@ -200,10 +205,12 @@ std::vector<std::vector<token_choice>> answers_of(engine& running, unsigned firs
   return answers;
 }
 
-engine_options for_talks() { return {.max_length = 2 * (words_said + words_answered), .by_hand = true}; }
+engine_options for_talks() {
+  return {.max_sequence_length = 2 * (words_said + words_answered), .external_stepping = true};
+}
 
 struct talks_alone {
-  std::vector<std::vector<token_choice>> answers;
+  std::vector<std::vector<sampled_token>> answers;
   std::int64_t bytes = 0;  // that the cache of each takes
 };
 
@@ -219,7 +226,7 @@ const talks_alone& alone() {
     engine running(the_model(), for_talks());
     auto place = running.open();
     auto scores = place.async_forward({1}, logits_of::last, net::use_future);
-    while (running.run_step()) continue;
+    while (running.poll_one()) continue;
     scores.get();
     result.bytes = running.stats().cache_bytes;
     return result;
@@ -227,32 +234,33 @@ const talks_alone& alone() {
   return found;
 }
 
-enum class parked { spilled, spilled_by_a_thread, dropped };
+enum class preempted { swapped_out, swapped_by_a_thread, dropped };
 
-std::ostream& operator<<(std::ostream& out, parked how) { return out << static_cast<int>(how); }
+std::ostream& operator<<(std::ostream& out, preempted how) { return out << static_cast<int>(how); }
 
 BOOST_DATA_TEST_CASE(thirty_two_conversations_share_memory_for_four_and_say_what_each_says_alone,
-                     boost::unit_test::data::make({parked::spilled, parked::spilled_by_a_thread, parked::dropped}),
+                     boost::unit_test::data::make({preempted::swapped_out, preempted::swapped_by_a_thread,
+                                                   preempted::dropped}),
                      how) {
   auto options = for_talks();
   options.slots = talks;
   options.cache_bytes = 4 * alone().bytes;
-  options.patience = std::chrono::milliseconds(0);
-  options.by_hand = how != parked::spilled_by_a_thread;
-  if (how == parked::dropped) options.spill_bytes = 0;
+  options.idle_timeout = std::chrono::milliseconds(0);
+  options.external_stepping = how != preempted::swapped_by_a_thread;
+  if (how == preempted::dropped) options.swap_bytes = 0;
   engine running(the_model(), options);
-  const auto answers = answers_of(running, 0, talks, options.by_hand);
+  const auto answers = answers_of(running, 0, talks, options.external_stepping);
   for (unsigned i = 0; i < talks; ++i) check_same(alone().answers[i], answers[i]);
   const auto stats = running.stats();
-  BOOST_TEST(stats.parked >= static_cast<unsigned>(talks));  // each at least once: none could stay
-  BOOST_TEST(stats.spilled == (how == parked::dropped ? 0u : stats.parked));
+  BOOST_TEST(stats.preempted >= static_cast<unsigned>(talks));  // each at least once: none could stay
+  BOOST_TEST(stats.swapped_out == (how == preempted::dropped ? 0u : stats.preempted));
   constexpr unsigned once = talks * (2 * (words_said + words_answered) - 1);
-  BOOST_TEST((how == parked::dropped ? stats.tokens > once : stats.tokens == once));
+  BOOST_TEST((how == preempted::dropped ? stats.tokens > once : stats.tokens == once));
 }
 
 BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {
-  engine first(the_model(), {.slots = 2, .max_length = 256});
-  engine second(the_model(), {.slots = 2, .max_length = 256});
+  engine first(the_model(), {.slots = 2, .max_sequence_length = 256});
+  engine second(the_model(), {.slots = 2, .max_sequence_length = 256});
   auto a = first.generate(continuation("The sea is").max_tokens(12));
   auto b = second.generate(continuation("The sea is").max_tokens(12));
   auto from_a = a.async_complete(net::use_future);
@@ -271,7 +279,7 @@ std::int64_t told_by_the_system(const std::string& file, const std::string& name
 
 BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
   const std::string path = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
-  const engine_options options{.slots = 2, .max_length = 256, .cache_type = cache::scalar::f32};
+  const engine_options options{.slots = 2, .max_sequence_length = 256, .kv_dtype = cache::scalar::f32};
   const auto read_before = told_by_the_system("io", "rchar:");
   const auto said = estimate_memory(path, options);
   const auto read = told_by_the_system("io", "rchar:") - read_before;
@@ -283,7 +291,7 @@ BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
   BOOST_TEST(taken > said.weight_bytes * 9 / 10);
   BOOST_TEST(taken < said.weight_bytes * 14 / 10);  // the tokenizer is in it too
 
-  auto cache = loaded->make_cache({.type = cache::scalar::f32, .slots = 2, .max_length = 256});
+  auto cache = loaded->make_cache({.type = cache::scalar::f32, .slots = 2, .max_sequence_length = 256});
   loaded->forward(std::vector<token>(256, 7), cache);
   BOOST_TEST(cache.committed_bytes() <= said.slot_bytes);
   BOOST_TEST(cache.committed_bytes() > said.slot_bytes * 9 / 10);

@@ -24,7 +24,7 @@ class recorder final : public event_sink {
     told.push_back(sentence_of(event));
   }
 
-  void on_end(const failure& why, clock::time_point) override {
+  void on_end(const diagnostics& why, clock::time_point) override {
     end = why;
     told.push_back("end");
   }
@@ -40,24 +40,24 @@ class recorder final : public event_sink {
   std::vector<std::string> told;
   std::vector<sequence_event> events;
   std::vector<step_event> steps;
-  std::optional<failure> end;
+  std::optional<diagnostics> end;
 
  private:
   static std::string sentence_of(const sequence_event& event) {
     const auto begin = fmt::format("{} {}", event.id, to_string(event.what));
     switch (event.what) {
-      case sequence_event::kind::taken_in:
+      case sequence_event::kind::accepted:
       case sequence_event::kind::prefilled:
         return fmt::format("{} {}", begin, event.tokens);
-      case sequence_event::kind::seated:
-      case sequence_event::kind::parked:
+      case sequence_event::kind::scheduled:
+      case sequence_event::kind::preempted:
       case sequence_event::kind::resumed:
         return fmt::format("{} in {}", begin, event.slot);
-      case sequence_event::kind::spilling:
-      case sequence_event::kind::restoring:
+      case sequence_event::kind::swapping_out:
+      case sequence_event::kind::swapping_in:
         return fmt::format("{} {}", begin, event.tokens);
-      case sequence_event::kind::spilled:
-      case sequence_event::kind::restored:
+      case sequence_event::kind::swapped_out:
+      case sequence_event::kind::swapped_in:
         return event.error ? begin + " failed" : begin;
       case sequence_event::kind::finished:
         return fmt::format("{} {}", begin, to_string(event.reason));

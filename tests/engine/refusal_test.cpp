@@ -9,11 +9,11 @@ namespace {
 BOOST_AUTO_TEST_SUITE(refusals)
 
 // The error of a stream's first next(), and that a well-behaved stream beside it is untouched.
-failure refused(request wrong, toy_setup setup = {}, engine_options options = {.by_hand = true}) {
+diagnostics refused(request wrong, toy_setup setup = {}, engine_options options = {.external_stepping = true}) {
   net::io_context context;
   toy_engine toy(setup, std::move(options));
   auto right = token_ids({1, 2, 3}).max_tokens(8);
-  if (setup.longest_source > 0) right.source(request::ids{4});
+  if (setup.longest_encoder_input > 0) right.encoder_input(request::ids{4});
   auto good = toy.running.generate(right);
   auto bad = toy.running.generate(std::move(wrong));
   error_code told;
@@ -32,7 +32,7 @@ failure refused(request wrong, toy_setup setup = {}, engine_options options = {.
   return bad.error();
 }
 
-void check(const failure& told, error code, std::initializer_list<std::string_view> words) {
+void check(const diagnostics& told, error code, std::initializer_list<std::string_view> words) {
   BOOST_CHECK_EQUAL(told.code(), make_error_code(code));
   for (const auto word : words)
     BOOST_TEST(told.message().find(word) != std::string::npos, told.message() << " / " << word);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
   check(refused(token_ids({-1})), error::invalid_request, {"-1", "96"});
   check(refused(token_ids({1}).max_tokens(0)), error::invalid_request, {"max_tokens", "0", "1"});
   check(refused(token_ids({1}).max_tokens(-7)), error::invalid_request, {"max_tokens", "-7"});
-  check(refused(token_ids({1}).lookahead(-1)), error::invalid_request, {"lookahead", "-1"});
+  check(refused(token_ids({1}).max_buffered_tokens(-1)), error::invalid_request, {"max_buffered_tokens", "-1"});
   check(refused(token_ids({1}).stop_token(200)), error::invalid_request, {"stop token", "200", "96"});
   check(refused(token_ids({1}).stop("")), error::invalid_request, {"stop"});
   check(refused(token_ids({1}).sampling(sampling().temperature(-1))), error::invalid_request, {"temperature", "-1"});
@@ -56,14 +56,15 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
         {"not understood", "line 3: frobnicate"});
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_source_is_told_the_thing_the_value_and_the_limit) {
-  const toy_setup reads{.longest_source = 9};
-  check(refused(token_ids({1}).source(request::ids{1, 2})), error::invalid_request, {"source", "no encoder"});
-  check(refused(token_ids({1}), reads), error::invalid_request, {"source", "empty", "at least one"});
-  check(refused(answer_to(request::ids{}), reads), error::invalid_request, {"source", "empty"});
-  check(refused(answer_to(request::ids(10, 1)), reads), error::invalid_request, {"source", "10", "9"});
-  check(refused(answer_to(request::ids{1, 97}), reads), error::invalid_request, {"source", "97", "96"});
-  check(refused(answer_to("text"), reads), error::invalid_request, {"source", "tokenizer"});
+BOOST_AUTO_TEST_CASE(a_bad_encoder_input_is_told_the_thing_the_value_and_the_limit) {
+  const toy_setup reads{.longest_encoder_input = 9};
+  check(refused(token_ids({1}).encoder_input(request::ids{1, 2})), error::invalid_request,
+        {"encoder input", "no encoder"});
+  check(refused(token_ids({1}), reads), error::invalid_request, {"encoder input", "empty", "at least one"});
+  check(refused(seq2seq(request::ids{}), reads), error::invalid_request, {"encoder input", "empty"});
+  check(refused(seq2seq(request::ids(10, 1)), reads), error::invalid_request, {"encoder input", "10", "9"});
+  check(refused(seq2seq(request::ids{1, 97}), reads), error::invalid_request, {"encoder input", "97", "96"});
+  check(refused(seq2seq("text"), reads), error::invalid_request, {"encoder input", "tokenizer"});
   toy_engine toy(reads);
   BOOST_CHECK_THROW(toy.running.open(), std::invalid_argument);
   BOOST_CHECK_THROW(toy.running.open(std::vector<token>(10, 1)), std::invalid_argument);
@@ -71,12 +72,12 @@ BOOST_AUTO_TEST_CASE(a_bad_source_is_told_the_thing_the_value_and_the_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {
-  check(refused(token_ids({1}), {}, {.max_sequences = 1, .by_hand = true}), error::queue_full, {"1"});
+  check(refused(token_ids({1}), {}, {.max_sequences = 1, .external_stepping = true}), error::queue_full, {"1"});
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_fills_up_ends_with_length) {
   net::io_context context;
-  toy_engine toy({.max_length = 10});
+  toy_engine toy({.max_sequence_length = 10});
   auto stream = toy.running.generate(token_ids({1, 2, 3}));
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
@@ -140,15 +141,15 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
 BOOST_AUTO_TEST_CASE(a_device_that_fails_is_told_to_every_waiter_at_once) {
   net::io_context context;
   std::string logged;
-  toy_engine toy({}, {.by_hand = true, .log = [&](std::string_view line) { logged = line; }});
+  toy_engine toy({}, {.external_stepping = true, .log = [&](std::string_view line) { logged = line; }});
   std::vector<token_stream> streams;
   std::vector<error_code> told(6);
   for (int i = 0; i < 6; ++i) streams.push_back(toy.running.generate(token_ids({i})));
   for (std::size_t i = 0; i < 6; ++i)
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion) { told[i] = code; }));
-  for (int i = 0; i < 3; ++i) toy.running.run_step();
+  for (int i = 0; i < 3; ++i) toy.running.poll_one();
   toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
-  toy.running.run_step();
+  toy.running.poll_one();
   context.poll();
   for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));
   BOOST_CHECK_EQUAL(toy.running.error().code(), make_error_code(error::device_failed));

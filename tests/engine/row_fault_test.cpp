@@ -12,25 +12,25 @@
 namespace cogen::test {
 namespace {
 
-/// A step of one's own. Nothing is drawn in it, and nothing moves.
-class lone_step final : public step_run, private transfer_listener {
+/// A step of one's own. Nothing is sampled in it, and nothing moves.
+class lone_step final : public step_in_progress, private swap_listener {
  public:
   explicit lone_step(scheduler::plan what) : plan_(std::move(what)), outcomes_(plan_.rows.size()) {}
 
   const scheduler::plan& plan() const override { return plan_; }
-  std::span<row_outcome> outcomes() override { return outcomes_; }
-  drawer& drawer_of(int) override { throw std::logic_error("nothing is drawn"); }
-  transfer_listener& transfers() override { return *this; }
+  std::span<row_output> outcomes() override { return outcomes_; }
+  row_sampler& sampler_of(int) override { throw std::logic_error("nothing is sampled"); }
+  swap_listener& transfers() override { return *this; }
   void done(std::exception_ptr error) noexcept override { well = !error; }
 
   bool well = false;
 
  private:
-  void transferred(scheduler::ticket, std::exception_ptr) noexcept override {}
+  void transferred(scheduler::swap_id, std::exception_ptr) noexcept override {}
   void go_on(std::function<void()>) noexcept override {}
 
   scheduler::plan plan_;
-  std::vector<row_outcome> outcomes_;
+  std::vector<row_output> outcomes_;
 };
 
 /// The next plan: two slots begin with these tokens, and the logits of all are wanted of the second one.
@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_SUITE(faults)
 
 BOOST_AUTO_TEST_CASE(logits_without_memory_are_the_failure_of_their_row) {
   const auto model = golden_model("gemma3_text");
-  detail::model_runner runner(model, {.type = cache::scalar::f32, .slots = 2, .max_length = 64}, {}, nullptr, {},
-                              workspace(1, numerics::exact));
+  detail::model_runner runner(model, {.type = cache::scalar::f32, .slots = 2, .max_sequence_length = 64}, {}, nullptr,
+                              {}, workspace(1, compute_type::float32));
   const auto tokens = some_tokens(*model, 9, 1);
   std::uint64_t number = 0;
   std::optional<std::vector<float>> expected;

@@ -30,12 +30,12 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
 }
 
 BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothing_that_runs_before) {
-  toy_engine toy({.slots = 1, .max_length = 64, .step_tokens = 3},
-                 {.patience = std::chrono::milliseconds(0), .by_hand = true});
+  toy_engine toy({.slots = 1, .max_sequence_length = 64, .max_batched_tokens = 3},
+                 {.idle_timeout = std::chrono::milliseconds(0), .external_stepping = true});
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    const auto drawn = co_await sequence.decode({1, 2});  // has not run itself
-    auto held = std::vector<token>{1, 2, drawn.id};
+    const auto sampled = co_await sequence.decode({1, 2});  // has not run itself
+    auto held = std::vector<token>{1, 2, sampled.id};
     const auto check = [&](const logits& all, int rows) {
       BOOST_TEST(all.rows() == rows);
       for (int i = 0; i < all.rows(); ++i)
@@ -50,21 +50,21 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothin
   });
 }
 
-BOOST_AUTO_TEST_CASE(decode_appends_what_it_draws) {
+BOOST_AUTO_TEST_CASE(decode_appends_what_it_samples) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    std::vector<token> drawn;
-    drawn.push_back((co_await sequence.decode({7, 8})).id);
-    for (int i = 0; i < 9; ++i) drawn.push_back((co_await sequence.decode()).id);
-    BOOST_TEST(drawn == toy_continuation({7, 8}, 10), boost::test_tools::per_element());
-    BOOST_TEST(sequence.tokens() == joined({7, 8}, drawn), boost::test_tools::per_element());
+    std::vector<token> sampled;
+    sampled.push_back((co_await sequence.decode({7, 8})).id);
+    for (int i = 0; i < 9; ++i) sampled.push_back((co_await sequence.decode()).id);
+    BOOST_TEST(sampled == toy_continuation({7, 8}, 10), boost::test_tools::per_element());
+    BOOST_TEST(sequence.tokens() == joined({7, 8}, sampled), boost::test_tools::per_element());
     const auto forced = co_await sequence.decode({50});
-    BOOST_TEST(forced.id == toy_next(joined(joined({7, 8}, drawn), {50})));
+    BOOST_TEST(forced.id == toy_next(joined(joined({7, 8}, sampled), {50})));
   });
 }
 
-BOOST_AUTO_TEST_CASE(decode_after_forward_draws_from_the_logits_that_forward_gave) {
+BOOST_AUTO_TEST_CASE(decode_after_forward_samples_from_the_logits_that_forward_gave) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(decode_after_forward_draws_from_the_logits_that_forward_gav
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
-  toy_engine toy({.slots = 4, .max_length = 300, .step_tokens = 64});
+  toy_engine toy({.slots = 4, .max_sequence_length = 300, .max_batched_tokens = 64});
   drive(toy.running, [&]() -> net::awaitable<void> {
     std::vector<token> prompt;
     for (int i = 0; i < 150; ++i) prompt.push_back(i % 90);
@@ -112,9 +112,9 @@ BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
 }
 
 BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
-  toy_engine toy({.max_length = 16});
+  toy_engine toy({.max_sequence_length = 16});
   drive(toy.running, [&]() -> net::awaitable<void> {
-    auto sequence = toy.running.open({.max_length = 8});
+    auto sequence = toy.running.open({.max_sequence_length = 8});
     const auto fails = [&](net::awaitable<logits> wrong, error code, std::string_view word) -> net::awaitable<void> {
       error_code told;
       try {
@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
     const auto after = co_await sequence.forward({4});
     BOOST_TEST(after.last() == toy_scores(std::vector<token>{1, 2, 3, 4}), boost::test_tools::per_element());
   });
-  BOOST_CHECK_THROW(toy.running.open({.max_length = 17}), std::invalid_argument);
-  BOOST_CHECK_THROW(toy.running.open({.max_length = -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(toy.running.open({.max_sequence_length = 17}), std::invalid_argument);
+  BOOST_CHECK_THROW(toy.running.open({.max_sequence_length = -1}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {
   BOOST_TEST(toy.control->batches.size() == 11u);
 }
 
-BOOST_AUTO_TEST_CASE(seeds_make_draws_repeat_and_forks_make_them_differ) {
+BOOST_AUTO_TEST_CASE(seeds_make_samples_repeat_and_forks_make_them_differ) {
   toy_engine toy({.slots = 8});
   const auto lively = sampling().temperature(40).seed(11);
   std::vector<token> first, second, branch;

@@ -24,11 +24,11 @@ struct saved_one {
   error_code save(engine& running, const std::filesystem::path& path) {
     error_code ended;
     drive(running, [&]() -> net::awaitable<void> {
-      auto whose = running.open();
-      co_await whose.forward(some_tokens(*model, 20, 1));
-      ended = std::get<0>(co_await whose.async_save(path, net::as_tuple(net::use_awaitable)));
-      said = whose.error().message();
-      co_await whose.forward({1});
+      auto seq = running.open();
+      co_await seq.forward(some_tokens(*model, 20, 1));
+      ended = std::get<0>(co_await seq.async_save(path, net::as_tuple(net::use_awaitable)));
+      said = seq.error().message();
+      co_await seq.forward({1});
     });
     return ended;
   }
@@ -39,16 +39,17 @@ struct saved_one {
     return refusal(options, model);
   }
 
-  std::string refusal(const engine_options& by, const std::shared_ptr<const cogen::model>& on, int max_length = 0) {
+  std::string refusal(const engine_options& by, const std::shared_ptr<const cogen::model>& on,
+                      int max_sequence_length = 0) {
     engine running(on, by);
-    return refusal(running, max_length);
+    return refusal(running, max_sequence_length);
   }
 
-  std::string refusal(engine& running, int max_length = 0) {
+  std::string refusal(engine& running, int max_sequence_length = 0) {
     std::string what;
     drive(running, [&]() -> net::awaitable<void> {
-      auto result =
-          co_await running.async_open(file.path, {.max_length = max_length}, net::as_tuple(net::use_awaitable));
+      auto result = co_await running.async_open(file.path, {.max_sequence_length = max_sequence_length},
+                                                net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
       what = std::get<1>(result).error().message();
     });
@@ -141,20 +142,20 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
   saved_one s;
   const auto other = s.refusal(s.options, golden_model("llama_yarn"));
   BOOST_TEST(s.code == make_error_code(error::bad_session));
-  BOOST_TEST(has(other, "it is of another model: of \"" + s.model->identity() + "\", and this engine's is \"" +
-                            golden_model("llama_yarn")->identity() + "\""),
+  BOOST_TEST(has(other, "it is of another model: of \"" + s.model->fingerprint() + "\", and this engine's is \"" +
+                            golden_model("llama_yarn")->fingerprint() + "\""),
              other);
   auto options = s.options;
-  options.cache_type = cache::scalar::f16;
+  options.kv_dtype = cache::scalar::f16;
   BOOST_TEST(
       has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \"f16\""));
   BOOST_TEST(s.code == make_error_code(error::bad_session));
 }
 
 BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
-  BOOST_TEST(golden_model("llama_default")->identity() != golden_model("llama_linear")->identity());
-  BOOST_TEST(golden_model("llama_default")->identity() ==
-             load_model(COGEN_TEST_DATA "/golden/llama_default")->identity());
+  BOOST_TEST(golden_model("llama_default")->fingerprint() != golden_model("llama_linear")->fingerprint());
+  BOOST_TEST(golden_model("llama_default")->fingerprint() ==
+             load_model(COGEN_TEST_DATA "/golden/llama_default")->fingerprint());
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
   BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
   BOOST_TEST(!s.code);
   engine running(s.model, s.options);
-  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, {.max_length = s.options.max_length + 1}),
+  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, {.max_sequence_length = s.options.max_sequence_length + 1}),
                     std::invalid_argument);
 }
 

@@ -19,27 +19,27 @@ namespace {
 namespace data = boost::unit_test::data;
 
 /// Where what is cached stands when its sequence is saved, and what becomes of it where that is opened.
-enum class place { seated, spilled, on_a_file, no_budget };
+enum class place { scheduled, swapped_out, on_a_file, no_budget };
 
 std::ostream& operator<<(std::ostream& out, place of) {
-  constexpr const char* names[] = {"seated", "spilled", "on a file", "no budget"};
+  constexpr const char* names[] = {"scheduled", "swapped out", "on a file", "no budget"};
   return out << names[static_cast<int>(of)];
 }
 
 engine_options options_for(const kept_engine& each, place at) {
   auto options = each.options();
-  if (at == place::no_budget || at == place::on_a_file) options.spill_bytes = 0;
-  if (at == place::on_a_file) options.spill_directory = std::filesystem::temp_directory_path();
+  if (at == place::no_budget || at == place::on_a_file) options.swap_bytes = 0;
+  if (at == place::on_a_file) options.swap_directory = std::filesystem::temp_directory_path();
   return options;
 }
 
 sampling lively() { return sampling().temperature(1.5F).frequency_penalty(0.5F); }
 
-/// Five tokens drawn after `fed`.
-net::awaitable<std::vector<token>> drawn(sequence& whose, std::vector<token> fed = {}) {
+/// Five tokens sampled after `fed`.
+net::awaitable<std::vector<token>> sampled(sequence& seq, std::vector<token> fed = {}) {
   std::vector<token> ids;
   for (int i = 0; i < 5; ++i) {
-    const auto chosen = co_await whose.decode(fed, lively());
+    const auto chosen = co_await seq.decode(fed, lively());
     fed.clear();
     ids.push_back(chosen.id);
   }
@@ -58,7 +58,7 @@ struct one_engine {
 
 BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
                      data::make(kept_engines()) *
-                         data::make({place::seated, place::spilled, place::on_a_file, place::no_budget}),
+                         data::make({place::scheduled, place::swapped_out, place::on_a_file, place::no_budget}),
                      each, at) {
   const auto model = golden_model(each.golden);
   const auto options = options_for(each, at);
@@ -67,39 +67,39 @@ BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
   {
     engine first(model, options);
     drive(first, [&]() -> net::awaitable<void> {
-      auto whose = open(first, *model);
-      co_await drawn(whose, prompt_of(*model));
-      if (at != place::seated) co_await whose.park();
-      co_await whose.save(file.path);
-      auto child = whose.fork();
-      expected = co_await drawn(whose);
-      forked = co_await drawn(child);
+      auto seq = open(first, *model);
+      co_await sampled(seq, prompt_of(*model));
+      if (at != place::scheduled) co_await seq.suspend();
+      co_await seq.save(file.path);
+      auto child = seq.fork();
+      expected = co_await sampled(seq);
+      forked = co_await sampled(child);
     });
   }
   engine second(model, options);
   drive(second, [&]() -> net::awaitable<void> {
-    auto whose = co_await second.open(file.path);
-    BOOST_TEST(whose.tokens().size() == 25u);
-    BOOST_TEST((second.stats().spill_bytes > 0) == (at != place::no_budget));
-    auto child = whose.fork();
-    const auto found = co_await drawn(whose);
+    auto seq = co_await second.open(file.path);
+    BOOST_TEST(seq.tokens().size() == 25u);
+    BOOST_TEST((second.stats().swap_bytes > 0) == (at != place::no_budget));
+    auto child = seq.fork();
+    const auto found = co_await sampled(seq);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
     const auto steps = second.stats().tokens;
     BOOST_TEST(steps == (at == place::no_budget ? 24u + 5u : 5u));
-    const auto of_child = co_await drawn(child);
+    const auto of_child = co_await sampled(child);
     BOOST_TEST(of_child == forked, boost::test_tools::per_element());
   });
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    const auto first = co_await drawn(whose, prompt_of(*model));
-    co_await whose.save(file.path);
-    co_await whose.save(file.path);
-    BOOST_TEST(running.stats().seated == 1);
-    BOOST_TEST(running.stats().spill_bytes == 0);
-    co_await drawn(whose);
+    auto seq = running.open();
+    const auto first = co_await sampled(seq, prompt_of(*model));
+    co_await seq.save(file.path);
+    co_await seq.save(file.path);
+    BOOST_TEST(running.stats().scheduled == 1);
+    BOOST_TEST(running.stats().swap_bytes == 0);
+    co_await sampled(seq);
     BOOST_TEST(running.stats().tokens == 29u);
   });
 }
@@ -107,9 +107,9 @@ BOOST_FIXTURE_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on, one_engine)
 BOOST_FIXTURE_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on, one_engine) {
   const session_path second;
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await drawn(whose, prompt_of(*model));
-    co_await whose.save(file.path);
+    auto seq = running.open();
+    co_await sampled(seq, prompt_of(*model));
+    co_await seq.save(file.path);
     auto opened = co_await running.open(file.path);
     co_await opened.save(second.path);
   });
@@ -119,40 +119,40 @@ BOOST_FIXTURE_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on, one_
 BOOST_FIXTURE_TEST_CASE(one_that_was_cut_is_saved_as_it_is, one_engine) {
   std::vector<token> expected;
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await drawn(whose, prompt_of(*model));
-    whose.truncate(21);
-    co_await whose.save(file.path);
-    expected = co_await drawn(whose);
+    auto seq = running.open();
+    co_await sampled(seq, prompt_of(*model));
+    seq.truncate(21);
+    co_await seq.save(file.path);
+    expected = co_await sampled(seq);
     auto opened = co_await running.open(file.path);
-    const auto found = co_await drawn(opened);
+    const auto found = co_await sampled(opened);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
   });
 }
 
 BOOST_FIXTURE_TEST_CASE(an_empty_sequence_is_saved_and_opened, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    co_await whose.save(file.path);
+    auto seq = running.open();
+    co_await seq.save(file.path);
     auto opened = co_await running.open(file.path);
     BOOST_TEST(opened.tokens().empty());
-    const auto expected = co_await drawn(whose, prompt_of(*model));
-    const auto found = co_await drawn(opened, prompt_of(*model));
+    const auto expected = co_await sampled(seq, prompt_of(*model));
+    const auto found = co_await sampled(opened, prompt_of(*model));
     BOOST_TEST(found == expected, boost::test_tools::per_element());
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_runner_without_images_saves_tokens_alone) {
+BOOST_AUTO_TEST_CASE(a_runner_without_snapshots_saves_tokens_alone) {
   toy_engine first, second;
   const session_path file;
   drive(first.running, [&]() -> net::awaitable<void> {
-    auto whose = first.running.open();
-    co_await whose.forward({1, 2, 3});
-    co_await whose.save(file.path);
+    auto seq = first.running.open();
+    co_await seq.forward({1, 2, 3});
+    co_await seq.save(file.path);
   });
   drive(second.running, [&]() -> net::awaitable<void> {
-    auto whose = co_await second.running.open(file.path);
-    const auto chosen = co_await whose.decode(sampling().temperature(0));
+    auto seq = co_await second.running.open(file.path);
+    const auto chosen = co_await seq.decode(sampling().temperature(0));
     BOOST_TEST(chosen.id == toy_next(std::vector<token>{1, 2, 3}));
   });
 }
@@ -161,21 +161,21 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.spill_transfer = transfer;
+  options.swap_transfer = transfer;
   engine running(model, options);
   net::io_context context;
   const session_path file;
-  auto whose = running.open();
+  auto seq = running.open();
   std::optional<error_code> saved;
-  whose.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
+  seq.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
   settle(running, context);
-  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  seq.async_save(file.path, [&](error_code code) { saved = code; });
   settle(running, context);
   BOOST_TEST(!saved);
   transfer->fail_one(std::make_exception_ptr(std::runtime_error("lost")));
   settle(running, context);
   BOOST_TEST((saved == error_code()));
-  whose.async_forward({1}, logits_of::last, [](error_code, auto) {});
+  seq.async_forward({1}, logits_of::last, [](error_code, auto) {});
   settle(running, context);
   BOOST_TEST(running.stats().tokens == 21u);
   std::optional<std::vector<token>> opened;
@@ -184,21 +184,21 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   BOOST_TEST((opened == prompt_of(*model)));
 }
 
-BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_spilled_is_not_saved) {
+BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_not_saved) {
   const auto model = golden_model("llama_default");
   engine running(model, options_for({"llama_default", "plain", [](engine_options&) {}}, place::on_a_file));
   const session_path file;
   drive(running, [&]() -> net::awaitable<void> {
-    auto whose = running.open();
-    const auto first = co_await drawn(whose, prompt_of(*model));
-    co_await whose.park();
+    auto seq = running.open();
+    const auto first = co_await sampled(seq, prompt_of(*model));
+    co_await seq.suspend();
     const char other = 0x55;
     BOOST_TEST_REQUIRE(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
-    const auto result = co_await whose.async_save(file.path, net::as_tuple(net::use_awaitable));
+    const auto result = co_await seq.async_save(file.path, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(result) == boost::system::errc::io_error);
-    BOOST_TEST(whose.error().message() == "session " + file.path.string() +
-                                              ": what the sequence has cached cannot be read: what was spilled to a "
-                                              "file has changed there");
+    BOOST_TEST(seq.error().message() == "session " + file.path.string() +
+                                            ": what the sequence has cached cannot be read: what was swapped out to a "
+                                            "file has changed there");
     BOOST_TEST(!std::filesystem::exists(file.path));
   });
 }
@@ -207,19 +207,19 @@ BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.spill_transfer = transfer;
+  options.swap_transfer = transfer;
   engine running(model, options);
   net::io_context context;
   net::cancellation_signal cancel;
   const session_path file;
-  auto whose = running.open();
+  auto seq = running.open();
   std::optional<error_code> saved, fed;
-  whose.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
+  seq.async_forward(prompt_of(*model), logits_of::last, [](error_code, auto) {});
   settle(running, context);
-  whose.async_save(file.path, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
+  seq.async_save(file.path, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
   settle(running, context);
   cancel.emit(net::cancellation_type::total);
-  whose.async_forward({1}, logits_of::last, [&](error_code code, auto) { fed = code; });
+  seq.async_forward({1}, logits_of::last, [&](error_code code, auto) { fed = code; });
   settle(running, context);
   BOOST_TEST((saved == error_code(net::error::operation_aborted)));
   BOOST_TEST(!fed);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
   settle(running, context);
   BOOST_TEST((fed == error_code()));
   BOOST_TEST(!std::filesystem::exists(file.path));
-  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  seq.async_save(file.path, [&](error_code code) { saved = code; });
   settle(running, context);
   transfer->finish_one();
   settle(running, context);
@@ -239,12 +239,12 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
   toy_engine toy;
   net::io_context context;
   const session_path file;
-  auto whose = toy.running.open();
+  auto seq = toy.running.open();
   std::optional<error_code> saved, opened;
-  whose.async_forward({1, 2}, logits_of::last, [](error_code, auto) {});
+  seq.async_forward({1, 2}, logits_of::last, [](error_code, auto) {});
   toy.settle(context);
   toy.running.async_drain([](error_code) {});
-  whose.async_save(file.path, [&](error_code code) { saved = code; });
+  seq.async_save(file.path, [&](error_code code) { saved = code; });
   toy.settle(context);
   BOOST_TEST((saved == error_code()));
   toy.running.async_open(file.path, {}, [&](error_code code, auto) { opened = code; });
@@ -255,14 +255,14 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
 BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
   toy_engine first;
   const session_path file;
-  toy_engine full({}, {.max_sequences = 1, .by_hand = true});
+  toy_engine full({}, {.max_sequences = 1, .external_stepping = true});
   drive(first.running, [&]() -> net::awaitable<void> {
-    auto whose = first.running.open();
-    co_await whose.forward({1, 2, 3});
-    co_await whose.save(file.path);
+    auto seq = first.running.open();
+    co_await seq.forward({1, 2, 3});
+    co_await seq.save(file.path);
   });
   drive(full.running, [&]() -> net::awaitable<void> {
-    auto whose = co_await full.running.open(file.path);
+    auto seq = co_await full.running.open(file.path);
     auto second = co_await full.running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(second) == make_error_code(error::queue_full));
     BOOST_TEST(full.running.stats().sequences == 1);
@@ -273,9 +273,9 @@ BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
 BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
   const auto model = golden_model("jamba_tiny");
   auto options = tiny_engine(*model);
-  options.by_hand = false;
-  options.spill_bytes = 0;
-  options.spill_directory = std::filesystem::temp_directory_path();
+  options.external_stepping = false;
+  options.swap_bytes = 0;
+  options.swap_directory = std::filesystem::temp_directory_path();
   const session_path file;
   engine running(model, options);
   net::io_context context;
@@ -283,13 +283,13 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
   net::co_spawn(
       context,
       [&]() -> net::awaitable<void> {
-        auto whose = running.open();
-        co_await drawn(whose, prompt_of(*model));
-        co_await whose.park();
-        co_await whose.save(file.path);
-        expected = co_await drawn(whose);
+        auto seq = running.open();
+        co_await sampled(seq, prompt_of(*model));
+        co_await seq.suspend();
+        co_await seq.save(file.path);
+        expected = co_await sampled(seq);
         auto opened = co_await running.open(file.path);
-        found = co_await drawn(opened);
+        found = co_await sampled(opened);
       },
       [](std::exception_ptr error) {
         if (error) std::rethrow_exception(error);
@@ -303,9 +303,9 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_engine_ends_opening_and_saving) {
   toy_engine toy;
   net::io_context context;
   const session_path file;
-  auto whose = toy.running.open();
+  auto seq = toy.running.open();
   std::optional<error_code> saved, opened;
-  whose.async_save(file.path, net::bind_executor(context, [&](error_code code) { saved = code; }));
+  seq.async_save(file.path, net::bind_executor(context, [&](error_code code) { saved = code; }));
   toy.running.stop();
   context.run();
   BOOST_TEST((saved == make_error_code(error::engine_stopped)));

@@ -29,18 +29,21 @@ net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<t
 /// Streams, and how far each is read.
 struct company {
   explicit company(int slots)
-      : toy({.slots = slots, .max_length = 64, .step_tokens = 64, .patience = std::chrono::nanoseconds(10ms)}) {}
+      : toy({.slots = slots,
+             .max_sequence_length = 64,
+             .max_batched_tokens = 64,
+             .idle_timeout = std::chrono::nanoseconds(10ms)}) {}
 
   void open(token first) { streams.push_back(toy.running.generate(request_of(first))), read_so_far.emplace_back(); }
 
-  static request request_of(token first) { return token_ids({first, 9}).max_tokens(length).lookahead(ahead); }
+  static request request_of(token first) { return token_ids({first, 9}).max_tokens(length).max_buffered_tokens(ahead); }
 
   void read_up_to(std::size_t which, std::size_t count) {
     net::co_spawn(context, read(streams[which], count, read_so_far[which]), net::detached);
   }
 
   bool round() {
-    const bool stepped = toy.running.run_step();
+    const bool stepped = toy.running.poll_one();
     context.restart();
     return context.poll() > 0 || stepped;
   }
@@ -95,7 +98,7 @@ BOOST_DATA_TEST_CASE(fifteen_take_no_more_steps_beside_one_that_is_not_read,
   for (token first = 1; first < 16; ++first) all.check(static_cast<std::size_t>(first), first);
   BOOST_TEST(!all.streams[0].ended());
   BOOST_TEST(all.streams[0].usage().generated_tokens == asleep);
-  BOOST_TEST(all.toy.running.stats().parked == (slot_is_wanted ? 1u : 0u));
+  BOOST_TEST(all.toy.running.stats().preempted == (slot_is_wanted ? 1u : 0u));
 
   all.read_up_to(0, length);
   all.toy.settle(all.context);
@@ -124,7 +127,7 @@ BOOST_AUTO_TEST_CASE(one_that_stops_midway_gives_its_slot_to_the_next_and_the_ot
   all.read_up_to(0, length);
   all.toy.settle(all.context);
   for (token first = 0; first < 17; ++first) all.check(static_cast<std::size_t>(first), first);
-  BOOST_TEST(all.toy.running.stats().parked == 1u);
+  BOOST_TEST(all.toy.running.stats().preempted == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -19,10 +19,10 @@ class mute_runner final : public runner {
   explicit mute_runner(int vocabulary) : scores_(static_cast<std::size_t>(vocabulary), 1) {}
 
   int vocabulary() const override { return static_cast<int>(scores_.size()); }
-  void launch(step_run& step) override {
+  void launch(step_in_progress& step) override {
     for (std::size_t i = 0; i < step.plan().rows.size(); ++i)
       if (step.plan().rows[i].wanted == scheduler::output::sample)
-        step.outcomes()[i] = step.drawer_of(static_cast<int>(i)).draw(scores_);
+        step.outcomes()[i] = step.sampler_of(static_cast<int>(i)).sample(scores_);
     step.done();
   }
 
@@ -34,14 +34,14 @@ constexpr int readers = 5;
 constexpr int warm = 70,
               steady = 40;  // steps: no list of a sequence's tokens grows in the steady ones, and no block ends
 
-engine mute_engine(bool reuse, std::shared_ptr<const text::tokenizer> tokenizer = nullptr) {
+engine mute_engine(bool prefix_caching, std::shared_ptr<const text::tokenizer> tokenizer = nullptr) {
   engine_parts parts;
   parts.runner = std::make_unique<mute_runner>(tokenizer ? static_cast<int>(tokenizer->size()) : 97);
   parts.tokenizer = std::move(tokenizer);
   parts.limits.slots = parts.limits.spare_slots = readers;
-  parts.limits.reuse = reuse;
+  parts.limits.prefix_caching = prefix_caching;
   engine_options options;
-  options.by_hand = true;
+  options.external_stepping = true;
   return engine(std::move(parts), std::move(options));
 }
 
@@ -80,7 +80,7 @@ class scene {
 
   /// And whatever the readers have to do.
   net::awaitable<void> step() {
-    running_.run_step();
+    running_.poll_one();
     for (int i = 0; i < 2 * readers; ++i) co_await net::post(net::use_awaitable);
   }
 
@@ -95,8 +95,8 @@ request asked(int index) { return token_ids({1 + index, 2}).max_tokens(1000); }
 BOOST_AUTO_TEST_SUITE(steady_steps)
 
 BOOST_AUTO_TEST_CASE(readers_take_no_memory) {
-  for (const bool reuse : {false, true}) {
-    auto running = mute_engine(reuse);
+  for (const bool prefix_caching : {false, true}) {
+    auto running = mute_engine(prefix_caching);
     scene steps(running);
     steps.run(steps.context.get_executor(), asked);
     BOOST_TEST(steps.taken == 0);
@@ -106,11 +106,11 @@ BOOST_AUTO_TEST_CASE(readers_take_no_memory) {
 BOOST_AUTO_TEST_CASE(nor_do_those_that_are_read_token_by_token) {
   auto running = mute_engine(true);
   scene steps(running);
-  steps.run(steps.context.get_executor(), [](int index) { return asked(index).lookahead(0); });
+  steps.run(steps.context.get_executor(), [](int index) { return asked(index).max_buffered_tokens(0); });
   BOOST_TEST(steps.taken == 0);
 }
 
-BOOST_AUTO_TEST_CASE(nor_do_those_that_draw_at_random) {
+BOOST_AUTO_TEST_CASE(nor_do_those_that_sample_at_random) {
   auto running = mute_engine(true);
   const auto how = sampling().temperature(0.8).top_p(0.9).seed(1);
   scene steps(running);

@@ -23,16 +23,17 @@ clock::duration time_of(const scheduler::plan& plan) {
 /// The steps of two streams, beside which a prompt of 600 tokens is read.
 std::vector<step_event> steps_of(std::chrono::nanoseconds target) {
   const auto told = std::make_shared<recorder>();
-  toy_engine toy({.max_length = 1000, .step_tokens = 64, .step_time = target}, {.by_hand = true, .events = told});
+  toy_engine toy({.max_sequence_length = 1000, .max_batched_tokens = 64, .target_step_latency = target},
+                 {.external_stepping = true, .events = told});
   toy.control->before = [&](const scheduler::plan& plan) { toy.time->advance(time_of(plan)); };
   const auto ask = [&](int length) {
     return toy.running.generate(
-        token_ids(std::vector<token>(static_cast<std::size_t>(length), 5)).max_tokens(300).lookahead(300));
+        token_ids(std::vector<token>(static_cast<std::size_t>(length), 5)).max_tokens(300).max_buffered_tokens(300));
   };
   const auto first = ask(3), second = ask(4);
-  for (int i = 0; i < 4; ++i) toy.running.run_step();
+  for (int i = 0; i < 4; ++i) toy.running.poll_one();
   const auto late = ask(600);
-  while (toy.running.run_step()) continue;
+  while (toy.running.poll_one()) continue;
   return told->steps;
 }
 
@@ -55,7 +56,7 @@ BOOST_DATA_TEST_CASE(a_prompt_holds_streams_up_no_longer_than_is_asked_for, boos
 }
 
 BOOST_AUTO_TEST_CASE(without_a_target_steps_are_full) {
-  const auto steps = steps_of(scheduler::limits().step_time);
+  const auto steps = steps_of(scheduler::limits().target_step_latency);
   BOOST_TEST(std::ranges::count_if(steps, [](const auto& step) { return step.rows == 3 && step.tokens == 64; }) == 9);
 }
 

@@ -21,13 +21,15 @@ net::awaitable<void> read_all(token_stream& stream, std::vector<token>& into) {
 
 BOOST_AUTO_TEST_SUITE(streams)
 
-BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_lookahead, data::make({0, 1, 2, 16}), lookahead) {
+BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_buffer_size, data::make({0, 1, 2, 16}),
+                     max_buffered_tokens) {
   net::io_context context;
   toy_engine toy;
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> read(6);
   for (int i = 0; i < 6; ++i)
-    streams.push_back(toy.running.generate(token_ids({i, 3, 5}).max_tokens(10 + i).lookahead(lookahead)));
+    streams.push_back(
+        toy.running.generate(token_ids({i, 3, 5}).max_tokens(10 + i).max_buffered_tokens(max_buffered_tokens)));
   for (std::size_t i = 0; i < 6; ++i) net::co_spawn(context, read_all(streams[i], read[i]), net::detached);
   toy.settle(context);
   for (int i = 0; i < 6; ++i) {
@@ -53,15 +55,16 @@ BOOST_AUTO_TEST_CASE(an_end_token_ends_the_stream_and_is_no_part_of_it) {
   toy.settle(context);
   const auto end = std::find(expected.begin(), expected.end(), expected[7]);
   BOOST_TEST(read == std::vector<token>(expected.begin(), end), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::end);
+  BOOST_CHECK(stream.reason() == finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(a_stream_that_nobody_reads_stops_after_its_lookahead, data::make({0, 1, 5, 16}), lookahead) {
+BOOST_DATA_TEST_CASE(a_stream_that_nobody_reads_stops_after_its_buffer_size, data::make({0, 1, 5, 16}),
+                     max_buffered_tokens) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(40).lookahead(lookahead));
+  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(40).max_buffered_tokens(max_buffered_tokens));
   toy.settle(context);
-  BOOST_TEST(stream.usage().generated_tokens == lookahead);
+  BOOST_TEST(stream.usage().generated_tokens == max_buffered_tokens);
   std::vector<token> read;
   net::co_spawn(context, read_all(stream, read), net::detached);
   toy.settle(context);
@@ -74,11 +77,12 @@ std::size_t steps_of_the_others(bool read_first) {
   toy_engine toy;
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> read(4);
-  for (int i = 0; i < 4; ++i) streams.push_back(toy.running.generate(token_ids({i, 9}).max_tokens(30).lookahead(4)));
+  for (int i = 0; i < 4; ++i)
+    streams.push_back(toy.running.generate(token_ids({i, 9}).max_tokens(30).max_buffered_tokens(4)));
   for (std::size_t i = read_first ? 0 : 1; i < 4; ++i)
     net::co_spawn(context, read_all(streams[i], read[i]), net::detached);
   while (!streams[1].ended() || !streams[2].ended() || !streams[3].ended()) {
-    toy.running.run_step();
+    toy.running.poll_one();
     context.restart();
     context.poll();
   }
@@ -92,16 +96,16 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_reading_stops_only_itself) {
 
 BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_running_streams) {
   net::io_context context;
-  toy_engine toy({.slots = 4, .max_length = 600, .step_tokens = 8});
+  toy_engine toy({.slots = 4, .max_sequence_length = 600, .max_batched_tokens = 8});
   auto running = toy.running.generate(token_ids({1, 2}).max_tokens(100));
   std::vector<token> read, read_late;
   net::co_spawn(context, read_all(running, read), net::detached);
-  for (int i = 0; i < 5; ++i) toy.running.run_step(), context.restart(), context.poll();
+  for (int i = 0; i < 5; ++i) toy.running.poll_one(), context.restart(), context.poll();
   auto late = toy.running.generate(token_ids(std::vector<token>(400, 7)).max_tokens(4));
   net::co_spawn(context, read_all(late, read_late), net::detached);
   int before = running.usage().generated_tokens;
   while (!late.ended() && !running.ended()) {
-    toy.running.run_step();
+    toy.running.poll_one();
     context.restart();
     context.poll();
     BOOST_TEST(running.usage().generated_tokens == before + 1);
@@ -114,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_running_streams) {
 BOOST_AUTO_TEST_CASE(complete_gives_the_whole_generation_with_its_usage) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(30).lookahead(3));
+  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(30).max_buffered_tokens(3));
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code code, completion result) {
     BOOST_TEST(!code);
@@ -132,7 +136,7 @@ BOOST_AUTO_TEST_CASE(complete_gives_the_whole_generation_with_its_usage) {
 BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).lookahead(6));
+  auto stream = toy.running.generate(token_ids({4, 4}).max_buffered_tokens(6));
   toy.settle(context);
   stream.stop();
   toy.settle(context);
@@ -142,7 +146,7 @@ BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   net::co_spawn(context, read_all(stream, read), net::detached);
   toy.settle(context);
   BOOST_TEST(read == toy_continuation({4, 4}, 6), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::stopped);
+  BOOST_CHECK(stream.reason() == finish_reason::aborted);
 }
 
 enum class way { destroy, stop, destroy_while_waiting };
@@ -150,19 +154,19 @@ enum class way { destroy, stop, destroy_while_waiting };
 BOOST_DATA_TEST_CASE(ending_at_any_moment_frees_the_slot_within_one_step, data::xrange(3) * data::xrange(24), how,
                      moment) {
   net::io_context context;
-  toy_engine toy({.step_tokens = 4});
-  auto stream =
-      std::make_optional(toy.running.generate(token_ids(std::vector<token>(30, 4)).max_tokens(12).lookahead(60)));
-  auto other = toy.running.generate(token_ids({7}).max_tokens(40).lookahead(60));
+  toy_engine toy({.max_batched_tokens = 4});
+  auto stream = std::make_optional(
+      toy.running.generate(token_ids(std::vector<token>(30, 4)).max_tokens(12).max_buffered_tokens(60)));
+  auto other = toy.running.generate(token_ids({7}).max_tokens(40).max_buffered_tokens(60));
   int told = 0;
   if (static_cast<way>(how) == way::destroy_while_waiting)
     stream->async_complete(net::bind_executor(context, [&](error_code, completion) { ++told; }));
-  for (int i = 0; i < moment; ++i) toy.running.run_step();
+  for (int i = 0; i < moment; ++i) toy.running.poll_one();
   if (static_cast<way>(how) == way::stop)
     stream->stop();
   else
     stream.reset();
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(toy.running.stats().free_slots == 3);
   BOOST_TEST(toy.running.stats().sequences == 1);
   if (stream) BOOST_TEST(stream->ended());
@@ -257,7 +261,7 @@ BOOST_AUTO_TEST_CASE(handlers_never_run_inside_the_call_that_starts_them) {
   });
   inside = false;
   BOOST_TEST(!called);
-  toy.running.run_step();
+  toy.running.poll_one();
   BOOST_TEST(called);
 }
 

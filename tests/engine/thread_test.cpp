@@ -23,7 +23,8 @@ void live(engine& running, int seed, std::atomic<int>& wrong) {
   std::minstd_rand random(static_cast<unsigned>(seed + 1));
   for (int i = 0; i < 6; ++i) {
     const std::vector<token> prompt{static_cast<token>(random() % 90), static_cast<token>(seed % 90)};
-    auto stream = running.generate(token_ids(prompt).max_tokens(12).lookahead(static_cast<int>(random() % 5)));
+    auto stream =
+        running.generate(token_ids(prompt).max_tokens(12).max_buffered_tokens(static_cast<int>(random() % 5)));
     switch (random() % 5) {
       case 0:
         if (ids_of(stream.async_complete(net::use_future).get().tokens) != toy_continuation(prompt, 12)) ++wrong;
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
     results.push_back(net::co_spawn(
         pool,
         [&toy, first]() -> net::awaitable<std::vector<token>> {
-          auto stream = toy.running.generate(token_ids({first}).max_tokens(15).lookahead(first % 4));
+          auto stream = toy.running.generate(token_ids({first}).max_tokens(15).max_buffered_tokens(first % 4));
           std::vector<token> read;
           while (auto next = co_await stream.next())
             for (const auto& each : next->tokens) read.push_back(each.id);
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
     auto stopped = toy.running.generate(continuation(long_prompt));
     auto waited = toy.running.generate(continuation(long_prompt));
     stopped.stop();
-    BOOST_CHECK(read_to_end(stopped).reason == finish_reason::stopped);
+    BOOST_CHECK(read_to_end(stopped).reason == finish_reason::aborted);
     error_code soon;
     waited.async_next_for(std::chrono::seconds(1),
                           net::bind_executor(context, [&](error_code code, auto) { soon = code; }));
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
     toy.time->advance(std::chrono::seconds(1));
     nudge(toy.running);
     read_to_end(late);
-    BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_passed));
+    BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_exceeded));
     BOOST_TEST(late.error().message().find("its prompt to be tokenized") != std::string::npos);
     context.run();
     BOOST_CHECK_EQUAL(soon, make_error_code(error::timed_out));
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
     BOOST_TEST(!over.ended());
     toy.time->advance(std::chrono::seconds(1));
     nudge(toy.running);
-    BOOST_CHECK(read_to_end(over).reason == finish_reason::out_of_time);
+    BOOST_CHECK(read_to_end(over).reason == finish_reason::deadline_exceeded);
     BOOST_TEST(toy.running.stats().queued == 1);
     for (auto* each : {&late, &over, &stopped, &waited}) left.push_back(std::move(*each));
   }

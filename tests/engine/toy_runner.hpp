@@ -1,6 +1,6 @@
 #pragma once
 
-#include "by_hand.hpp"
+#include "external_stepping.hpp"
 #include "manual_clock.hpp"
 
 #include <cogen/engine.hpp>
@@ -43,11 +43,13 @@ struct toy_control {
   std::function<void(const scheduler::plan&)> before;  // may throw: the device fails
   std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
   bool hold = false;                                   // steps end only when `release()` is called
-  std::function<void(step_run&)> at_end;               // what becomes of held steps then; empty: it is done already
-  std::vector<step_run*> held;
-  // Draws described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
-  std::function<std::pair<draw_status, token>(const device_draw&, const draw_lists&, std::vector<float>, token)> device;
-  std::vector<std::vector<device_draw>> described;  // rows of each step, by_host those that were not
+  std::function<void(step_in_progress&)> at_end;       // what becomes of held steps then; empty: it is done already
+  std::vector<step_in_progress*> held;
+  // Samples described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
+  std::function<std::pair<sampling_status, token>(const sampling_row&, const sampling_lists&, std::vector<float>,
+                                                  token)>
+      device;
+  std::vector<std::vector<sampling_row>> described;  // rows of each step, by_host those that were not
   std::vector<std::vector<token>> slots;
   std::vector<int> batches;  // rows of each step
   int tokens = 0;            // run in all
@@ -65,12 +67,12 @@ class toy_runner final : public runner {
  public:
   toy_runner(std::shared_ptr<toy_control> control, int slots, bool late = false) : control_(std::move(control)) {
     control_->slots.resize(static_cast<std::size_t>(slots));
-    if (late) control_->at_end = [this](step_run& step) { carry_out(step); };
+    if (late) control_->at_end = [this](step_in_progress& step) { carry_out(step); };
   }
 
   int vocabulary() const override { return toy_vocabulary; }
 
-  void launch(step_run& step) override {
+  void launch(step_in_progress& step) override {
     if (control_->before) control_->before(step.plan());
     if (control_->device) describe(step);
     if (!control_->hold || !control_->at_end) carry_out(step);
@@ -82,44 +84,44 @@ class toy_runner final : public runner {
 
  private:
   struct description {
-    std::vector<device_draw> rows;
-    draw_lists lists;
+    std::vector<sampling_row> rows;
+    sampling_lists lists;
   };
 
-  void describe(step_run& step) {
+  void describe(step_in_progress& step) {
     auto& made = descriptions_[step.plan().number];
     for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
       const auto& row = step.plan().rows[i];
       auto& how = made.rows.emplace_back();
       how.slot = row.slot;
       how.by_host = row.wanted != scheduler::output::sample ||
-                    !step.drawer_of(static_cast<int>(i)).describe(row.chained, how, made.lists);
+                    !step.sampler_of(static_cast<int>(i)).describe(row.chained, how, made.lists);
     }
     control_->described.push_back(made.rows);
   }
 
-  void carry_out(step_run& step) {
+  void carry_out(step_in_progress& step) {
     const auto& plan = step.plan();
     for (const int each : plan.clears) slot(each).clear();
     for (const auto& each : plan.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : plan.trims) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : plan.adoptions)
+    for (const auto& each : plan.releases) slot(each.slot).resize(static_cast<std::size_t>(each.length));
+    for (const auto& each : plan.prefix_shares)
       slot(each.slot) = {slot(each.of).begin(), slot(each.of).begin() + each.length};
     for (const auto& each : plan.copies) {
       slot(each.to).resize(static_cast<std::size_t>(each.begin));
       slot(each.to).insert(slot(each.to).end(), slot(each.from).begin() + each.begin,
                            slot(each.from).begin() + each.end);
     }
-    const auto before = std::exchange(drawn_, {});
+    const auto before = std::exchange(sampled_, {});
     for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i), before);
     if (!plan.rows.empty()) control_->batches.push_back(static_cast<int>(plan.rows.size()));
   }
 
   std::vector<token>& slot(int index) { return control_->slots.at(static_cast<std::size_t>(index)); }
 
-  using draws = std::map<scheduler::sequence_id, token>;
+  using sampling = std::map<scheduler::sequence_id, token>;
 
-  void run(step_run& step, int index, const draws& before) {
+  void run(step_in_progress& step, int index, const sampling& before) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
@@ -132,21 +134,21 @@ class toy_runner final : public runner {
     auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = scores_of(held);
     if (row.wanted == scheduler::output::sample) {
-      outcome = draw(step, index, last);
-      drawn_[row.sequence] = outcome.chosen.id;
+      outcome = sample(step, index, last);
+      sampled_[row.sequence] = outcome.chosen.id;
     }
     if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
     if (row.wanted == scheduler::output::all_logits) outcome.scores = logits(all, toy_vocabulary);
   }
 
-  row_outcome draw(step_run& step, int index, std::vector<float>& scores) {
-    if (!control_->device) return step.drawer_of(index).draw(scores);
+  row_output sample(step_in_progress& step, int index, std::vector<float>& scores) {
+    if (!control_->device) return step.sampler_of(index).sample(scores);
     const auto& made = descriptions_.at(step.plan().number);
     const auto& how = made.rows[static_cast<std::size_t>(index)];
-    if (how.by_host) return step.drawer_of(index).draw(scores);
-    const auto [status, drawn] = control_->device(how, made.lists, scores, last_[how.slot]);
-    last_[how.slot] = drawn;
-    return device_outcome(status, drawn);
+    if (how.by_host) return step.sampler_of(index).sample(scores);
+    const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
+    last_[how.slot] = sampled;
+    return device_outcome(status, sampled);
   }
 
   std::vector<float> scores_of(const std::vector<token>& held) const {
@@ -157,30 +159,30 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-  draws drawn_;                                        // by the last plan
+  sampling sampled_;                                   // by the last plan
   std::map<std::uint64_t, description> descriptions_;  // by the plan's number
-  std::map<int, token> last_;                          // that the device has drawn in each slot
+  std::map<int, token> last_;                          // that the device has sampled in each slot
 };
 
 struct toy_setup {
   int slots = 4;
-  int max_length = 64;
-  int step_tokens = 8;
-  std::chrono::nanoseconds step_time = std::chrono::nanoseconds::max();
+  int max_sequence_length = 64;
+  int max_batched_tokens = 8;
+  std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
   std::vector<token> end_tokens;
   std::string chat_error = {};
   scheduler::footprint usage = {};
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
-  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
-  int longest_source = 0;  // 0: no encoder; the toy model says the same whatever it has read
-  std::function<std::unique_ptr<scheduler::order>()> order = scheduler::first_come;
+  std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
+  int longest_encoder_input = 0;  // 0: no encoder; the toy model says the same whatever it has read
+  std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling_policy = scheduler::fcfs;
   int depth = 1;      // plans in flight
   bool late = false;  // steps that are held are carried out when they are released
 };
 
 /// An engine over the toy model, driven by hand unless the options say otherwise.
 struct toy_engine {
-  explicit toy_engine(toy_setup setup = {}, engine_options options = {.by_hand = true})
+  explicit toy_engine(toy_setup setup = {}, engine_options options = {.external_stepping = true})
       : running(parts(setup), std::move(options)) {}
 
   engine_parts parts(const toy_setup& setup) {
@@ -188,16 +190,16 @@ struct toy_engine {
     made.runner = std::make_unique<toy_runner>(control, setup.slots, setup.late);
     made.limits.depth = setup.depth;
     made.limits.slots = setup.slots;
-    made.limits.max_length = setup.max_length;
-    made.limits.step_tokens = setup.step_tokens;
-    made.limits.step_time = setup.step_time;
+    made.limits.max_sequence_length = setup.max_sequence_length;
+    made.limits.max_batched_tokens = setup.max_batched_tokens;
+    made.limits.target_step_latency = setup.target_step_latency;
     made.limits.usage = setup.usage;
     made.limits.memory_bytes = setup.memory_bytes;
-    made.limits.patience = setup.patience;
+    made.limits.idle_timeout = setup.idle_timeout;
     made.end_tokens = setup.end_tokens;
     made.chat_error = setup.chat_error;
-    if (setup.longest_source > 0) made.sources = {.start = 1, .longest = setup.longest_source};
-    made.order = setup.order();
+    if (setup.longest_encoder_input > 0) made.encoder_inputs = {.start = 1, .longest = setup.longest_encoder_input};
+    made.scheduling_policy = setup.scheduling_policy();
     made.clock = time;
     return made;
   }
@@ -210,7 +212,7 @@ struct toy_engine {
   engine running;
 };
 
-inline std::vector<token> ids_of(const std::vector<token_choice>& choices) {
+inline std::vector<token> ids_of(const std::vector<sampled_token>& choices) {
   std::vector<token> ids;
   for (const auto& each : choices) ids.push_back(each.id);
   return ids;

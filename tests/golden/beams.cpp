@@ -108,11 +108,11 @@ class search {
 
 std::vector<beam> beam_search(const model& model, cache::cache& cache, workspace& workspace, std::vector<float> scores,
                               int width, int length) {
-  search by_hand(model, cache, workspace);
+  search external_stepping(model, cache, workspace);
   std::vector<live_beam> beams{{.scores = std::move(scores)}};
   for (int step = 0; step < length; ++step) {
-    if (step > 0) by_hand.run(beams);
-    beams = by_hand.branch(beams, best_of(beams, width));
+    if (step > 0) external_stepping.run(beams);
+    beams = external_stepping.branch(beams, best_of(beams, width));
   }
   std::vector<beam> found;
   for (auto& each : beams)

@@ -12,13 +12,13 @@ namespace cogen::golden {
 namespace {
 
 /// Little stays in full precision, so that short goldens are read packed too.
-cache::options packed(cache::quantisation how) {
+cache::options packed(cache::quantization how) {
   how.residual = 8;
-  return {.type = cache::scalar::f32, .quantised = how};
+  return {.type = cache::scalar::f32, .kv_quantization = how};
 }
 
 cache::options behind(cache::options options) {
-  options.offload = std::make_shared<cache::worker_transfer>();
+  options.kv_offload = std::make_shared<cache::worker_transfer>();
   return options;
 }
 

@@ -69,9 +69,9 @@ std::vector<beam> read_beams(const load::tensor_file& file, const std::string& i
 
 reference_prompt prompt_number(const load::tensor_file& file, int index) {
   const auto named = [&](const char* part) { return fmt::format("p{}.{}", index, part); };
-  const bool has_source = file.find(named("decoder_ids")) != nullptr;
-  return {.source = has_source ? read_ids(file, named("ids")) : std::vector<token>(),
-          .ids = read_ids(file, named(has_source ? "decoder_ids" : "ids")),
+  const bool has_encoder_input = file.find(named("decoder_ids")) != nullptr;
+  return {.source = has_encoder_input ? read_ids(file, named("ids")) : std::vector<token>(),
+          .ids = read_ids(file, named(has_encoder_input ? "decoder_ids" : "ids")),
           .prompt_rows = read_rows(file, named("prompt_logits")),
           .continuation = read_ids(file, named("gen_ids")),
           .rows = read_rows(file, named("gen_logits")),
@@ -104,7 +104,7 @@ float reference_row::margin() const {
   return best.at(0) - best.at(1);
 }
 
-bool golden::has_sources() const {
+bool golden::has_encoder_inputs() const {
   return std::ranges::any_of(prompts, [](const auto& prompt) { return !prompt.source.empty(); });
 }
 

@@ -39,7 +39,7 @@ struct golden {
   std::vector<reference_prompt> prompts;
 
   /// Whether the model reads sources.
-  bool has_sources() const;
+  bool has_encoder_inputs() const;
 };
 
 /// A folder with a model and its golden.safetensors.

@@ -28,7 +28,7 @@ struct request {
   std::vector<std::string> goldens;
   std::string model;
   const golden::cache_choice* kv = nullptr;
-  numerics mode = numerics::exact;
+  compute_type mode = compute_type::float32;
   std::string device;
   std::optional<float> tolerance;
 };
@@ -39,7 +39,7 @@ std::optional<request> parse(int argc, char** argv) {
   options::options_description described("golden_check [options] FOLDER|FILE.json...");
   auto add = described.add_options();
   add("help", "show this");
-  add("numerics", options::value(&mode)->default_value("exact"), "how products are computed: exact or fast");
+  add("compute-type", options::value(&mode)->default_value("float32"), "how products are computed: float32 or int8");
   add("device", options::value(&wanted.device)->default_value("cpu"), "cpu, cuda or cuda:N");
   const auto kv_help = "what the cache keeps: " + golden::cache_choice_names();
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
@@ -55,9 +55,9 @@ std::optional<request> parse(int argc, char** argv) {
     std::cout << described;
     return std::nullopt;
   }
-  if (mode != "exact" && mode != "fast")
-    throw std::invalid_argument(fmt::format("--numerics {}: there are exact and fast", mode));
-  if (mode == "fast") wanted.mode = numerics::fast;
+  if (mode != "float32" && mode != "int8")
+    throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", mode));
+  if (mode == "int8") wanted.mode = compute_type::int8;
   wanted.kv = &golden::cache_choice_named(kv);
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
@@ -65,12 +65,12 @@ std::optional<request> parse(int argc, char** argv) {
 
 bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
 
-/// What numerics::fast adds: nothing where no product rounds.
+/// What compute_type::int8 adds: nothing where no product rounds.
 float tolerance_of_rounding(const model& model, bool real) {
   const auto type = model.weight_type();
   if (type == "f32") return 0;
   if (type != "bf16") return real ? golden::real_int8_tolerance : golden::int8_tolerance;
-  const auto& kernels = kernels::fast_kernels_of(kernels::preferred_instruction_set());
+  const auto& kernels = kernels::int8_kernels_of(kernels::preferred_instruction_set());
   return kernels.multiply_bf16 ? golden::bf16_tolerance : 0;
 }
 
@@ -78,14 +78,15 @@ float tolerance_for(const request& wanted, const model& model, bool real) {
   if (wanted.tolerance) return *wanted.tolerance;
   if (wanted.device != "cpu") return golden::device_tolerance;
   return (real ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
-         (wanted.mode == numerics::fast ? tolerance_of_rounding(model, real) : 0.0F);
+         (wanted.mode == compute_type::int8 ? tolerance_of_rounding(model, real) : 0.0F);
 }
 
-/// Throws std::runtime_error where the prompts have sources and the model does not read any, or the other way round.
-void check_sources(const model& model, const golden::golden& reference) {
-  if (model.has_encoder() == reference.has_sources()) return;
-  throw std::runtime_error(model.has_encoder() ? "the model reads a source, and the prompts have none"
-                                               : "the prompts have sources, and the model reads none");
+/// Throws std::runtime_error where the prompts have encoder inputs and the model does not read any, or the other way
+/// round.
+void check_encoder_inputs(const model& model, const golden::golden& reference) {
+  if (model.has_encoder() == reference.has_encoder_inputs()) return;
+  throw std::runtime_error(model.has_encoder() ? "the model reads an encoder input, and the prompts have none"
+                                               : "the prompts have encoder inputs, and the model reads none");
 }
 
 golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
@@ -99,7 +100,7 @@ bool check(const request& wanted, const std::string& path) {
   const auto reference =
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   const auto model = load_model(reference.model, {.device = wanted.device});
-  check_sources(*model, reference);
+  check_encoder_inputs(*model, reference);
   const float tolerance = tolerance_for(wanted, *model, is_continuations(path));
   auto result = judged(wanted, model, reference, tolerance);
   const bool on_device = wanted.device != "cpu";

@@ -84,9 +84,9 @@ void step(const model& model, std::span<feed> feeds, int chunk, cache::cache& ca
   for (const auto& row : rows) std::ranges::find(feeds, row.slot, &feed::slot)->advance(row.count);
 }
 
-void spill_and_restore(cache::cache& cache) {
+void swap_out_and_in(cache::cache& cache) {
   const int length = cache.length(0);
-  const int source = cache.source_length(0);
+  const int source = cache.encoder_length(0);
   std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(length, source)));
   cache.export_slot(0, bytes);
   cache.clear(0);
@@ -102,13 +102,13 @@ std::vector<float> copied(const at::Tensor& logits) {
 
 transcript runner::alone(const reference_prompt& prompt, int chunk) {
   auto cache = cache_for({&prompt, 1});
-  read_source(prompt, 0, cache);
+  read_encoder_input(prompt, 0, cache);
   feed one(prompt, 0);
   while (!one.ended()) step(model_, {&one, 1}, chunk, cache, workspace_);
   return std::move(one).result();
 }
 
-transcript runner::by_hand(const reference_prompt& prompt) {
+transcript runner::external_stepping(const reference_prompt& prompt) {
   auto cache = cache_for({&prompt, 1});
   if (!prompt.source.empty()) model_.encode(prompt.source, cache);
   transcript came;
@@ -119,15 +119,15 @@ transcript runner::by_hand(const reference_prompt& prompt) {
   return came;
 }
 
-transcript runner::spilled(const reference_prompt& prompt) {
+transcript runner::swapped_out(const reference_prompt& prompt) {
   auto cache = cache_for({&prompt, 1});
-  read_source(prompt, 0, cache);
+  read_encoder_input(prompt, 0, cache);
   feed one(prompt, 0);
   const int half = length_of(prompt) / 2;
   while (!one.ended()) {
     const bool before = one.fed() < half;
     step(model_, {&one, 1}, 0, cache, workspace_);
-    if (before && one.fed() >= half) spill_and_restore(cache);
+    if (before && one.fed() >= half) swap_out_and_in(cache);
   }
   return std::move(one).result();
 }
@@ -138,7 +138,7 @@ std::vector<beam> runner::beams(const reference_prompt& prompt) {
   auto longest = prompt;
   longest.continuation.resize(length);
   auto cache = cache_for(std::vector(width, longest));
-  read_source(prompt, 0, cache);
+  read_encoder_input(prompt, 0, cache);
   const int count = static_cast<int>(prompt.ids.size());
   const int last = count - 1;
   const auto logits =
@@ -152,7 +152,7 @@ std::vector<transcript> runner::together(const std::vector<reference_prompt>& pr
   std::vector<feed> feeds;
   for (const auto& prompt : prompts) feeds.emplace_back(prompt, static_cast<int>(feeds.size()));
   for (std::size_t begun = 1; !std::ranges::all_of(feeds, &feed::ended); ++begun) {
-    if (begun <= feeds.size()) read_source(prompts[begun - 1], static_cast<int>(begun) - 1, cache);
+    if (begun <= feeds.size()) read_encoder_input(prompts[begun - 1], static_cast<int>(begun) - 1, cache);
     step(model_, std::span(feeds).first(std::min(begun, feeds.size())), 7, cache, workspace_);
   }
   std::vector<transcript> transcripts;
@@ -164,13 +164,13 @@ cache::cache runner::cache_for(std::span<const reference_prompt> prompts) const 
   auto options = memory_;
   options.slots = static_cast<int>(prompts.size());
   for (const auto& prompt : prompts) {
-    options.max_length = std::max(options.max_length, length_of(prompt));
-    options.max_source = std::max(options.max_source, static_cast<int>(prompt.source.size()));
+    options.max_sequence_length = std::max(options.max_sequence_length, length_of(prompt));
+    options.max_encoder_length = std::max(options.max_encoder_length, static_cast<int>(prompt.source.size()));
   }
   return model_.make_cache(options);
 }
 
-void runner::read_source(const reference_prompt& prompt, int slot, cache::cache& cache) {
+void runner::read_encoder_input(const reference_prompt& prompt, int slot, cache::cache& cache) {
   if (prompt.source.empty()) return;
   const auto count = static_cast<int>(prompt.source.size());
   model_.encode({.step = cache::step({{.slot = slot, .count = count}}), .tokens = prompt.source}, cache, workspace_);

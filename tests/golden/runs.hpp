@@ -25,19 +25,19 @@ struct transcript {
 class runner {
  public:
   /// Caches are as `memory` says; of slots and lengths they get what the prompts take.
-  runner(const model& model, cache::options memory, numerics mode = numerics::exact)
+  runner(const model& model, cache::options memory, compute_type mode = compute_type::float32)
       : model_(model), memory_(std::move(memory)), workspace_(0, mode) {}
 
-  numerics mode() const { return workspace_.numerics(); }
+  compute_type mode() const { return workspace_.compute_type(); }
 
   /// One prompt in a cache of its own, the prompt `chunk` tokens at a time (0: at once).
   transcript alone(const reference_prompt& prompt, int chunk = 0);
 
   /// The same through the calls that take tokens of one sequence and no batch. Leaves the prompt's own rows out.
-  transcript by_hand(const reference_prompt& prompt);
+  transcript external_stepping(const reference_prompt& prompt);
 
   /// Like alone, its cache exported, cleared and imported again half-way.
-  transcript spilled(const reference_prompt& prompt);
+  transcript swapped_out(const reference_prompt& prompt);
 
   /// What a beam search finds that is as wide and long as the reference's.
   std::vector<beam> beams(const reference_prompt& prompt);
@@ -48,7 +48,7 @@ class runner {
 
  private:
   cache::cache cache_for(std::span<const reference_prompt> prompts) const;
-  void read_source(const reference_prompt& prompt, int slot, cache::cache& cache);
+  void read_encoder_input(const reference_prompt& prompt, int slot, cache::cache& cache);
 
   const model& model_;
   cache::options memory_;

@@ -83,8 +83,8 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
     const auto& prompt = reference.prompts[index];
     for (const int chunk : {1, 3, 7})
       expect_same(run.alone(beginning(prompt), chunk), index, fmt::format("in chunks of {}", chunk));
-    expect_same(run.spilled(prompt), index, "spilled and restored");
-    if (run.mode() == numerics::exact && run.by_hand(prompt).steps != alone[index].steps)
+    expect_same(run.swapped_out(prompt), index, "swapped out and restored");
+    if (run.mode() == compute_type::float32 && run.external_stepping(prompt).steps != alone[index].steps)
       result.changed.push_back(fmt::format("prompt {} by hand", index));
   }
   const auto together = run.together(reference.prompts);

@@ -16,7 +16,7 @@ struct verdict {
   int wrong_tokens = 0;  // different although the reference's margin is over twice the tolerance
   int beams = 0;         // continuations that beam searches found
   int same_beams = 0;    // of them equal to the reference's
-  int wrong_beams = 0;   // different although the reference's score is over twice the tolerance from its neighbours'
+  int wrong_beams = 0;   // different although the reference's score is over twice the tolerance from its neighbors'
   bool bad_number = false;
   std::vector<std::string> changed;  // ways of running that did not give the same bits as running alone
 
@@ -28,8 +28,8 @@ struct verdict {
 /// Adds what one prompt's transcript came to.
 void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance);
 
-/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, spilled and restored, by hand (which is
-/// exact always), together; and beam searches where the reference has them.
+/// Runs all prompts in every way and compares: alone, in chunks of 1, 3 and 7, swapped out and restored, by hand (which
+/// is exact always), together; and beam searches where the reference has them.
 verdict judge(runner& run, const golden& reference, float tolerance);
 
 }  // namespace cogen::golden

@@ -20,10 +20,10 @@ int main(int, char** arguments) {
   cogen::engine engine(cogen::load_model(arguments[1]));
   cogen::net::io_context context;
   std::string text;
-  std::exception_ptr failure;
-  co_spawn(context, answer(engine, text), [&](std::exception_ptr thrown) { failure = thrown; });
+  std::exception_ptr diagnostics;
+  co_spawn(context, answer(engine, text), [&](std::exception_ptr thrown) { diagnostics = thrown; });
   context.run();
-  if (failure) std::rethrow_exception(failure);
+  if (diagnostics) std::rethrow_exception(diagnostics);
   std::cout << text << '\n';
   return text.empty() ? 1 : 0;
 }

@@ -56,7 +56,7 @@ struct sequence {
     const at::Tensor values = stored(true).repeat_interleave(group, 0);
     const auto count = static_cast<int>(length);
     return attended(at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale), values,
-                    cache::materialise(cache::causal(), {.q_length = count, .kv_length = count}));
+                    cache::to_dense(cache::causal(), {.q_length = count, .kv_length = count}));
   }
 
   // Queries [first, last) in one call.

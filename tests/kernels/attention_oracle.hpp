@@ -30,7 +30,7 @@ struct attention_shape {
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
 };
 
-/// Random queries, keys and values of a sequence. The queries for sinks are drawn apart from the others.
+/// Random queries, keys and values of a sequence. The queries for sinks are sampled apart from the others.
 struct attention_numbers {
   attention_shape form;
   std::int64_t length;

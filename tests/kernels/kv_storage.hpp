@@ -20,7 +20,7 @@ class kv_storage {
   kv_storage(cache::scalar type, int kv_heads, int head_dim, std::int64_t length, std::int64_t base = 0,
              std::int64_t ring = 0)
       : size_(cache::bytes_of(type)),
-        base_memory_(static_cast<std::size_t>(blocks(base) * block_bytes(kv_heads, head_dim)), std::byte{0xff}),
+        parent_memory_(static_cast<std::size_t>(blocks(base) * block_bytes(kv_heads, head_dim)), std::byte{0xff}),
         tail_memory_(static_cast<std::size_t>((ring ? ring : blocks(length)) * block_bytes(kv_heads, head_dim)),
                      std::byte{0xff}) {
     view_.type = type;
@@ -29,7 +29,7 @@ class kv_storage {
     view_.head_stride = std::int64_t{cache::block_tokens} * head_dim * size_;
     view_.value_offset = view_.head_stride * kv_heads;
     view_.block_stride = 2 * view_.value_offset;
-    if (base > 0) view_.range[view_.ranges++] = {base_memory_.data(), 0, std::min(base, length)};
+    if (base > 0) view_.range[view_.ranges++] = {parent_memory_.data(), 0, std::min(base, length)};
     const std::int64_t begin = ring ? std::max(base, (blocks(length) - ring) * 64) : base;
     if (length > base) view_.range[view_.ranges++] = {tail_memory_.data(), begin, length, ring, base / 64};
   }
@@ -69,7 +69,7 @@ class kv_storage {
   }
 
   int size_;
-  std::vector<std::byte> base_memory_;
+  std::vector<std::byte> parent_memory_;
   std::vector<std::byte> tail_memory_;
   cache::kv_view view_;
 };

@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_format_and_number_of_rows)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 40, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
-          const problem each(format, rows, 136, whole_blocks(format, is_quantised(format) ? 160 : 157), workers);
+          const problem each(format, rows, 136, whole_blocks(format, is_quantized(format) ? 160 : 157), workers);
           BOOST_TEST(each.error(each.multiply(run)) < 2e-6);
         }
       });
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)
     for_each_set(one, [&](const execution& run) {
-      const problem whole(format, 150, 200, whole_blocks(format, is_quantised(format) ? 288 : 283), one);
+      const problem whole(format, 150, 200, whole_blocks(format, is_quantized(format) ? 288 : 283), one);
       const std::int64_t n = whole.packed.outputs();
       const std::vector<float> expected = whole.multiply(run);
       for (int round = 0; round < 12; ++round) {
@@ -100,11 +100,11 @@ BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
 
 BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   worker_pool workers(2);
-  const source_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
-  const source_rows k = random_rows(weight_format::f16, 24, 64, 2);
+  const encoder_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
+  const encoder_rows k = random_rows(weight_format::f16, 24, 64, 2);
   const weight_source sources[] = {q.source(), k.source()};
-  const packed_matrix both(sources, 64, workers);
-  const packed_matrix alone({&sources[1], 1}, 64, workers);
+  const tiled_matrix both(sources, 64, workers);
+  const tiled_matrix alone({&sources[1], 1}, 64, workers);
   const std::vector<float> x = random_floats(3 * 64, 8);
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> y(3 * 96), y_alone(3 * 24);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
   for (const weight_format format : all_formats)
     for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
-      const linear_problem each(format, rows, 136, whole_blocks(format, is_quantised(format) ? 672 : 157), workers);
+      const linear_problem each(format, rows, 136, whole_blocks(format, is_quantized(format) ? 672 : 157), workers);
       check_emulations(workers, [&](const execution& run) { return each.multiply(run); });
     }
 }

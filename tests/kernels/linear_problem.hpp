@@ -2,7 +2,7 @@
 
 #include "kernels/linear.hpp"
 #include "oracle.hpp"
-#include "quantised_rows.hpp"
+#include "quantized_rows.hpp"
 #include "variants.hpp"
 
 #include <ATen/ops/linear.h>
@@ -15,15 +15,15 @@ namespace cogen::kernels {
 
 /// Random weights of one format, and random rows to multiply by them.
 struct linear_problem {
-  source_rows weights;
-  packed_matrix packed;
+  encoder_rows weights;
+  tiled_matrix packed;
   std::vector<float> x;
   std::int64_t rows;
 
   linear_problem(weight_format format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
       : weights(random_rows(format, n, k, 17)), x(random_floats(static_cast<std::size_t>(m * k), 23)), rows(m) {
     const weight_source source = weights.source();
-    packed = packed_matrix({&source, 1}, k, workers);
+    packed = tiled_matrix({&source, 1}, k, workers);
   }
 
   std::vector<float> multiply(const execution& run) const { return multiply(run, 0, rows); }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/tile_layout.hpp"
-#include "quantised_rows.hpp"
+#include "quantized_rows.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace cogen::kernels {
 /// Tiles written weight by weight, as `weight_storage` defines them: the specification of `pack_tile`.
 class plain_tiles {
  public:
-  explicit plain_tiles(const source_rows& from)
+  explicit plain_tiles(const encoder_rows& from)
       : from_(from),
         storage_(storage_of(from.format)),
         tile_bytes_(static_cast<std::int64_t>(tile_bytes(storage_, from.inputs))),
@@ -21,12 +21,12 @@ class plain_tiles {
   std::vector<std::byte> write() {
     for (std::int64_t row = 0; row < from_.rows; ++row)
       for (std::int64_t input = 0; input < from_.inputs; ++input)
-        is_quantised(from_.format) ? write_quantised(row, input) : write_number(row, input);
+        is_quantized(from_.format) ? write_quantized(row, input) : write_number(row, input);
     return std::move(bytes_);
   }
 
  private:
-  static constexpr int group = quantised_group;
+  static constexpr int group = quantized_group;
 
   bool is_wide() const { return storage_ >= weight_storage::q4_wide; }
   bool has_halves() const { return storage_ == weight_storage::q8_halves; }
@@ -56,7 +56,7 @@ class plain_tiles {
     int value = 0;
   };
 
-  void write_quantised(std::int64_t row, std::int64_t input) {
+  void write_quantized(std::int64_t row, std::int64_t input) {
     const kept what = weight(stored(row), input);
     const std::int64_t lane = row % tile_lanes, at = input % group, number = is_wide() ? 4 : 2;
     const std::int64_t header = number * tile_lanes * (has_minima() || has_halves() ? 2 : 1);
@@ -132,7 +132,7 @@ class plain_tiles {
     return same;
   }
 
-  const source_rows& from_;
+  const encoder_rows& from_;
   weight_storage storage_;
   std::int64_t tile_bytes_;
   std::vector<std::byte> bytes_;

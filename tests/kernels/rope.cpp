@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(queries_turn_in_place_and_keys_and_values_reach_the_cache) 
 BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
   worker_pool workers(2);
   constexpr int heads = 4, head_dim = 20, pairs = 7, tokens = 150;
-  constexpr cache::sight sees{.window = 30, .sinks = 4};
+  constexpr cache::attention_span span{.window = 30, .sinks = 4};
   const std::vector<float> q = random_floats(tokens * heads * head_dim, 1), kv = random_floats(tokens * head_dim, 2);
   const rope_table table(frequencies(pairs), 1.25, 100);  // later positions are computed when asked for
   for (const rope_table* each : {&table, static_cast<const rope_table*>(nullptr)})
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
       kv_storage storage(cache::scalar::f32, 1, head_dim, tokens);
       token_rows row;
       row.cache = storage.view();
-      row.cache.sees = sees;
+      row.cache.span = span;
       row.count = tokens;
       std::vector<float> turned = q, inside(q.size() + tokens, -7.0F);
       constexpr int width = heads * head_dim;

@@ -31,7 +31,7 @@ def random_blocks(rng, size, halves, count, at=0):
     return blocks
 
 
-def dequantised(rng):
+def dequantized(rng):
     tensors = {}
     for name, (size, halves) in BLOCKS.items():
         blocks = random_blocks(rng, size, halves, 24)
@@ -40,7 +40,7 @@ def dequantised(rng):
     return tensors
 
 
-def k_dequantised(rng):
+def k_dequantized(rng):
     tensors = {}
     for name, (size, halves, at) in K_BLOCKS.items():
         blocks = random_blocks(rng, size, halves, 12, at)
@@ -150,8 +150,8 @@ def write_seeds():
 def main():
     DATA.mkdir(exist_ok=True)
     rng = np.random.default_rng(3)
-    save_file({**dequantised(rng), **halves(rng)}, DATA / "numbers.safetensors")
-    save_file(k_dequantised(np.random.default_rng(11)), DATA / "k_quants.safetensors")
+    save_file({**dequantized(rng), **halves(rng)}, DATA / "numbers.safetensors")
+    save_file(k_dequantized(np.random.default_rng(11)), DATA / "k_quants.safetensors")
     save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
                "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
     write_gguf(DATA / "package.gguf")

@@ -9,14 +9,14 @@
 namespace cogen::test {
 namespace {
 
-cache::options packed(cache::quantisation how) {
+cache::options packed(cache::quantization how) {
   how.residual = 8;
-  return {.quantised = std::move(how)};
+  return {.kv_quantization = std::move(how)};
 }
 
 cache::options behind(cache::options options) {
   static const auto worker = std::make_shared<cache::worker_transfer>();
-  options.offload = worker;
+  options.kv_offload = worker;
   return options;
 }
 
@@ -54,10 +54,10 @@ cache::cache cached_model::make_cache(int slots, const cache::layer_factory& own
   wanted.slots = slots;
   auto cache = loaded()->make_cache(wanted, own);
   if (!loaded()->has_encoder()) return cache;
-  const auto source = random_tokens(*loaded(), 9, 9);
+  const auto encoder_input = random_tokens(*loaded(), 9, 9);
   workspace workspace(1);
   for (int slot = 0; slot < slots; ++slot)
-    loaded()->encode({.step = cache::step({{.slot = slot, .count = 9}}), .tokens = source}, cache, workspace);
+    loaded()->encode({.step = cache::step({{.slot = slot, .count = 9}}), .tokens = encoder_input}, cache, workspace);
   return cache;
 }
 
@@ -74,9 +74,9 @@ cache::options kind_named(const std::string& name) {
     if (known != name) continue;
     auto wanted = options;
     wanted.type = cache::scalar::f32;
-    wanted.max_length = 200;
+    wanted.max_sequence_length = 200;
     wanted.longest_step = small_step;
-    wanted.slack = small_slack;
+    wanted.max_rollback_tokens = small_rollback;
     return wanted;
   }
   throw std::invalid_argument("no kind of cache is called " + name);

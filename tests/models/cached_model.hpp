@@ -12,8 +12,8 @@
 
 namespace cogen::test {
 
-constexpr int small_step = 8;    ///< what rings leave room for, so that forwards are cut into parts
-constexpr int small_slack = 16;  ///< how far rings go back
+constexpr int small_step = 8;       ///< what rings leave room for, so that forwards are cut into parts
+constexpr int small_rollback = 16;  ///< how far rings go back
 
 /// A tiny golden model with a kind of cache.
 struct cached_model {
@@ -26,7 +26,7 @@ struct cached_model {
   /// Tokens that one sequence of the tests has: above two blocks, or nearly all of a shorter model's positions.
   int length() const;
 
-  /// With a source in each slot, where the model reads one: the same in all.
+  /// With an encoder input in each slot, where the model reads one: the same in all.
   cache::cache make_cache(int slots, const cache::layer_factory& own = {}) const;
 
   /// What a sequence gives that is alone in the world and runs at once.

@@ -17,24 +17,24 @@ BOOST_AUTO_TEST_CASE(random_batches_of_a_tiny_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_batches_with_fast_products) {
+BOOST_AUTO_TEST_CASE(random_batches_with_int8_products) {
   for (const auto set : kernels::available_instruction_sets()) {
     const environment_setting forced("COGEN_INSTRUCTION_SET", std::string(kernels::name_of(set)));
     for (const std::string golden : {"llama_gguf", "jamba_tiny"}) {
       BOOST_TEST_CONTEXT(golden << ", " << kernels::name_of(set)) {
         const auto model = load_model(golden_folder(golden), {.threads = 1});
-        check_company(*model, {1, 5, 63, 130, 17}, 40, cache::scalar::f32, numerics::fast);
+        check_company(*model, {1, 5, 63, 130, 17}, 40, cache::scalar::f32, compute_type::int8);
       }
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_numerical_mode_keeps_to_itself) {
+BOOST_AUTO_TEST_CASE(each_compute_type_keeps_to_itself) {
   const auto model = load_model(golden_folder("llama_gguf"), {.threads = 1});
   const auto tokens = random_tokens(*model, 30, 9);
-  workspace exact(1), fast(1, numerics::fast);
-  BOOST_CHECK(exact.numerics() == numerics::exact);
-  BOOST_CHECK(fast.numerics() == numerics::fast);
+  workspace exact(1), fast(1, compute_type::int8);
+  BOOST_CHECK(exact.compute_type() == compute_type::float32);
+  BOOST_CHECK(fast.compute_type() == compute_type::int8);
   const auto expected = run_alone(*model, tokens, exact);
   const auto rounded = run_alone(*model, tokens, fast);
   BOOST_TEST(distance(rounded, expected) > 0.0F);
@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(a_base_and_a_tail_give_the_bits_of_a_slot_of_its_own) {
     branch.insert(branch.end(), tail.begin(), tail.end());
     const auto alone = run_alone(*model, branch, workspace);
 
-    auto cache = model->make_cache({.slots = 2, .max_length = 256});
+    auto cache = model->make_cache({.slots = 2, .max_sequence_length = 256});
     run(*model, {shared}, cache, workspace, whole());
-    cache.adopt(1, 0, base);
+    cache.share_prefix(1, 0, base);
     const auto after = run(*model, {{}, tail}, cache, workspace, random_pieces(20, 5))[1];
     BOOST_TEST((after == logit_rows(alone.begin() + base, alone.end())), "base of " << base);
   }

@@ -1,4 +1,4 @@
-// The default model's kernels against plain LibTorch operators on dequantised weights.
+// The default model's kernels against plain LibTorch operators on dequantized weights.
 #include "histories.hpp"
 #include "kernels/instruction_set.hpp"
 #include "reference_llama.hpp"
@@ -25,12 +25,12 @@ const at::Tensor& expected_logits() {
   return logits;
 }
 
-at::Tensor logits_of(const model& model, cache::scalar type, numerics mode = numerics::exact) {
+at::Tensor logits_of(const model& model, cache::scalar type, compute_type mode = compute_type::float32) {
   const auto tokens = tokens_of_text(model);
   const int count = static_cast<int>(tokens.size());
   std::vector<int> outputs;
   for (int i = 0; i < count; ++i) outputs.push_back(i);
-  auto cache = model.make_cache({.type = type, .slots = 1, .max_length = count});
+  auto cache = model.make_cache({.type = type, .slots = 1, .max_sequence_length = count});
   workspace workspace(0, mode);
   return model
       .forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens, .outputs = outputs}, cache,
@@ -65,18 +65,18 @@ BOOST_AUTO_TEST_CASE(coarser_numbers_hardly_move_the_distributions) {
   BOOST_TEST(half < 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(fast_products_move_the_distributions_little_on_every_instruction_set) {
+BOOST_AUTO_TEST_CASE(int8_products_move_the_distributions_little_on_every_instruction_set) {
   for (const auto set : kernels::available_instruction_sets()) {
     const environment_setting forced("COGEN_INSTRUCTION_SET", std::string(kernels::name_of(set)));
     const auto model = load_model(default_model_file());
-    const double nats = divergence(logits_of(*model, cache::scalar::f32, numerics::fast));
+    const double nats = divergence(logits_of(*model, cache::scalar::f32, compute_type::int8));
     BOOST_TEST_MESSAGE(kernels::name_of(set) << ", fast: " << nats << " nats");
     BOOST_TEST(nats < 0.02, kernels::name_of(set) << ": " << nats << " nats");
   }
 }
 
 BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_company) {
-  for (const auto mode : {numerics::exact, numerics::fast})
+  for (const auto mode : {compute_type::float32, compute_type::int8})
     check_company(*default_model(), {1, 70, 12, 33}, 24, cache::scalar::bf16, mode);
 }
 

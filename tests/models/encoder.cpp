@@ -1,4 +1,4 @@
-// Models that read a source: what they refuse, and that a source is read the same in any company.
+// Models that read an encoder input: what they refuse, and that an encoder input is read the same in any company.
 #include "histories.hpp"
 #include "some_models.hpp"
 
@@ -18,7 +18,7 @@ std::shared_ptr<const model> reading_model() {
 
 struct reader {
   std::shared_ptr<const model> model = reading_model();
-  cache::cache cache = model->make_cache({.slots = 3, .max_length = 32, .max_source = 40});
+  cache::cache cache = model->make_cache({.slots = 3, .max_sequence_length = 32, .max_encoder_length = 40});
   workspace own{1};
 
   void encode(std::vector<cache::step_row> rows, const std::vector<token>& tokens) {
@@ -37,7 +37,7 @@ struct reader {
 
   void check_nothing_is_held() {
     for (int slot = 0; slot < cache.slots(); ++slot) {
-      BOOST_TEST(cache.source_length(slot) == 0);
+      BOOST_TEST(cache.encoder_length(slot) == 0);
       BOOST_TEST(cache.length(slot) == 0);
     }
   }
@@ -54,7 +54,7 @@ auto says(const std::string& part) {
 
 BOOST_FIXTURE_TEST_SUITE(encoder, reader)
 
-BOOST_AUTO_TEST_CASE(a_source_is_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(an_encoder_input_is_the_same_bits_in_any_company) {
   const auto one = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
              third = random_tokens(*model, 1, 3);
   encode({{.slot = 1, .count = 7}}, one);
@@ -69,37 +69,37 @@ BOOST_AUTO_TEST_CASE(a_source_is_the_same_bits_in_any_company) {
   BOOST_TEST((first_logits(2) != alone));
 }
 
-BOOST_AUTO_TEST_CASE(the_order_and_the_end_of_a_source_matter) {
-  auto source = random_tokens(*model, 9, 4);
-  encode({{.slot = 0, .count = 9}}, source);
-  std::swap(source[0], source[8]);
-  encode({{.slot = 1, .count = 9}}, source);
+BOOST_AUTO_TEST_CASE(the_order_and_the_end_of_an_encoder_input_matter) {
+  auto encoder_input = random_tokens(*model, 9, 4);
+  encode({{.slot = 0, .count = 9}}, encoder_input);
+  std::swap(encoder_input[0], encoder_input[8]);
+  encode({{.slot = 1, .count = 9}}, encoder_input);
   BOOST_TEST((first_logits(0) != first_logits(1)));
 }
 
-BOOST_AUTO_TEST_CASE(a_source_stays_until_its_slot_is_cleared) {
-  const auto source = random_tokens(*model, 5, 5);
-  encode({{.slot = 0, .count = 5}}, source);
+BOOST_AUTO_TEST_CASE(an_encoder_input_stays_until_its_slot_is_cleared) {
+  const auto encoder_input = random_tokens(*model, 5, 5);
+  encode({{.slot = 0, .count = 5}}, encoder_input);
   const auto first = first_logits(0);
   cache.truncate(0, 0);
-  BOOST_TEST(cache.source_length(0) == 5);
+  BOOST_TEST(cache.encoder_length(0) == 5);
   BOOST_TEST((first_logits(0) == first));
   cache.clear(0);
-  BOOST_TEST(cache.source_length(0) == 0);
+  BOOST_TEST(cache.encoder_length(0) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(tokens_need_a_source_first) {
-  BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, says("slot 1 has no source"));
+BOOST_AUTO_TEST_CASE(tokens_need_an_encoder_input_first) {
+  BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, says("slot 1 has no encoder input"));
   check_nothing_is_held();
 }
 
-BOOST_AUTO_TEST_CASE(a_source_comes_once) {
+BOOST_AUTO_TEST_CASE(an_encoder_input_comes_once) {
   encode({{.slot = 0, .count = 2}}, {1, 2});
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, 2}), std::logic_error);
-  BOOST_TEST(cache.source_length(0) == 2);
+  BOOST_TEST(cache.encoder_length(0) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_sources_are_refused_and_change_nothing) {
+BOOST_AUTO_TEST_CASE(wrong_encoder_inputs_are_refused_and_change_nothing) {
   const auto limit = static_cast<token>(model->config().vocabulary);
   BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1, limit}), std::out_of_range, says(std::to_string(limit)));
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, -1}), std::out_of_range);
@@ -110,19 +110,19 @@ BOOST_AUTO_TEST_CASE(wrong_sources_are_refused_and_change_nothing) {
   BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = most + 1}}, random_tokens(*model, most + 1, 6)), std::length_error,
                         says("the model reads at most " + std::to_string(most)));
   BOOST_CHECK_THROW(model->encode(std::vector<token>{}, cache), std::invalid_argument);
-  auto strange = tiny_model()->make_cache({.slots = 1, .max_length = 16});
+  auto strange = tiny_model()->make_cache({.slots = 1, .max_sequence_length = 16});
   BOOST_CHECK_THROW(model->encode(std::vector<token>{1}, strange), std::invalid_argument);
   check_nothing_is_held();
 }
 
-BOOST_AUTO_TEST_CASE(no_sources_are_no_work) {
+BOOST_AUTO_TEST_CASE(no_encoder_inputs_are_no_work) {
   encode({}, {});
   check_nothing_is_held();
 }
 
 BOOST_AUTO_TEST_CASE(a_model_without_an_encoder_says_so) {
   const auto llama = tiny_model();
-  auto plain = llama->make_cache({.slots = 1, .max_length = 16});
+  auto plain = llama->make_cache({.slots = 1, .max_sequence_length = 16});
   BOOST_TEST(model->has_encoder());
   BOOST_TEST(!llama->has_encoder());
   BOOST_CHECK_EXCEPTION(llama->encode(std::vector<token>{1}, plain), std::logic_error,

@@ -14,7 +14,7 @@ namespace {
 struct running_model {
   std::shared_ptr<const model> model = tiny_model();
   std::vector<token> first = random_tokens(*model, 10, 1);
-  cache::cache cache = model->make_cache({.slots = 2, .max_length = 16});
+  cache::cache cache = model->make_cache({.slots = 2, .max_sequence_length = 16});
   workspace own{1};
 
   running_model() { run(*model, {first}, cache, own, whole()); }
@@ -98,13 +98,13 @@ BOOST_AUTO_TEST_CASE(longer_than_the_model_reads) {
 }
 
 BOOST_AUTO_TEST_CASE(cache_of_another_model) {
-  auto shapes = model->layer_shapes();
+  auto shapes = model->kv_cache_specs();
   shapes.back().head_dim += 4;
-  cache::cache wider(shapes, {.slots = 1, .max_length = 16});
+  cache::cache wider(shapes, {.slots = 1, .max_sequence_length = 16});
   BOOST_CHECK_EXCEPTION(model->forward(first, wider), std::invalid_argument,
                         says_all({"layer 2", std::to_string(shapes.back().head_dim)}));
   shapes.pop_back();
-  cache::cache flatter(shapes, {.slots = 1, .max_length = 16});
+  cache::cache flatter(shapes, {.slots = 1, .max_sequence_length = 16});
   BOOST_CHECK_EXCEPTION(model->forward(first, flatter), std::invalid_argument, says_all({"2", "3"}));
 }
 

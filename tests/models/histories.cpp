@@ -88,11 +88,11 @@ cache::cache cache_for(const model& model, const std::vector<std::vector<token>>
   std::size_t longest = 1;
   for (const auto& sequence : sequences) longest = std::max(longest, sequence.size());
   return model.make_cache(
-      {.type = type, .slots = static_cast<int>(sequences.size()), .max_length = static_cast<int>(longest)});
+      {.type = type, .slots = static_cast<int>(sequences.size()), .max_sequence_length = static_cast<int>(longest)});
 }
 
 void check_company(const model& model, const std::vector<int>& lengths, int largest_piece, cache::scalar type,
-                   numerics mode) {
+                   compute_type mode) {
   const auto sequences = sequences_of(model, lengths);
   workspace one(1, mode);
   std::vector<logit_rows> alone;

@@ -40,6 +40,6 @@ cache::cache cache_for(const model& model, const std::vector<std::vector<token>>
 /// Runs sequences of these lengths together in random pieces, on 1 to 5 threads, and checks that each has the bits that
 /// it has alone on one thread.
 void check_company(const model& model, const std::vector<int>& lengths, int largest_piece, cache::scalar type,
-                   numerics mode = numerics::exact);
+                   compute_type mode = compute_type::float32);
 
 }  // namespace cogen::test

@@ -46,7 +46,7 @@ BOOST_DATA_TEST_CASE(sinks_go_on_beyond_the_positions_in_constant_memory, data::
 
 BOOST_AUTO_TEST_CASE(windows_in_every_layer_need_no_end_either) {
   auto options = kind_named("dynamic");
-  options.max_length = 0;
+  options.max_sequence_length = 0;
   const cached_model each{.golden = "mistral_window", .kind = "dynamic", .options = options};
   auto cache = each.make_cache(1);
   BOOST_TEST(finite(go_on(each, cache, random_tokens(*each.loaded(), 600, 3), 50)));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(windows_in_every_layer_need_no_end_either) {
 BOOST_AUTO_TEST_CASE(one_layer_that_sees_all_ends_with_the_positions) {
   for (const std::string golden : {"llama_default", "gemma3_text"}) {
     auto options = kind_named("dynamic");
-    options.max_length = 0;
+    options.max_sequence_length = 0;
     const cached_model each{.golden = golden, .kind = "dynamic", .options = options};
     auto cache = each.make_cache(1);
     const auto tokens = random_tokens(*each.loaded(), 257, 3);

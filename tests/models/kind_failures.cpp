@@ -33,7 +33,7 @@ struct fault {
 
 class failing_layer final : public cache::layer {
  public:
-  failing_layer(const cache::layer_shape& shape, const cache::slot_table& slots, std::shared_ptr<const fault> fault)
+  failing_layer(const cache::kv_cache_spec& shape, const cache::slot_table& slots, std::shared_ptr<const fault> fault)
       : layer(shape, cache::scalar::f32, slots), kept_(shape, cache::scalar::f32, slots), fault_(std::move(fault)) {}
 
   void reserve(const cache::step& step) override { fault_->meet(place::reserve, step, slots()); }
@@ -46,7 +46,7 @@ class failing_layer final : public cache::layer {
     if (fault_->where == place::snapshot && slot == 1) throw std::runtime_error("there is no room for a snapshot");
   }
   void settle() override { fault_->meet(place::advance, appended_, slots()); }
-  cache::keys_values materialise(int slot, int length) const override { return kept_.materialise(slot, length); }
+  cache::keys_values to_dense(int slot, int length) const override { return kept_.to_dense(slot, length); }
   void truncate(int slot, int length) override { kept_.truncate(slot, length); }
   void clear(int slot) override { kept_.clear(slot); }
 
@@ -58,12 +58,12 @@ class failing_layer final : public cache::layer {
 
 /// The cache's last layer of attention over its own tokens is one that may fail.
 cache::layer_factory failing_at_last(const model& model, const std::shared_ptr<const fault>& fault) {
-  const auto& shapes = model.layer_shapes();
-  const auto own = [](const cache::layer_shape& shape) {
+  const auto& shapes = model.kv_cache_specs();
+  const auto own = [](const cache::kv_cache_spec& shape) {
     return shape.kind == cache::layer_kind::full || shape.kind == cache::layer_kind::sliding;
   };
   const auto last = static_cast<int>(shapes.rend() - std::ranges::find_if(shapes.rbegin(), shapes.rend(), own)) - 1;
-  return [=](int index, const cache::layer_shape& shape, const cache::slot_table& slots) {
+  return [=](int index, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
     return index == last ? std::make_unique<failing_layer>(shape, slots, fault) : nullptr;
   };
 }
@@ -104,7 +104,7 @@ BOOST_DATA_TEST_CASE(the_cache_is_left_as_it_was, data::make(cached_models()), e
     BOOST_TEST(cache.length(0) == 41);
     BOOST_TEST(cache.length(1) == 41);
     *planned = {};
-    if (!each.options.offload) BOOST_TEST(cache.committed_bytes() == bytes);
+    if (!each.options.kv_offload) BOOST_TEST(cache.committed_bytes() == bytes);
     const auto after = run(model, two.part(41, 200), cache, workspace, whole());
     BOOST_TEST((after == run(model, two.part(41, 200), twin, workspace, whole())), static_cast<int>(where));
   }
@@ -122,7 +122,7 @@ BOOST_DATA_TEST_CASE(what_could_be_cut_before_still_can, data::make(cached_model
   run(model, two.part(41, 50), cache, workspace, whole());
   planned->beyond = each.length() - 10;
   BOOST_CHECK_THROW(run(model, two.part(50, 200), cache, workspace, whole()), std::runtime_error);
-  if (cache.slack() > 0) BOOST_TEST(cache.can_truncate(0, 50 - small_slack));
+  if (cache.max_rollback_tokens() > 0) BOOST_TEST(cache.can_truncate(0, 50 - small_rollback));
   cache.truncate(1, 41);
   *planned = {};
   const auto after = run(model, {{}, two.part(41, 200)[1]}, cache, workspace, whole())[1];

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_ring_forgets_what_the_window_hides) {
   const cached_model ring{.golden = "mistral_window", .kind = "static", .options = kind_named("static")};
   const auto& model = *ring.loaded();
   const auto tokens = random_tokens(model, ring.length(), 1);
-  auto everything = make_plain_cache(model.layer_shapes(), 1, cache::scalar::f32);
+  auto everything = make_plain_cache(model.kv_cache_specs(), 1, cache::scalar::f32);
   BOOST_TEST(everything.layer(0).rule()(20, 12));
   BOOST_TEST(!everything.layer(0).rule()(20, 11));
   workspace workspace(1);

@@ -54,13 +54,13 @@ BOOST_DATA_TEST_CASE(a_slot_comes_back_from_its_bytes, data::make(cached_models(
   const auto expected = rest_of(each.alone(tokens), 73);
   auto cache = each.make_cache(2);
   go_on(each, cache, first_of(tokens, 73));
-  const int source = cache.source_length(0);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(73, source)));
+  const int encoder_input = cache.encoder_length(0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(73, encoder_input)));
   cache.export_slot(0, bytes);
   check_same(go_on(each, cache, rest_of(tokens, 73)), expected, "export");
   cache.clear(0);
-  cache.import_slot(0, 73, bytes, source);
-  BOOST_TEST(cache.source_length(0) == source);
+  cache.import_slot(0, 73, bytes, encoder_input);
+  BOOST_TEST(cache.encoder_length(0) == encoder_input);
   check_same(go_on(each, cache, rest_of(tokens, 73)), expected, "import");
 }
 
@@ -72,7 +72,7 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(cached_models()), each)
     auto cache = each.make_cache(2);
     go_on(each, cache, stem);
     if (each.loaded()->has_encoder()) cache.clear(1);
-    cache.fork(1, {.base = shared > 0 ? 0 : -1, .shared = shared, .from = 0, .end = 73});
+    cache.fork(1, {.parent = shared > 0 ? 0 : -1, .shared = shared, .from = 0, .end = 73});
     workspace workspace(2);
     const auto both = run(*each.loaded(), tails, cache, workspace, random_pieces(11, 7));
     for (std::size_t i = 0; i < tails.size(); ++i)
@@ -80,13 +80,13 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(cached_models()), each)
   }
 }
 
-BOOST_DATA_TEST_CASE(a_cut_within_the_slack_leaves_no_trace, data::make(cached_models()), each) {
+BOOST_DATA_TEST_CASE(a_cut_within_the_rollback_limit_leaves_no_trace, data::make(cached_models()), each) {
   const auto tokens = sequence_for(each);
   const int held = each.length() - 20;
   const auto other = random_tokens(*each.loaded(), 20, 8);
-  for (const int back : {0, 1, 5, small_slack}) {
+  for (const int back : {0, 1, 5, small_rollback}) {
     auto cache = each.make_cache(1);
-    if (back > cache.slack()) continue;
+    if (back > cache.max_rollback_tokens()) continue;
     go_on(each, cache, first_of(tokens, held));
     cache.truncate(0, held - back);
     const auto expected = each.alone(joined(first_of(tokens, held - back), other));
@@ -94,13 +94,13 @@ BOOST_DATA_TEST_CASE(a_cut_within_the_slack_leaves_no_trace, data::make(cached_m
   }
 }
 
-BOOST_DATA_TEST_CASE(a_cut_beyond_the_slack_is_right_or_refused, data::make(cached_models()), each) {
+BOOST_DATA_TEST_CASE(a_cut_beyond_the_rollback_limit_is_right_or_refused, data::make(cached_models()), each) {
   const auto tokens = sequence_for(each);
   const int held = each.length() - 5;
   auto cache = each.make_cache(1);
   go_on(each, cache, first_of(tokens, held));
   const bool can = cache.can_truncate(0, 10);
-  if (cache.slack() >= held) BOOST_TEST(can);
+  if (cache.max_rollback_tokens() >= held) BOOST_TEST(can);
   if (each.golden == "mamba_tiny" || each.golden == "mistral_window") BOOST_TEST(!can);
   if (!can) BOOST_CHECK_THROW(cache.truncate(0, 10), std::logic_error);
   if (can) cache.truncate(0, 10);

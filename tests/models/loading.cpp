@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
   BOOST_REQUIRE(model->chat() != nullptr);
   const std::vector<text::chat_message> messages{{.role = "user", .content = "Hi"}};
   BOOST_TEST(model->chat()->render(messages).find("<|im_start|>user\nHi<|im_end|>") != std::string::npos);
-  BOOST_TEST(model->layer_shapes().size() == 30U);
+  BOOST_TEST(model->kv_cache_specs().size() == 30U);
   BOOST_TEST(model->weight_type() == "q4_1");
   BOOST_TEST(model->weight_bytes() > 80'000'000);
   BOOST_TEST(model->weight_bytes() < 120'000'000);

@@ -9,7 +9,7 @@
 
 namespace cogen::test {
 
-plain_layer::plain_layer(const cache::layer_shape& shape, cache::scalar type, const cache::slot_table& slots)
+plain_layer::plain_layer(const cache::kv_cache_spec& shape, cache::scalar type, const cache::slot_table& slots)
     : layer(shape, type, slots), held_(static_cast<std::size_t>(slots.slots())) {
   for (int slot = 0; slot < slots.slots(); ++slot) clear(slot);
 }
@@ -26,20 +26,20 @@ void plain_layer::append(const cache::step& step, const at::Tensor& k, const at:
   }
 }
 
-cache::keys_values plain_layer::materialise(int slot, int length) const {
+cache::keys_values plain_layer::to_dense(int slot, int length) const {
   const auto& held = held_[static_cast<std::size_t>(slot)];
   return {.k = held.k.narrow(1, 0, length).clone(), .v = held.v.narrow(1, 0, length).clone()};
 }
 
-void plain_layer::truncate(int slot, int length) { held_[static_cast<std::size_t>(slot)] = materialise(slot, length); }
+void plain_layer::truncate(int slot, int length) { held_[static_cast<std::size_t>(slot)] = to_dense(slot, length); }
 
 void plain_layer::clear(int slot) {
   const auto nothing = at::empty({shape().kv_heads, 0, shape().head_dim}, cache::tensor_type(type()));
   held_[static_cast<std::size_t>(slot)] = {.k = nothing, .v = nothing};
 }
 
-cache::cache make_plain_cache(const std::vector<cache::layer_shape>& shapes, int slots, cache::scalar type) {
-  const auto make = [type](int, const cache::layer_shape& shape, const cache::slot_table& table) {
+cache::cache make_plain_cache(const std::vector<cache::kv_cache_spec>& shapes, int slots, cache::scalar type) {
+  const auto make = [type](int, const cache::kv_cache_spec& shape, const cache::slot_table& table) {
     return std::make_unique<plain_layer>(shape, type, table);
   };
   return {shapes, {.kind = cache::cache_kind::dynamic, .type = type, .slots = slots}, make};

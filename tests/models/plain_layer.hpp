@@ -10,10 +10,10 @@ namespace cogen::test {
 /// A cache layer such as a user may write: one tensor a slot, joined anew at each step, never read in place.
 class plain_layer final : public cache::layer {
  public:
-  plain_layer(const cache::layer_shape& shape, cache::scalar type, const cache::slot_table& slots);
+  plain_layer(const cache::kv_cache_spec& shape, cache::scalar type, const cache::slot_table& slots);
 
   void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override;
-  cache::keys_values materialise(int slot, int length) const override;
+  cache::keys_values to_dense(int slot, int length) const override;
   void truncate(int slot, int length) override;
   void clear(int slot) override;
 
@@ -22,6 +22,6 @@ class plain_layer final : public cache::layer {
 };
 
 /// A cache whose layers are all of that kind.
-cache::cache make_plain_cache(const std::vector<cache::layer_shape>& shapes, int slots, cache::scalar type);
+cache::cache make_plain_cache(const std::vector<cache::kv_cache_spec>& shapes, int slots, cache::scalar type);
 
 }  // namespace cogen::test

@@ -21,7 +21,7 @@ const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
 
 const std::vector<std::string> goldens{"mamba_tiny", "jamba_tiny"};
 
-bool is_recurrent(const cache::layer_shape& shape) { return shape.kind == cache::layer_kind::recurrent; }
+bool is_recurrent(const cache::kv_cache_spec& shape) { return shape.kind == cache::layer_kind::recurrent; }
 
 }  // namespace
 
@@ -80,9 +80,9 @@ BOOST_AUTO_TEST_CASE(wanting_fewer_logits_changes_none) {
 }
 
 BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
-  const auto& mamba = recurrent_model("mamba_tiny")->layer_shapes();
+  const auto& mamba = recurrent_model("mamba_tiny")->kv_cache_specs();
   BOOST_TEST(std::ranges::all_of(mamba, is_recurrent));
-  const auto& jamba = recurrent_model("jamba_tiny")->layer_shapes();
+  const auto& jamba = recurrent_model("jamba_tiny")->kv_cache_specs();
   BOOST_TEST(std::ranges::any_of(jamba, is_recurrent));
   BOOST_TEST(!std::ranges::all_of(jamba, is_recurrent));
   for (const auto& shape : jamba) BOOST_TEST((is_recurrent(shape) ? shape.state : shape.kv_heads) > 0);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
 
 BOOST_AUTO_TEST_CASE(a_cache_of_layers_without_states_is_refused) {
   const auto& model = recurrent_model("mamba_tiny");
-  auto cache = make_plain_cache(model->layer_shapes(), 1, cache::scalar::f32);
+  auto cache = make_plain_cache(model->kv_cache_specs(), 1, cache::scalar::f32);
   BOOST_CHECK_THROW(model->forward(std::vector<token>{3, 4}, cache), std::logic_error);
   BOOST_TEST(cache.length(0) == 0);
 }

@@ -45,7 +45,7 @@ reference_llama::reference_llama(const load::checkpoint& files)
   }
 }
 
-at::Tensor reference_llama::normalise(const at::Tensor& x, const at::Tensor& weight) const {
+at::Tensor reference_llama::normalize(const at::Tensor& x, const at::Tensor& weight) const {
   return x * at::rsqrt(at::pow(x, 2).mean(-1, true) + config_.rms_norm_eps) * weight;
 }
 
@@ -81,11 +81,11 @@ at::Tensor reference_llama::forward(std::span<const token> tokens) const {
   const auto ids = at::tensor(at::ArrayRef<token>(tokens.data(), tokens.size()), at::kInt);
   auto x = at::embedding(embedding_, ids);
   for (const auto& layer : layers_) {
-    x = x + attend(normalise(x, layer.input_norm), layer);
-    const auto normed = normalise(x, layer.mlp_norm);
+    x = x + attend(normalize(x, layer.input_norm), layer);
+    const auto normed = normalize(x, layer.mlp_norm);
     x = x + at::linear(at::silu(at::linear(normed, layer.gate)) * at::linear(normed, layer.up), layer.down);
   }
-  return at::linear(normalise(x, norm_), head_);
+  return at::linear(normalize(x, norm_), head_);
 }
 
 }  // namespace cogen::test

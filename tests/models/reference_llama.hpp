@@ -12,7 +12,7 @@
 
 namespace cogen::test {
 
-/// Llama as its papers write it: every weight dequantised to float32, plain LibTorch operators, no cache, no kernels of
+/// Llama as its papers write it: every weight dequantized to float32, plain LibTorch operators, no cache, no kernels of
 /// ours. What the fast code is compared with.
 class reference_llama {
  public:
@@ -26,7 +26,7 @@ class reference_llama {
     at::Tensor input_norm, q, k, v, o, mlp_norm, gate, up, down;
   };
 
-  at::Tensor normalise(const at::Tensor& x, const at::Tensor& weight) const;
+  at::Tensor normalize(const at::Tensor& x, const at::Tensor& weight) const;
   at::Tensor rotate(const at::Tensor& heads) const;
   at::Tensor attend(const at::Tensor& x, const decoder_layer& layer) const;
 

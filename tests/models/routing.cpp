@@ -27,23 +27,23 @@ class experts {
         mixture_(reader_, "model.layers.1.feed_forward.",
                  {.hidden = hidden, .intermediate = 14, .experts = 4, .chosen = 2}) {}
 
-  numbers operator()(numbers x, kernels::instruction_set set, numerics mode) {
+  numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
     numbers out(x.size());
     const cache::step step({{.slot = 0, .count = 1}});
-    const layers::pass pass{{&workers_, set, mode}, step, cache_, {}, space_};
-    mixture_.add(pass, {.data = x.data(), .rows = 1, .columns = hidden, .stride = hidden},
+    const layers::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
+    mixture_.add(context, {.data = x.data(), .rows = 1, .columns = hidden, .stride = hidden},
                  {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
     return out;
   }
 
  private:
-  static constexpr cache::layer_shape one_layer{.kv_heads = 1, .head_dim = 8};
+  static constexpr cache::kv_cache_spec one_layer{.kv_heads = 1, .head_dim = 8};
 
   kernels::worker_pool workers_{1};
   load::checkpoint files_;
   layers::weight_reader reader_;
   layers::mixture_of_experts mixture_;
-  cache::cache cache_{{&one_layer, 1}, {.slots = 1, .max_length = 8}};
+  cache::cache cache_{{&one_layer, 1}, {.slots = 1, .max_sequence_length = 8}};
   layers::arena space_;
 };
 
@@ -65,7 +65,7 @@ double distance(const numbers& a, const numbers& b) {
 std::vector<kernels::instruction_set> rounding_sets() {
   auto sets = kernels::available_instruction_sets();
   std::ranges::copy(kernels::emulated_instruction_sets(), std::back_inserter(sets));
-  std::erase_if(sets, [](auto set) { return !kernels::fast_kernels_of(set).multiply_bf16; });
+  std::erase_if(sets, [](auto set) { return !kernels::int8_kernels_of(set).multiply_bf16; });
   return sets;
 }
 
@@ -88,17 +88,17 @@ BOOST_AUTO_TEST_CASE(the_same_experts_are_chosen_on_either_side_of_a_tie_with_ro
       double low = 0, high = 1;  // halves the way to where the output changes most
       for (int round = 0; round < 16; ++round) {
         const double middle = (low + high) / 2;
-        const auto before = some(between(from, to, low), set, numerics::exact);
-        const auto half = some(between(from, to, middle), set, numerics::exact);
-        const auto after = some(between(from, to, high), set, numerics::exact);
+        const auto before = some(between(from, to, low), set, compute_type::float32);
+        const auto half = some(between(from, to, middle), set, compute_type::float32);
+        const auto after = some(between(from, to, high), set, compute_type::float32);
         (distance(before, half) > distance(half, after) ? high : low) = middle;
       }
       const auto left = between(from, to, low), right = between(from, to, high);
-      const double jump = distance(some(left, set, numerics::exact), some(right, set, numerics::exact));
+      const double jump = distance(some(left, set, compute_type::float32), some(right, set, compute_type::float32));
       if (jump < 0.1) continue;  // the same experts from one end to the other
       ++ties;
       for (const auto& x : {left, right})
-        BOOST_TEST(distance(some(x, set, numerics::exact), some(x, set, numerics::fast)) < jump / 2);
+        BOOST_TEST(distance(some(x, set, compute_type::float32), some(x, set, compute_type::int8)) < jump / 2);
     }
     BOOST_TEST(ties > 5);
   }

@@ -33,8 +33,8 @@ namespace cogen::test {
 
 namespace {
 
-void check_steady(const model& model, numerics mode = numerics::exact) {
-  auto cache = model.make_cache({.slots = 3, .max_length = 200});
+void check_steady(const model& model, compute_type mode = compute_type::float32) {
+  auto cache = model.make_cache({.slots = 3, .max_sequence_length = 200});
   workspace workspace(1, mode);  // a thread that joins late takes its own scratch then
   const std::vector<token> tokens{3, 4, 5};
   const std::vector<int> outputs{0, 2};
@@ -59,10 +59,10 @@ BOOST_AUTO_TEST_CASE(allocates_nothing_for_states_and_experts) {
   check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}));
 }
 
-BOOST_AUTO_TEST_CASE(allocates_nothing_with_fast_products) {
+BOOST_AUTO_TEST_CASE(allocates_nothing_with_int8_products) {
   const auto model = default_model();
-  check_steady(*model, numerics::fast);
-  check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}), numerics::fast);
+  check_steady(*model, compute_type::int8);
+  check_steady(*load_model(golden_folder("jamba_tiny"), {.threads = 1}), compute_type::int8);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

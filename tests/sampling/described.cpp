@@ -1,5 +1,5 @@
-// What is said of a draw to a device is all that it depends on.
-#include "described_draw.hpp"
+// What is said of a sample to a device is all that it depends on.
+#include "described_sampling.hpp"
 #include "rows.hpp"
 #include "sampling/sampler.hpp"
 
@@ -9,7 +9,7 @@
 #include <random>
 
 using namespace cogen;
-using cogen::test::described_draw;
+using cogen::test::described_sampling;
 
 namespace {
 
@@ -44,17 +44,17 @@ token_history some_history(std::mt19937& random) {
 
 BOOST_AUTO_TEST_SUITE(sampling_described)
 
-BOOST_AUTO_TEST_CASE(a_described_draw_gives_the_same_token) {
+BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
   std::mt19937 random(1);
-  draw_lists lists;
+  sampling_lists lists;
   sampling_scratch scratch;
   for (int i = 0; i < 3000; ++i) {
     const std::vector<token> end_tokens{static_cast<token>(random() % 20), 3, vocabulary + 1};
     const sampler chooses(some_parameters(random), vocabulary, std::span(end_tokens).first(2));
     auto history = some_history(random);
     auto logits = some_logits(vocabulary, random() % 50);
-    const draw_key key{random(), random(), static_cast<std::uint32_t>(history.length()), 2};
-    device_draw row;
+    const sampling_key key{random(), random(), static_cast<std::uint32_t>(history.length()), 2};
+    sampling_row row;
     row.slot = 9;
     const bool unknown_last = history.length() > 0 && history.was_generated(history.length() - 1);
     const token last = unknown_last ? history.tokens().back() : -1;
@@ -65,17 +65,17 @@ BOOST_AUTO_TEST_CASE(a_described_draw_gives_the_same_token) {
     row.seed = key.seed;
     row.branch = key.branch;
     row.position = key.position;
-    row.draw = key.draw;
-    const auto [status, drawn] = described_draw(row, lists)(logits, last);
-    const auto expected = chooses.draw(logits, history, key, scratch);
+    row.sample = key.sample;
+    const auto [status, chosen] = described_sampling(row, lists)(logits, last);
+    const auto expected = chooses.sample(logits, history, key, scratch);
     BOOST_TEST((status == expected.status));
-    BOOST_TEST(drawn == expected.id);
+    BOOST_TEST(chosen == expected.id);
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_the_host_has_to_draw_is_not_described) {
-  draw_lists lists;
-  device_draw row;
+BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
+  sampling_lists lists;
+  sampling_row row;
   token_history history;
   row.slot = 5;
   for (const auto& how : {sampling().logprobs(0), sampling().processor([](auto, auto) {})})
@@ -84,9 +84,9 @@ BOOST_AUTO_TEST_CASE(what_the_host_has_to_draw_is_not_described) {
   BOOST_TEST(row.slot == 5);
 }
 
-BOOST_AUTO_TEST_CASE(only_what_a_draw_needs_is_listed) {
-  draw_lists lists;
-  device_draw row;
+BOOST_AUTO_TEST_CASE(only_what_a_sample_needs_is_listed) {
+  sampling_lists lists;
+  sampling_row row;
   token_history history;
   history.append_given(std::vector{1, 2, 2});
   history.append_generated(7);

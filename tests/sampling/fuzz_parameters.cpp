@@ -1,5 +1,5 @@
-// Any parameters over any logits: either the parameters are refused in a sentence, or each draw gives a possible token
-// or a reason.
+// Any parameters over any logits: either the parameters are refused in a sentence, or each sample gives a possible
+// token or a reason.
 #include "sampling/sampler.hpp"
 
 #include <array>
@@ -59,9 +59,9 @@ void require(bool condition) {
 void check(const sampler& chooses, std::vector<float> logits, token_history history, std::uint32_t position) {
   sampling_scratch scratch;
   const auto model = logits;
-  const auto result = chooses.draw(logits, history, {1, 0, position, 0}, scratch);
-  require(result.message.empty() == (result.status == draw_status::drawn));
-  if (result.status != draw_status::drawn) return;
+  const auto result = chooses.sample(logits, history, {1, 0, position, 0}, scratch);
+  require(result.message.empty() == (result.status == sampling_status::ok));
+  if (result.status != sampling_status::ok) return;
   require(result.id >= 0 && static_cast<std::size_t>(result.id) < logits.size());
   require(std::isfinite(logits[static_cast<std::size_t>(result.id)]));
   require(!std::isnan(result.logprob));
@@ -69,7 +69,7 @@ void check(const sampler& chooses, std::vector<float> logits, token_history hist
   const auto [status, kept] = chooses.distribution(logits, history, scratch);
   double total = 0;
   for (const auto& each : kept) total += each.probability;
-  require(status == draw_status::drawn && std::abs(total - 1) < 1e-9);
+  require(status == sampling_status::ok && std::abs(total - 1) < 1e-9);
 }
 
 }  // namespace

@@ -39,13 +39,13 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_lie_in_the_half_open_unit_interval_evenly) 
 BOOST_AUTO_TEST_CASE(each_part_of_a_key_changes_the_number) {
   const std::uint64_t high = std::uint64_t{1} << 40;
   std::set<double> numbers;
-  for (const draw_key& key : {draw_key{1, 2, 3, 4},
-                              {2, 2, 3, 4},
-                              {1 + high, 2, 3, 4},
-                              {1, 3, 3, 4},
-                              {1, 2 + high, 3, 4},
-                              {1, 2, 4, 4},
-                              {1, 2, 3, 5}})
+  for (const sampling_key& key : {sampling_key{1, 2, 3, 4},
+                                  {2, 2, 3, 4},
+                                  {1 + high, 2, 3, 4},
+                                  {1, 3, 3, 4},
+                                  {1, 2 + high, 3, 4},
+                                  {1, 2, 4, 4},
+                                  {1, 2, 3, 5}})
     numbers.insert(uniform(key));
   BOOST_TEST(numbers.size() == 7U);
 }

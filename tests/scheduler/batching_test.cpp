@@ -12,14 +12,14 @@ BOOST_AUTO_TEST_SUITE(batches)
 namespace {
 
 sequence_id stream(served& s, std::vector<token> prompt) {
-  return s.machine.submit({}, {std::move(prompt), output::sample, plenty});
+  return s.sched.submit({}, {std::move(prompt), output::sample, plenty});
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(decode_rows_come_first_and_chunks_fill_the_rest) {
   auto within = roomy();
-  within.step_tokens = 10;
+  within.max_batched_tokens = 10;
   served s(within);
   const auto a = stream(s, {1});
   const auto b = stream(s, {2});
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(decode_rows_come_first_and_chunks_fill_the_rest) {
 
 BOOST_AUTO_TEST_CASE(chunks_that_no_running_stream_waits_for_may_be_longer) {
   auto within = roomy();
-  within.step_tokens = 10;
+  within.max_batched_tokens = 10;
   within.prefill_tokens = 25;
   served s(within);
   const auto a = stream(s, counting(30));
@@ -58,13 +58,13 @@ BOOST_AUTO_TEST_CASE(chunks_that_no_running_stream_waits_for_may_be_longer) {
   step = s.step();
   BOOST_CHECK_EQUAL(row_of(step, a)->count, 1);
   BOOST_CHECK_EQUAL(row_of(step, b)->count, 9);
-  s.machine.cancel(a);
+  s.sched.cancel(a);
   BOOST_CHECK_EQUAL(row_of(s.step(), b)->count, 25);
 }
 
 BOOST_AUTO_TEST_CASE(plans_are_never_shorter_for_want_of_running_streams) {
   auto within = roomy();
-  within.step_tokens = 10;
+  within.max_batched_tokens = 10;
   within.prefill_tokens = 4;
   served s(within);
   const auto a = stream(s, counting(30));
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(plans_are_never_shorter_for_want_of_running_streams) {
 
 BOOST_AUTO_TEST_CASE(a_running_stream_has_a_row_in_every_plan_however_long_prompts_are) {
   auto within = roomy();
-  within.step_tokens = 16;
+  within.max_batched_tokens = 16;
   served s(within);
   const auto a = stream(s, {1});
   s.step();
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_running_stream_has_a_row_in_every_plan_however_long_promp
 
 BOOST_AUTO_TEST_CASE(streams_take_turns_where_a_plan_is_too_small_for_all) {
   auto within = roomy();
-  within.step_tokens = 3;
+  within.max_batched_tokens = 3;
   served s(within);
   std::vector<sequence_id> ids;
   for (int i = 0; i < 8; ++i) ids.push_back(stream(s, {i}));
@@ -96,9 +96,9 @@ BOOST_AUTO_TEST_CASE(streams_take_turns_where_a_plan_is_too_small_for_all) {
 }
 
 BOOST_DATA_TEST_CASE(a_prompt_comes_through_although_streams_fill_every_plan,
-                     boost::unit_test::data::make({1, 2, 3, 7}), step_tokens) {
+                     boost::unit_test::data::make({1, 2, 3, 7}), max_batched_tokens) {
   auto within = roomy();
-  within.step_tokens = step_tokens;
+  within.max_batched_tokens = max_batched_tokens;
   served s(within);
   std::vector<sequence_id> streams;
   for (int i = 0; i < 7; ++i) streams.push_back(stream(s, {i}));
@@ -112,14 +112,14 @@ BOOST_DATA_TEST_CASE(a_prompt_comes_through_although_streams_fill_every_plan,
     ++steps;
   }
   const int streams_ahead = 8;  // the last token takes its turn among the streams
-  BOOST_CHECK_LE(steps, (step_tokens == 1 ? 18 : 9) + streams_ahead);
-  if (step_tokens > 1)
+  BOOST_CHECK_LE(steps, (max_batched_tokens == 1 ? 18 : 9) + streams_ahead);
+  if (max_batched_tokens > 1)
     for (std::size_t i = 0; i < streams.size(); ++i) BOOST_CHECK_GT(s.sampled(streams[i]).size(), before[i]);
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_of_one_token_serves_prompts_and_streams_by_turns) {
   auto within = roomy();
-  within.step_tokens = 1;
+  within.max_batched_tokens = 1;
   served s(within);
   const auto a = stream(s, {1});
   s.step();
@@ -128,13 +128,14 @@ BOOST_AUTO_TEST_CASE(a_plan_of_one_token_serves_prompts_and_streams_by_turns) {
   BOOST_CHECK_EQUAL(s.sampled(a).size(), 11);
 }
 
-BOOST_DATA_TEST_CASE(any_chunk_size_brings_the_same_tokens, boost::unit_test::data::xrange(1, 30, 4), step_tokens) {
+BOOST_DATA_TEST_CASE(any_chunk_size_brings_the_same_tokens, boost::unit_test::data::xrange(1, 30, 4),
+                     max_batched_tokens) {
   auto within = roomy();
-  within.step_tokens = step_tokens;
+  within.max_batched_tokens = max_batched_tokens;
   served s(within);
   std::vector<sequence_id> ids;
   for (int i = 0; i < 5; ++i)
-    ids.push_back(s.machine.submit({.max_new_tokens = 12}, {counting(3 + 9 * i, i), output::sample, plenty}));
+    ids.push_back(s.sched.submit({.max_new_tokens = 12}, {counting(3 + 9 * i, i), output::sample, plenty}));
   s.finish();
   for (int i = 0; i < 5; ++i) {
     const auto expected = alone(counting(3 + 9 * i, i), 12);

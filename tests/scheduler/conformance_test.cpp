@@ -35,8 +35,9 @@ std::vector<request> requests(unsigned seed) {
     options.end_tokens = {static_cast<token>(random() % 50)};
     options.max_new_tokens = 1 + static_cast<int>(random() % 30);
     options.release_at_end = true;
-    const auto source = counting(static_cast<int>(random() % 100), static_cast<token>(random() % 40));
-    if (i % 3 == 0 && !source.empty()) options.source = std::make_shared<const std::vector<token>>(source);
+    const auto encoder_input = counting(static_cast<int>(random() % 100), static_cast<token>(random() % 40));
+    if (i % 3 == 0 && !encoder_input.empty())
+      options.encoder_input = std::make_shared<const std::vector<token>>(encoder_input);
     result.push_back({options, {prompt, wanted, 1000}});
   }
   return result;
@@ -45,12 +46,12 @@ std::vector<request> requests(unsigned seed) {
 /// What each request is told, in order.
 template <class Scheduler>
 std::vector<std::vector<told>> serve(const limits& within, const std::vector<request>& all) {
-  Scheduler machine(within);
+  Scheduler sched(within);
   toy::runner runner(within, toy::model{});
   std::map<sequence_id, std::vector<told>> by_id;
-  for (const auto& each : all) by_id[machine.submit(each.options, each.work)];
-  for (auto step = machine.next(); !step.rows.empty(); step = machine.next())
-    for (const auto& each : machine.absorb(step, runner.run(step)))
+  for (const auto& each : all) by_id[sched.submit(each.options, each.work)];
+  for (auto step = sched.next(); !step.rows.empty(); step = sched.next())
+    for (const auto& each : sched.absorb(step, runner.run(step)))
       by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
   std::vector<std::vector<told>> result;
   for (auto& [id, events] : by_id) result.push_back(std::move(events));
@@ -58,14 +59,14 @@ std::vector<std::vector<told>> serve(const limits& within, const std::vector<req
 }
 
 /// The model itself, with no scheduler and no chunks.
-std::vector<told> solo(const request& each, int max_length) {
+std::vector<told> solo(const request& each, int max_sequence_length) {
   std::vector<told> result;
   if (each.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
-  const auto source = each.options.source ? *each.options.source : std::vector<token>();
+  const auto encoder_input = each.options.encoder_input ? *each.options.encoder_input : std::vector<token>();
   auto held = each.work.tokens;
-  for (int sampled = 0; sampled < each.options.max_new_tokens && static_cast<int>(held.size()) < max_length;
+  for (int sampled = 0; sampled < each.options.max_new_tokens && static_cast<int>(held.size()) < max_sequence_length;
        ++sampled) {
-    held.push_back(toy::model{}.next(held, source));
+    held.push_back(toy::model{}.next(held, encoder_input));
     result.push_back({event::kind::token, held.back(), false, finish::length});
     if (held.back() != each.options.end_tokens.front()) continue;
     result.push_back({event::kind::finished, -1, false, finish::end_token});
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_is_told_what_it_would_be_alone, Sche
   for (unsigned seed = 0; seed < 50; ++seed) {
     auto within = roomy();
     within.slots = 5;
-    within.max_length = 90;
+    within.max_sequence_length = 90;
     within.memory_bytes = 300;
     const auto all = requests(seed);
     const auto got = serve<Scheduler>(within, all);
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_is_told_what_it_would_be_alone, Sche
         BOOST_REQUIRE(!events.empty());
         events.erase(events.begin(), events.end() - 1);
       }
-      BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_length), "seed " << seed << ", request " << i);
+      BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_sequence_length), "seed " << seed << ", request " << i);
     }
   }
 }

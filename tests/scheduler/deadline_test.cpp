@@ -11,18 +11,18 @@ namespace {
 constexpr auto never = time::max();
 
 /// Tenants take turns, and the runs of each are served by deadline.
-class shared_deadlines final : public order {
+class shared_deadlines final : public scheduling_policy {
  public:
   bool before(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
   bool refuses_late() const noexcept override { return true; }
-  ledger* divides() noexcept override { return tenants_->divides(); }
+  fairness_counters* divides() noexcept override { return tenants_->divides(); }
 
  private:
-  std::unique_ptr<order> tenants_ = fair_share();
+  std::unique_ptr<scheduling_policy> tenants_ = fair_share();
 };
 
 /// Counts what it is asked.
-class counted_deadlines final : public order {
+class counted_deadlines final : public scheduling_policy {
  public:
   explicit counted_deadlines(int& asked) : asked_(asked) {}
 
@@ -38,28 +38,29 @@ class counted_deadlines final : public order {
 
 /// One slot, steps of 10 tokens.
 struct hurried : served {
-  explicit hurried(std::unique_ptr<order> policy = earliest_deadline_first()) : served(tight(), std::move(policy)) {}
+  explicit hurried(std::unique_ptr<scheduling_policy> policy = earliest_deadline_first())
+      : served(tight(), std::move(policy)) {}
 
   static limits tight() {
     auto within = roomy();
     within.slots = 1;
-    within.step_tokens = 10;
+    within.max_batched_tokens = 10;
     return within;
   }
 
   sequence_id submit(int tokens, time deadline, int samples = 0) {
     const auto wanted = samples == 0 ? output::last_logits : output::sample;
-    return machine.submit({.max_new_tokens = samples, .deadline = deadline, .release_at_end = true},
-                          {counting(tokens), wanted, plenty});
+    return sched.submit({.max_new_tokens = samples, .deadline = deadline, .release_at_end = true},
+                        {counting(tokens), wanted, plenty});
   }
 
   /// Why it is refused.
-  std::optional<too_late> refusal(int tokens, time deadline) {
-    const int before = machine.live();
+  std::optional<deadline_unreachable> refusal(int tokens, time deadline) {
+    const int before = sched.live();
     try {
       submit(tokens, deadline);
-    } catch (const too_late& refused) {
-      BOOST_CHECK_EQUAL(machine.live(), before);
+    } catch (const deadline_unreachable& refused) {
+      BOOST_CHECK_EQUAL(sched.live(), before);
       return refused;
     }
     return std::nullopt;
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(those_of_all_tenants_are_ahead_by_their_deadlines) {
   hurried s(std::make_unique<shared_deadlines>());
   s.measure();
   for (const std::uint64_t tenant : {1, 2, 3})
-    s.machine.submit({.tenant = tenant, .deadline = time(9'000)}, {counting(250), output::last_logits});
+    s.sched.submit({.tenant = tenant, .deadline = time(9'000)}, {counting(250), output::last_logits});
   const auto refused = s.refusal(250, time(9'999));
   BOOST_REQUIRE(refused);
   BOOST_CHECK(refused->estimate() == time(100 + 10 * (4 * 250)));
@@ -146,24 +147,24 @@ BOOST_AUTO_TEST_CASE(those_that_decode_are_ahead_of_everybody) {
 
 BOOST_AUTO_TEST_CASE(a_refused_start_changes_nothing) {
   hurried s;
-  const auto idle = s.machine.submit({.deadline = time(1150)}, {counting(9), output::last_logits});
+  const auto idle = s.sched.submit({.deadline = time(1150)}, {counting(9), output::last_logits});
   s.finish();
-  s.machine.park(idle);
+  s.sched.suspend(idle);
   s.measure();
   const auto ahead = s.submit(60, time(1000));
-  BOOST_CHECK_THROW(s.machine.start(idle, {counting(50), output::sample, 3, 3}), too_late);
-  BOOST_CHECK(s.machine.idle(idle));
-  BOOST_CHECK_EQUAL(s.machine.tokens(idle).size(), 9);
-  s.machine.verify();
-  s.machine.cancel(ahead);
-  s.machine.start(idle, {counting(3, 9), output::sample, 3, 3});
+  BOOST_CHECK_THROW(s.sched.start(idle, {counting(50), output::sample, 3, 3}), deadline_unreachable);
+  BOOST_CHECK(s.sched.idle(idle));
+  BOOST_CHECK_EQUAL(s.sched.tokens(idle).size(), 9);
+  s.sched.verify();
+  s.sched.cancel(ahead);
+  s.sched.start(idle, {counting(3, 9), output::sample, 3, 3});
   s.finish();
   BOOST_CHECK(s.sampled(idle) == alone(counting(12), 3));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_refused_before_a_pace_is_known) {
   hurried s;
-  s.machine.pass(time(1000));
+  s.sched.advance_clock(time(1000));
   s.submit(100, time(1));
   s.submit(100, time(1));
   s.now = time(1000);
@@ -199,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_run_counts_with_what_runs_have_sampled_and_not_with_what_
 }
 
 BOOST_AUTO_TEST_CASE(other_policies_refuse_nobody) {
-  hurried s(first_come());
+  hurried s(fcfs());
   s.measure();
   BOOST_CHECK(!s.refusal(10, time(1)));
 }
@@ -208,32 +209,34 @@ BOOST_AUTO_TEST_CASE(a_refused_start_runs_no_token_again) {
   auto within = hurried::tight();
   within.slots = 2;
   served s(within, earliest_deadline_first());
-  const auto idle = s.machine.submit({.deadline = time(707)}, {counting(9), output::last_logits});
+  const auto idle = s.sched.submit({.deadline = time(707)}, {counting(9), output::last_logits});
   s.finish();
-  s.machine.submit({.deadline = time(10'000)}, {counting(100), output::last_logits});
+  s.sched.submit({.deadline = time(10'000)}, {counting(100), output::last_logits});
   s.step();
   s.now = time(100);
   s.step();
-  const auto ahead = s.machine.submit({.deadline = time(705)}, {counting(60), output::last_logits});
-  BOOST_CHECK_THROW(s.machine.start(idle, {{}, output::sample, 60, 60}), too_late);
-  s.machine.cancel(ahead);
-  s.machine.start(idle, {{77}, output::last_logits});
+  const auto ahead = s.sched.submit({.deadline = time(705)}, {counting(60), output::last_logits});
+  BOOST_CHECK_THROW(s.sched.start(idle, {{}, output::sample, 60, 60}), deadline_unreachable);
+  s.sched.cancel(ahead);
+  s.sched.start(idle, {{77}, output::last_logits});
   const auto made = s.step();
   BOOST_REQUIRE(row_of(made, idle));
   BOOST_CHECK_EQUAL(row_of(made, idle)->count, 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_says_what_it_goes_by) {
-  const too_late refused(std::chrono::seconds(3), std::chrono::milliseconds(4500), 2000, std::chrono::milliseconds(1));
+  const deadline_unreachable refused(std::chrono::seconds(3), std::chrono::milliseconds(4500), 2000,
+                                     std::chrono::milliseconds(1));
   BOOST_CHECK_EQUAL(refused.what(),
                     "the deadline is in 1.500 s; at 1.000 ms a token, the run and what is ahead of it, 2000 tokens, "
                     "take 2.000 s");
   BOOST_CHECK(refused.estimate() == time(std::chrono::seconds(5)));
-  const too_late past(std::chrono::seconds(3), std::chrono::seconds(1), 10, std::chrono::milliseconds(1));
+  const deadline_unreachable past(std::chrono::seconds(3), std::chrono::seconds(1), 10, std::chrono::milliseconds(1));
   BOOST_CHECK(std::string(past.what()).starts_with("the deadline was 2.000 s ago; at 1.000 ms a token"));
-  const too_late soon(std::chrono::seconds(3), std::chrono::milliseconds(3500), 10, std::chrono::milliseconds(1));
+  const deadline_unreachable soon(std::chrono::seconds(3), std::chrono::milliseconds(3500), 10,
+                                  std::chrono::milliseconds(1));
   BOOST_CHECK(std::string(soon.what()).starts_with("the deadline is in 0.500 s; at 1.000 ms a token"));
-  const too_late at_the_end(time::max() - time(5), time::max(), 1e30, std::chrono::seconds(1));
+  const deadline_unreachable at_the_end(time::max() - time(5), time::max(), 1e30, std::chrono::seconds(1));
   BOOST_CHECK(at_the_end.estimate() == time::max());
 }
 

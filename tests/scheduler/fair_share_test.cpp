@@ -14,16 +14,16 @@ namespace {
 
 using weights = std::map<std::uint64_t, double>;
 
-limits with_slots(int slots, int step_tokens = 64) {
+limits with_slots(int slots, int max_batched_tokens = 64) {
   auto within = roomy();
   within.slots = slots;
-  within.step_tokens = step_tokens;
+  within.max_batched_tokens = max_batched_tokens;
   return within;
 }
 
 sequence_id submit(served& s, std::uint64_t tenant, int prompt, int samples = 1) {
-  return s.machine.submit({.max_new_tokens = samples, .tenant = tenant, .release_at_end = true},
-                          {counting(prompt), output::sample, plenty});
+  return s.sched.submit({.max_new_tokens = samples, .tenant = tenant, .release_at_end = true},
+                        {counting(prompt), output::sample, plenty});
 }
 
 /// Keeps runs of every tenant waiting, and counts what is run of each.
@@ -37,7 +37,7 @@ class backlog {
     for (const auto& row : s_.step().rows) {
       const auto tenant = tenants_.at(row.sequence);
       had_[tenant] += row.count;
-      if (seated_.insert(row.sequence).second) --waiting_[tenant];
+      if (scheduled_.insert(row.sequence).second) --waiting_[tenant];
     }
     s_.events.clear();
   }
@@ -59,7 +59,7 @@ class backlog {
   weights weights_;
   std::mt19937 random_;
   std::map<sequence_id, std::uint64_t> tenants_;
-  std::set<sequence_id> seated_;  // those that have had a row
+  std::set<sequence_id> scheduled_;  // those that have had a row
   std::map<std::uint64_t, int> waiting_;
   std::map<std::uint64_t, double> had_{{1, 0}, {2, 0}, {7, 0}};
   std::map<std::uint64_t, int> longest_;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_runs_of_one_tenant_are_served_as_they_come) {
     submit(s, 2, 4);
   }
   std::vector<sequence_id> served_so;
-  while (s.machine.live() > 0) {
+  while (s.sched.live() > 0) {
     const auto id = s.step().rows.at(0).sequence;
     if (std::ranges::count(mine, id) > 0) served_so.push_back(id);
   }
@@ -171,8 +171,8 @@ BOOST_AUTO_TEST_CASE(the_runs_of_one_tenant_are_served_as_they_come) {
 BOOST_AUTO_TEST_CASE(what_a_run_may_sample_and_does_not_is_not_charged) {
   served s(with_slots(1), fair_share());
   for (int i = 0; i < 20; ++i) {
-    s.machine.submit({.end_tokens = counting(50), .max_new_tokens = 200, .tenant = 1, .release_at_end = true},
-                     {counting(4), output::sample, plenty});
+    s.sched.submit({.end_tokens = counting(50), .max_new_tokens = 200, .tenant = 1, .release_at_end = true},
+                   {counting(4), output::sample, plenty});
     submit(s, 2, 4);
   }
   int mine = 0;
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_prompt_of_a_run_that_is_cancelled_is_charged_as_far_as_
   submit(s, 2, 8);
   const auto last = submit(s, 2, 8);
   BOOST_CHECK(row_of(s.step(), cancelled));
-  s.machine.cancel(cancelled);
+  s.sched.cancel(cancelled);
   s.step();
   s.step();
   BOOST_CHECK(row_of(s.step(), mine));
@@ -207,9 +207,9 @@ BOOST_AUTO_TEST_CASE(prompts_of_tenants_take_turns_where_all_have_slots) {
 BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_plan_holds_back_no_other_of_its_tenant) {
   served s(with_slots(8), fair_share());
   const auto parent = prefilled(s, 7);
-  s.machine.fork(parent);
-  s.machine.truncate(parent, 5);
-  s.machine.start(parent, {{40, 41}, output::last_logits});  // where the copy for the fork is read
+  s.sched.fork(parent);
+  s.sched.truncate(parent, 5);
+  s.sched.start(parent, {{40, 41}, output::last_logits});  // where the copy for the fork is read
   const auto mine = submit(s, 0, 20);
   const auto other = submit(s, 1, 20);
   const auto step = s.step();
@@ -218,12 +218,13 @@ BOOST_AUTO_TEST_CASE(a_run_that_waits_for_a_plan_holds_back_no_other_of_its_tena
   BOOST_CHECK(row_of(step, other));
 }
 
-BOOST_AUTO_TEST_CASE(sources_are_charged_too) {
+BOOST_AUTO_TEST_CASE(encoder_inputs_are_charged_too) {
   served s(with_slots(1), fair_share());
-  const auto source = std::make_shared<const std::vector<token>>(counting(40));
+  const auto encoder_input = std::make_shared<const std::vector<token>>(counting(40));
   for (int i = 0; i < 4; ++i) {
-    s.machine.submit({.source = source, .tenant = 1, .release_at_end = true}, {counting(4), output::last_logits});
-    s.machine.submit({.tenant = 2, .release_at_end = true}, {counting(11), output::last_logits});
+    s.sched.submit({.encoder_input = encoder_input, .tenant = 1, .release_at_end = true},
+                   {counting(4), output::last_logits});
+    s.sched.submit({.tenant = 2, .release_at_end = true}, {counting(11), output::last_logits});
   }
   std::vector<int> counts;
   for (int i = 0; i < 6; ++i) counts.push_back(s.step().rows.at(0).count);
@@ -235,22 +236,22 @@ BOOST_AUTO_TEST_CASE(many_tenants_that_come_once_are_all_served) {
   for (std::uint64_t tenant = 0; tenant < 5000; ++tenant) {
     submit(s, tenant, 2);
     if (tenant % 3 == 2)
-      while (s.machine.waiting() > 4) s.step();
+      while (s.sched.waiting() > 4) s.step();
   }
   s.finish();
-  BOOST_CHECK_EQUAL(s.machine.live(), 0);
+  BOOST_CHECK_EQUAL(s.sched.live(), 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_weighs_1_where_nothing_is_said_and_a_sequence_is_for_tenant_0) {
   const auto policy = fair_share();
-  ledger& marks = *policy->divides();
+  fairness_counters& marks = *policy->divides();
   marks.join(5);
   marks.ran(5, 10, 0);
   BOOST_CHECK_EQUAL(marks.mark(5, turn::prefill), 10);
   BOOST_CHECK_EQUAL(marks.mark(5, turn::slot), 10);
   served s(with_slots(1), fair_share());
   for (int i = 0; i < 2; ++i) submit(s, 0, 10);
-  s.machine.submit({.release_at_end = true}, {counting(10), output::last_logits});
+  s.sched.submit({.release_at_end = true}, {counting(10), output::last_logits});
   submit(s, 1, 10);
   std::vector<std::uint64_t> turns;
   for (int i = 0; i < 4; ++i) turns.push_back(static_cast<std::uint64_t>(s.step().rows.at(0).sequence));
@@ -259,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_weighs_1_where_nothing_is_said_and_a_sequence_is_f
 
 BOOST_AUTO_TEST_CASE(tenants_that_have_gone_are_remembered_until_they_are_too_many) {
   const auto policy = fair_share();
-  ledger& marks = *policy->divides();
+  fairness_counters& marks = *policy->divides();
   const auto has_had = [&](std::uint64_t tenant) {
     marks.join(tenant);
     return marks.mark(tenant, turn::prefill);

@@ -1,4 +1,4 @@
-// What is spilled comes back less than exact: it takes less room, is told of, and nobody else begins with it.
+// What is swapped out comes back less than exact: it takes less room, is told of, and nobody else begins with it.
 #include "scheduler/served.hpp"
 
 #include <boost/test/data/test_case.hpp>
@@ -14,30 +14,30 @@ namespace {
 constexpr int anywhere = std::numeric_limits<int>::max();
 constexpr bool exact = true, inexact = false;
 
-limits spill_limits(bool how, int slack = anywhere) {
+limits swap_limits(bool how, int max_rollback_tokens = anywhere) {
   auto within = roomy();
   within.slots = within.spare_slots = 4;
-  within.reuse = true;
-  within.slack = slack;
-  within.spill_bytes = 1'000'000;
-  within.exact_spills = how;
-  if (how == inexact) within.spill_usage = footprint{1, 2, 4};
+  within.prefix_caching = true;
+  within.max_rollback_tokens = max_rollback_tokens;
+  within.swap_bytes = 1'000'000;
+  within.exact_swaps = how;
+  if (how == inexact) within.swap_usage = footprint{1, 2, 4};
   return within;
 }
 
-/// An idle sequence of so many tokens that was parked and has come back, and has sampled one token since.
-sequence_id restored(served& s, int count) {
+/// An idle sequence of so many tokens that was preempted and has come back, and has sampled one token since.
+sequence_id swapped_in(served& s, int count) {
   const auto id = prefilled(s, count);
-  s.machine.park(id);
+  s.sched.suspend(id);
   s.finish();
-  s.machine.start(id, {{}, output::sample, 1, 1});
+  s.sched.start(id, {{}, output::sample, 1, 1});
   s.finish();
   return id;
 }
 
 /// Tokens run for a new sequence of so many.
 int run_for(served& s, int count) {
-  const auto id = s.machine.submit({.release_at_end = true}, {counting(count), output::last_logits});
+  const auto id = s.sched.submit({.release_at_end = true}, {counting(count), output::last_logits});
   int tokens = 0;
   for (plan made = s.step(); !made.empty(); made = s.step()) tokens += tokens_in(made);
   BOOST_CHECK_EQUAL(s.count(id, event::kind::logits), 1);
@@ -48,142 +48,142 @@ int run_for(served& s, int count) {
 
 BOOST_AUTO_TEST_CASE(only_one_that_was_restored_inexactly_is_exact_no_more) {
   for (const bool how : {exact, inexact}) {
-    served s(spill_limits(how));
+    served s(swap_limits(how));
     const auto other = prefilled(s, 5);
     const auto id = prefilled(s, 9);
-    s.machine.park(id);
+    s.sched.suspend(id);
     s.finish();
-    BOOST_CHECK(s.machine.exact(id));
-    BOOST_CHECK_EQUAL(s.machine.stored(id).value().image.exact, how);
-    s.machine.start(id, {{}, output::sample, 1, 1});
-    BOOST_REQUIRE_EQUAL(s.step().restores.size(), 1u);
-    BOOST_CHECK(s.machine.exact(id));
+    BOOST_CHECK(s.sched.exact(id));
+    BOOST_CHECK_EQUAL(s.sched.stored(id).value().snapshot.exact, how);
+    s.sched.start(id, {{}, output::sample, 1, 1});
+    BOOST_REQUIRE_EQUAL(s.step().swap_ins.size(), 1u);
+    BOOST_CHECK(s.sched.exact(id));
     s.end_transfers();
-    BOOST_CHECK_EQUAL(s.machine.exact(id), how);
-    BOOST_CHECK(s.machine.exact(other));
+    BOOST_CHECK_EQUAL(s.sched.exact(id), how);
+    BOOST_CHECK(s.sched.exact(other));
   }
-  BOOST_CHECK_THROW(served(roomy()).machine.exact(sequence_id{1}), std::out_of_range);
+  BOOST_CHECK_THROW(served(roomy()).sched.exact(sequence_id{1}), std::out_of_range);
 }
 
-BOOST_AUTO_TEST_CASE(one_whose_image_is_lost_or_finds_no_room_stays_exact) {
+BOOST_AUTO_TEST_CASE(one_whose_snapshot_is_lost_or_finds_no_room_stays_exact) {
   for (const int lost : {0, 1, 2}) {
-    auto within = spill_limits(inexact);
-    if (lost == 0) within.spill_bytes = within.spilled(9) - 1;
+    auto within = swap_limits(inexact);
+    if (lost == 0) within.swap_bytes = within.swapped_out(9) - 1;
     served s(within);
     const auto id = prefilled(s, 9);
-    s.machine.park(id);
+    s.sched.suspend(id);
     s.step();
     s.end_transfers(lost != 1);
-    s.machine.start(id, {{}, output::sample, 3, 3});
+    s.sched.start(id, {{}, output::sample, 3, 3});
     s.step();
     s.end_transfers(lost != 2);
     s.finish();
-    BOOST_CHECK(s.machine.exact(id));
+    BOOST_CHECK(s.sched.exact(id));
     BOOST_CHECK(s.sampled(id) == alone(counting(9), 3));
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_spilled_counts_as_it_is_kept) {
-  auto within = spill_limits(inexact);
-  within.spill_bytes = within.spilled(9);
-  BOOST_REQUIRE_LT(within.spilled(9), within.usage(9));
+BOOST_AUTO_TEST_CASE(what_is_swapped_out_counts_as_it_is_kept) {
+  auto within = swap_limits(inexact);
+  within.swap_bytes = within.swapped_out(9);
+  BOOST_REQUIRE_LT(within.swapped_out(9), within.usage(9));
   served s(within);
   const auto id = prefilled(s, 9);
-  s.machine.park(id);
+  s.sched.suspend(id);
   s.finish();
-  BOOST_CHECK_EQUAL(s.machine.spill_in_use(), within.spilled(9));
-  BOOST_CHECK_EQUAL(s.machine.spilled(), 1u);
-  s.machine.cancel(id);
+  BOOST_CHECK_EQUAL(s.sched.swap_in_use(), within.swapped_out(9));
+  BOOST_CHECK_EQUAL(s.sched.swapped_out(), 1u);
+  s.sched.cancel(id);
   s.step();
-  BOOST_CHECK_EQUAL(s.machine.spill_in_use(), 0);
-  BOOST_CHECK_EQUAL(roomy().spilled(9), roomy().usage(9));
+  BOOST_CHECK_EQUAL(s.sched.swap_in_use(), 0);
+  BOOST_CHECK_EQUAL(roomy().swapped_out(9), roomy().usage(9));
 }
 
-BOOST_AUTO_TEST_CASE(an_image_from_elsewhere_counts_whole) {
+BOOST_AUTO_TEST_CASE(a_snapshot_from_elsewhere_counts_whole) {
   for (const int missing : {1, 0}) {
-    auto within = spill_limits(inexact);
-    within.spill_bytes = within.usage(9) - missing;
+    auto within = swap_limits(inexact);
+    within.swap_bytes = within.usage(9) - missing;
     served s(within);
-    const auto id = s.machine.resume({}, {counting(9), 0, image{9, 9, 9}});
-    BOOST_CHECK_EQUAL(s.machine.stored(id).has_value(), missing == 0);
-    BOOST_CHECK_EQUAL(s.machine.spill_in_use(), missing == 0 ? within.usage(9) : 0);
+    const auto id = s.sched.resume({}, {counting(9), 0, snapshot{9, 9, 9}});
+    BOOST_CHECK_EQUAL(s.sched.stored(id).has_value(), missing == 0);
+    BOOST_CHECK_EQUAL(s.sched.swap_in_use(), missing == 0 ? within.usage(9) : 0);
   }
 }
 
 BOOST_AUTO_TEST_CASE(nobody_begins_with_what_was_restored_inexactly) {
-  for (const int slack : {anywhere, 8, 0})
+  for (const int max_rollback_tokens : {anywhere, 8, 0})
     for (const bool how : {exact, inexact}) {
-      served s(spill_limits(how, slack));
-      const auto id = restored(s, 40);
+      served s(swap_limits(how, max_rollback_tokens));
+      const auto id = swapped_in(s, 40);
       BOOST_CHECK_EQUAL(run_for(s, 60), how == exact ? 20 : 60);
-      s.machine.cancel(id);
+      s.sched.cancel(id);
       s.finish();
-      BOOST_CHECK_EQUAL(s.machine.kept_slots(), how == exact ? 2 : 1);
+      BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), how == exact ? 2 : 1);
     }
 }
 
 BOOST_AUTO_TEST_CASE(nor_with_what_it_runs_after_that_nor_with_what_a_fork_of_it_does) {
   for (const bool how : {exact, inexact}) {
-    served s(spill_limits(how));
-    const auto id = restored(s, 9);
-    const auto child = s.machine.fork(id);
-    s.machine.truncate(id, 0);
+    served s(swap_limits(how));
+    const auto id = swapped_in(s, 9);
+    const auto child = s.sched.fork(id);
+    s.sched.truncate(id, 0);
     for (const auto each : {id, child}) {
-      BOOST_CHECK_EQUAL(s.machine.exact(each), how);
-      if (each == child) s.machine.truncate(child, 0);
-      s.machine.start(each, {counting(40, 100), output::last_logits});
+      BOOST_CHECK_EQUAL(s.sched.exact(each), how);
+      if (each == child) s.sched.truncate(child, 0);
+      s.sched.start(each, {counting(40, 100), output::last_logits});
       s.finish();
-      s.machine.cancel(each);
+      s.sched.cancel(each);
     }
     s.finish();
-    BOOST_CHECK_EQUAL(s.machine.kept_slots() > 0, how);
+    BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots() > 0, how);
   }
 }
 
 BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_is_not_exact_and_nothing_of_it_is_kept_where_prompts_part) {
-  for (const int slack : {anywhere, 0}) {
-    served s(spill_limits(exact, slack));
+  for (const int max_rollback_tokens : {anywhere, 0}) {
+    served s(swap_limits(exact, max_rollback_tokens));
     const auto prompt = [](token last) { return joined(counting(40), counting(10, last)); };
-    const auto first = s.machine.resume({}, {{}, 0, {}, inexact});
-    s.machine.start(first, {prompt(100), output::last_logits});
-    const auto second = s.machine.submit({}, {prompt(200), output::last_logits});
+    const auto first = s.sched.resume({}, {{}, 0, {}, inexact});
+    s.sched.start(first, {prompt(100), output::last_logits});
+    const auto second = s.sched.submit({}, {prompt(200), output::last_logits});
     int tokens = 0;
     for (plan made = s.step(); !made.empty(); made = s.step()) {
       tokens += tokens_in(made);
-      BOOST_CHECK(!s.machine.follows(second));
+      BOOST_CHECK(!s.sched.awaits_prefix(second));
     }
     BOOST_CHECK_EQUAL(tokens, 100);
-    BOOST_CHECK_EQUAL(s.machine.kept_slots(), 0);
-    BOOST_CHECK(!s.machine.exact(first));
-    BOOST_CHECK(s.machine.exact(second));
+    BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), 0);
+    BOOST_CHECK(!s.sched.exact(first));
+    BOOST_CHECK(s.sched.exact(second));
   }
 }
 
 BOOST_AUTO_TEST_CASE(it_begins_itself_with_what_others_have_run) {
-  served s(spill_limits(inexact));
-  const auto id = restored(s, 9);
+  served s(swap_limits(inexact));
+  const auto id = swapped_in(s, 9);
   BOOST_CHECK_EQUAL(run_for(s, 60), 60);
-  s.machine.truncate(id, 0);
-  s.machine.start(id, {counting(61), output::last_logits});
+  s.sched.truncate(id, 0);
+  s.sched.start(id, {counting(61), output::last_logits});
   BOOST_CHECK_EQUAL(tokens_in(s.step()), 1);
-  BOOST_CHECK(!s.machine.exact(id));
+  BOOST_CHECK(!s.sched.exact(id));
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_of_a_slot_is_exact_and_a_past_that_was_not_stays_so) {
-  served s(spill_limits(inexact));
-  const auto id = restored(s, 9);
-  BOOST_CHECK(s.machine.copy_out(id).value().image.exact);
-  const auto past_of = [](bool image_is, bool it_was) {
-    return past{counting(9), 0, image{9, 9, 9, image_is}, it_was};
+  served s(swap_limits(inexact));
+  const auto id = swapped_in(s, 9);
+  BOOST_CHECK(s.sched.copy_out(id).value().snapshot.exact);
+  const auto past_of = [](bool snapshot_is, bool it_was) {
+    return resume_state{counting(9), 0, snapshot{9, 9, 9, snapshot_is}, it_was};
   };
-  for (const auto& [image_is, it_was] : {std::pair{exact, exact}, {exact, inexact}, {inexact, exact}}) {
-    served other(spill_limits(exact));
-    const auto opened = other.machine.resume({}, past_of(image_is, it_was));
-    BOOST_CHECK_EQUAL(other.machine.exact(opened), it_was);
-    BOOST_CHECK_EQUAL(other.machine.stored(opened).value().image.exact, image_is);
-    other.runner.keep(other.machine.stored(opened)->name, {counting(9), {}, 9});
+  for (const auto& [snapshot_is, it_was] : {std::pair{exact, exact}, {exact, inexact}, {inexact, exact}}) {
+    served other(swap_limits(exact));
+    const auto opened = other.sched.resume({}, past_of(snapshot_is, it_was));
+    BOOST_CHECK_EQUAL(other.sched.exact(opened), it_was);
+    BOOST_CHECK_EQUAL(other.sched.stored(opened).value().snapshot.exact, snapshot_is);
+    other.runner.keep(other.sched.stored(opened)->name, {counting(9), {}, 9});
     check_continues(other, opened, counting(9));
-    BOOST_CHECK_EQUAL(other.machine.exact(opened), image_is && it_was);
+    BOOST_CHECK_EQUAL(other.sched.exact(opened), snapshot_is && it_was);
   }
 }
 

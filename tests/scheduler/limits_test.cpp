@@ -30,12 +30,12 @@ namespace {
 const bad_limit bad_limits[] = {
     {"slots", [](limits& l) { l.slots = 0; }},
     {"spare_slots", [](limits& l) { l.spare_slots = std::numeric_limits<int>::max() - l.slots + 1; }},
-    {"max_length", [](limits& l) { l.max_length = 0; }},
-    {"step_tokens", [](limits& l) { l.step_tokens = 0; }},
+    {"max_sequence_length", [](limits& l) { l.max_sequence_length = 0; }},
+    {"max_batched_tokens", [](limits& l) { l.max_batched_tokens = 0; }},
     {"prefill_tokens", [](limits& l) { l.prefill_tokens = -1; }},
-    {"step_time", [](limits& l) { l.step_time = {}; }},
-    {"patience", [](limits& l) { l.patience = time(-1); }},
-    {"spill_bytes", [](limits& l) { l.spill_bytes = -1; }},
+    {"target_step_latency", [](limits& l) { l.target_step_latency = {}; }},
+    {"idle_timeout", [](limits& l) { l.idle_timeout = time(-1); }},
+    {"swap_bytes", [](limits& l) { l.swap_bytes = -1; }},
     {"memory_bytes", [](limits& l) { l.memory_bytes = -1; }},
     {"usage.block", [](limits& l) { l.usage.block = 0; }},
     {"usage.fixed", [](limits& l) { l.usage.fixed = -1; }},
@@ -54,11 +54,11 @@ const bad_limit bad_limits[] = {
      [](limits& l) {
        l.usage.capped = {{1, -1}};
      }},
-    {"spill_usage.block",
+    {"swap_usage.block",
      [](limits& l) {
-       l.spill_usage = {0, 1, 0};
+       l.swap_usage = {0, 1, 0};
      }},
-    {"slack", [](limits& l) { l.slack = -1; }},
+    {"max_rollback_tokens", [](limits& l) { l.max_rollback_tokens = -1; }},
     {"depth", [](limits& l) { l.depth = 0; }},
     {"depth", [](limits& l) { l.depth = 3; }},
 };
@@ -67,12 +67,12 @@ const bad_limit bad_limits[] = {
 const limit_bound bounds[] = {
     {"slots", 1, {}, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
     {"spare_slots", 0, {}, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
-    {"max_length", 1, {}, [](limits& l, std::int64_t n) { l.max_length = static_cast<int>(n); }},
-    {"step_tokens", 1, {}, [](limits& l, std::int64_t n) { l.step_tokens = static_cast<int>(n); }},
+    {"max_sequence_length", 1, {}, [](limits& l, std::int64_t n) { l.max_sequence_length = static_cast<int>(n); }},
+    {"max_batched_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_batched_tokens = static_cast<int>(n); }},
     {"memory_bytes", 0, {}, [](limits& l, std::int64_t n) { l.memory_bytes = n; }},
-    {"slack", 0, {}, [](limits& l, std::int64_t n) { l.slack = static_cast<int>(n); }},
-    {"patience", 0, {}, [](limits& l, std::int64_t n) { l.patience = time(n); }},
-    {"spill_bytes", 0, {}, [](limits& l, std::int64_t n) { l.spill_bytes = n; }},
+    {"max_rollback_tokens", 0, {}, [](limits& l, std::int64_t n) { l.max_rollback_tokens = static_cast<int>(n); }},
+    {"idle_timeout", 0, {}, [](limits& l, std::int64_t n) { l.idle_timeout = time(n); }},
+    {"swap_bytes", 0, {}, [](limits& l, std::int64_t n) { l.swap_bytes = n; }},
     {"depth", 1, 2, [](limits& l, std::int64_t n) { l.depth = static_cast<int>(n); }},
     {"usage.block", 1, {}, [](limits& l, std::int64_t n) { l.usage.block = static_cast<int>(n); }},
     {"usage.fixed", 0, std::int64_t{1} << 56, [](limits& l, std::int64_t n) { l.usage.fixed = n; }},
@@ -87,13 +87,13 @@ const limit_bound bounds[] = {
      [](limits& l, std::int64_t n) {
        l.usage.capped = {{1, static_cast<int>(n)}};
      }},
-    {"spill_usage.fixed", 0, std::int64_t{1} << 56,
+    {"swap_usage.fixed", 0, std::int64_t{1} << 56,
      [](limits& l, std::int64_t n) {
-       l.spill_usage = {n, 4, 4};
+       l.swap_usage = {n, 4, 4};
      }},
-    {"spill_usage.per_block", 0, std::int64_t{1} << 50,
+    {"swap_usage.per_block", 0, std::int64_t{1} << 50,
      [](limits& l, std::int64_t n) {
-       l.spill_usage = {0, n, 4};
+       l.swap_usage = {0, n, 4};
      }},
 };
 
@@ -133,111 +133,112 @@ BOOST_DATA_TEST_CASE(a_limit_that_makes_no_sense_is_named, boost::unit_test::dat
 }
 
 BOOST_AUTO_TEST_CASE(limits_have_defaults) {
-  scheduler machine{limits()};
-  const auto idle = machine.submit({}, {{1}, output::last_logits});
-  machine.absorb(machine.next(), std::vector<row_result>(1));
-  machine.park(idle);
-  BOOST_CHECK_EQUAL(machine.spilled(), 0);
-  machine.absorb(machine.next(), {});
-  for (int i = 0; i < 17; ++i) machine.submit({}, {counting(100), output::last_logits});
-  BOOST_CHECK_EQUAL(tokens_in(machine.next()), 512);
-  BOOST_CHECK_EQUAL(machine.waiting(), 1);
-  BOOST_CHECK_EQUAL(machine.memory_in_use(), 0);
-  BOOST_CHECK_THROW(machine.next(), std::logic_error);
-  BOOST_CHECK_THROW(machine.submit({}, {counting(2049)}), std::length_error);
-  BOOST_CHECK_NO_THROW(machine.submit({}, {counting(2048), output::last_logits}));
+  scheduler sched{limits()};
+  const auto idle = sched.submit({}, {{1}, output::last_logits});
+  sched.absorb(sched.next(), std::vector<row_result>(1));
+  sched.suspend(idle);
+  BOOST_CHECK_EQUAL(sched.swapped_out(), 0);
+  sched.absorb(sched.next(), {});
+  for (int i = 0; i < 17; ++i) sched.submit({}, {counting(100), output::last_logits});
+  BOOST_CHECK_EQUAL(tokens_in(sched.next()), 512);
+  BOOST_CHECK_EQUAL(sched.waiting(), 1);
+  BOOST_CHECK_EQUAL(sched.memory_in_use(), 0);
+  BOOST_CHECK_THROW(sched.next(), std::logic_error);
+  BOOST_CHECK_THROW(sched.submit({}, {counting(2049)}), std::length_error);
+  BOOST_CHECK_NO_THROW(sched.submit({}, {counting(2048), output::last_logits}));
 }
 
 BOOST_AUTO_TEST_CASE(what_never_fits_is_refused_and_changes_nothing) {
   auto within = roomy();
   within.memory_bytes = 100;
   served s(within);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 257}), std::length_error);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 104}), std::length_error);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {counting(9)}), std::length_error);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = -1}), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.submit({.max_new_tokens = -1, .max_length = 8}, {{1}}), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{}}), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::nothing}), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::sample, -1}), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.submit({.max_length = 8}, {{1}, output::sample, 1, 0}), std::invalid_argument);
-  BOOST_CHECK_EQUAL(s.machine.live(), 0);
-  BOOST_CHECK(s.machine.next().empty());
-  BOOST_CHECK_NO_THROW(s.machine.submit({.max_length = 100}));
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 257}), std::length_error);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 104}), std::length_error);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 8}, {counting(9)}), std::length_error);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.submit({.max_new_tokens = -1, .max_sequence_length = 8}, {{1}}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 8}, {{}}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 8}, {{1}, output::nothing}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 8}, {{1}, output::sample, -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.submit({.max_sequence_length = 8}, {{1}, output::sample, 1, 0}), std::invalid_argument);
+  BOOST_CHECK_EQUAL(s.sched.live(), 0);
+  BOOST_CHECK(s.sched.next().empty());
+  BOOST_CHECK_NO_THROW(s.sched.submit({.max_sequence_length = 100}));
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_is_refused_what_it_cannot_do_now) {
   served s(roomy());
-  const auto id = s.machine.submit({.max_length = 8});
-  BOOST_CHECK_THROW(s.machine.start(id, {}), std::invalid_argument);
-  s.machine.start(id, {counting(6)});
-  BOOST_CHECK_THROW(s.machine.start(id, {{1}}), std::logic_error);
-  BOOST_CHECK_THROW(s.machine.fork(id), std::logic_error);
-  BOOST_CHECK_THROW(s.machine.truncate(id, 0), std::logic_error);
-  BOOST_CHECK_THROW(s.machine.grant(id, -1), std::invalid_argument);
-  s.machine.abandon(id);
-  BOOST_CHECK_THROW(s.machine.start(id, {counting(9)}), std::length_error);
-  BOOST_CHECK_THROW(s.machine.truncate(id, 1), std::invalid_argument);
-  BOOST_CHECK_THROW(s.machine.truncate(id, -1), std::invalid_argument);
-  BOOST_CHECK(s.machine.idle(id));
+  const auto id = s.sched.submit({.max_sequence_length = 8});
+  BOOST_CHECK_THROW(s.sched.start(id, {}), std::invalid_argument);
+  s.sched.start(id, {counting(6)});
+  BOOST_CHECK_THROW(s.sched.start(id, {{1}}), std::logic_error);
+  BOOST_CHECK_THROW(s.sched.fork(id), std::logic_error);
+  BOOST_CHECK_THROW(s.sched.truncate(id, 0), std::logic_error);
+  BOOST_CHECK_THROW(s.sched.grant(id, -1), std::invalid_argument);
+  s.sched.abandon(id);
+  BOOST_CHECK_THROW(s.sched.start(id, {counting(9)}), std::length_error);
+  BOOST_CHECK_THROW(s.sched.truncate(id, 1), std::invalid_argument);
+  BOOST_CHECK_THROW(s.sched.truncate(id, -1), std::invalid_argument);
+  BOOST_CHECK(s.sched.idle(id));
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_value_and_the_limit) {
   auto within = roomy();
   within.memory_bytes = 100;
-  scheduler machine(within);
+  scheduler sched(within);
   const auto refuses = [](const std::string& sentence, auto asked) {
     BOOST_CHECK_EXCEPTION(asked(), std::logic_error, [&](const std::logic_error& error) {
       BOOST_CHECK_EQUAL(error.what(), sentence);
       return true;
     });
   };
-  const auto id = machine.submit({.max_length = 8}, {counting(3), output::last_logits});
-  machine.abandon(id);
-  machine.start(id, {counting(2), output::last_logits});
-  machine.absorb(machine.next(), std::vector<row_result>(1));
-  refuses("max_length is 257; the limit is 256", [&] { machine.submit({.max_length = 257}); });
-  refuses("max_new_tokens is -1; it must be at least 0", [&] { machine.submit({.max_new_tokens = -1}); });
-  refuses("a sequence of 104 tokens takes 104 bytes; the budget is 100", [&] { machine.submit({.max_length = 104}); });
-  refuses("the sequence would hold 9 tokens; it may hold 8", [&] { machine.start(id, {counting(7)}); });
-  refuses("run.credits is -1; it must be at least 0", [&] { machine.start(id, {{1}, output::sample, -1}); });
-  refuses("run.samples is 0; it must be at least 1", [&] { machine.start(id, {{1}, output::sample, 1, 0}); });
-  refuses("sequence 1 of 2 tokens cannot be cut to 3", [&] { machine.truncate(id, 3); });
-  refuses("credits is -2; it must be at least 0", [&] { machine.grant(id, -2); });
-  refuses("sequence 2 is not known", [&] { machine.start(sequence_id{2}, {{1}}); });
-  machine.start(id, {{1}});
-  refuses("sequence 1 is not idle", [&] { machine.fork(id); });
+  const auto id = sched.submit({.max_sequence_length = 8}, {counting(3), output::last_logits});
+  sched.abandon(id);
+  sched.start(id, {counting(2), output::last_logits});
+  sched.absorb(sched.next(), std::vector<row_result>(1));
+  refuses("max_sequence_length is 257; the limit is 256", [&] { sched.submit({.max_sequence_length = 257}); });
+  refuses("max_new_tokens is -1; it must be at least 0", [&] { sched.submit({.max_new_tokens = -1}); });
+  refuses("a sequence of 104 tokens takes 104 bytes; the budget is 100",
+          [&] { sched.submit({.max_sequence_length = 104}); });
+  refuses("the sequence would hold 9 tokens; it may hold 8", [&] { sched.start(id, {counting(7)}); });
+  refuses("run.credits is -1; it must be at least 0", [&] { sched.start(id, {{1}, output::sample, -1}); });
+  refuses("run.samples is 0; it must be at least 1", [&] { sched.start(id, {{1}, output::sample, 1, 0}); });
+  refuses("sequence 1 of 2 tokens cannot be cut to 3", [&] { sched.truncate(id, 3); });
+  refuses("credits is -2; it must be at least 0", [&] { sched.grant(id, -2); });
+  refuses("sequence 2 is not known", [&] { sched.start(sequence_id{2}, {{1}}); });
+  sched.start(id, {{1}});
+  refuses("sequence 1 is not idle", [&] { sched.fork(id); });
 }
 
 BOOST_AUTO_TEST_CASE(unknown_sequences_are_ignored_or_refused) {
   served s(roomy());
-  const auto gone = s.machine.submit({});
-  s.machine.cancel(gone);
-  s.machine.cancel(gone);
-  s.machine.grant(gone, 1);
-  s.machine.abandon(gone);
-  BOOST_CHECK_THROW(s.machine.start(gone, {{1}}), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.fork(gone), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.truncate(gone, 0), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.tokens(gone), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.idle(gone), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.phase_of(gone), std::out_of_range);
+  const auto gone = s.sched.submit({});
+  s.sched.cancel(gone);
+  s.sched.cancel(gone);
+  s.sched.grant(gone, 1);
+  s.sched.abandon(gone);
+  BOOST_CHECK_THROW(s.sched.start(gone, {{1}}), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.fork(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.truncate(gone, 0), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.tokens(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.idle(gone), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.phase_of(gone), std::out_of_range);
 }
 
 BOOST_AUTO_TEST_CASE(plans_are_absorbed_in_order_with_all_their_results) {
   auto within = roomy();
   within.depth = 2;
-  scheduler machine(within);
-  machine.submit({}, {{1}, output::sample, 9});
-  const auto first = machine.next();
-  const auto second = machine.next();
-  BOOST_CHECK_THROW(machine.next(), std::logic_error);
-  BOOST_CHECK_THROW(machine.absorb(second, std::vector<row_result>(1)), std::logic_error);
-  BOOST_CHECK_THROW(machine.absorb(first, {}), std::invalid_argument);
-  BOOST_CHECK_EQUAL(machine.absorb(first, std::vector<row_result>(1)).size(), 1);
-  BOOST_CHECK_THROW(machine.absorb(first, std::vector<row_result>(1)), std::logic_error);
-  BOOST_CHECK_EQUAL(machine.absorb(second, std::vector<row_result>(1)).size(), 1);
-  BOOST_CHECK(machine.absorb({}, {}).empty());
+  scheduler sched(within);
+  sched.submit({}, {{1}, output::sample, 9});
+  const auto first = sched.next();
+  const auto second = sched.next();
+  BOOST_CHECK_THROW(sched.next(), std::logic_error);
+  BOOST_CHECK_THROW(sched.absorb(second, std::vector<row_result>(1)), std::logic_error);
+  BOOST_CHECK_THROW(sched.absorb(first, {}), std::invalid_argument);
+  BOOST_CHECK_EQUAL(sched.absorb(first, std::vector<row_result>(1)).size(), 1);
+  BOOST_CHECK_THROW(sched.absorb(first, std::vector<row_result>(1)), std::logic_error);
+  BOOST_CHECK_EQUAL(sched.absorb(second, std::vector<row_result>(1)).size(), 1);
+  BOOST_CHECK(sched.absorb({}, {}).empty());
 }
 
 }  // namespace cogen::scheduler

@@ -26,13 +26,13 @@ class naive_scheduler {
     auto& [id, options, work, cached, sampled] = queue_.front();
     if (cached == 0 && ids_cleared_++ > 0) result.clears.push_back(0);
     const auto left = static_cast<int>(work.tokens.size()) - cached;
-    const int count = std::min(left, within_.step_tokens);
+    const int count = std::min(left, within_.max_batched_tokens);
     const auto begin = work.tokens.begin() + cached;
     const bool wants = count == left || work.wanted == output::all_logits;
     result.number = ++plans_;
     result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, 0}};
     result.tokens.assign(begin, begin + count);
-    if (cached == 0) result.rows[0].source = options.source;
+    if (cached == 0) result.rows[0].encoder_input = options.encoder_input;
     cached += count;
     return result;
   }
@@ -50,7 +50,7 @@ class naive_scheduler {
       const bool end = std::find(ends.begin(), ends.end(), chosen) != ends.end();
       events.push_back({.what = event::kind::token, .sequence = id, .row = 0, .sampled = chosen});
       if (!end) work.tokens.push_back(chosen);
-      const bool full = static_cast<int>(work.tokens.size()) == within_.max_length;
+      const bool full = static_cast<int>(work.tokens.size()) == within_.max_sequence_length;
       if (!end && ++sampled < options.max_new_tokens && !full) return events;
       const auto reason = end ? finish::end_token : finish::length;
       events.push_back({.what = event::kind::finished, .sequence = id, .row = 0, .reason = reason});

@@ -25,7 +25,7 @@ void run_two_deep(served& s) {
 
 BOOST_AUTO_TEST_CASE(a_row_is_chained_while_its_token_is_in_flight) {
   served s(two_deep());
-  const auto id = s.machine.submit({}, {counting(5), output::sample, 9});
+  const auto id = s.sched.submit({}, {counting(5), output::sample, 9});
   BOOST_CHECK(!row_of(s.launch(), id)->chained);
   const auto second = s.launch();
   BOOST_CHECK(row_of(second, id)->chained);
@@ -39,14 +39,14 @@ BOOST_AUTO_TEST_CASE(a_row_is_chained_while_its_token_is_in_flight) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_chained_one_deep) {
   served s(roomy());
-  const auto id = s.machine.submit({}, {counting(5), output::sample, 9});
+  const auto id = s.sched.submit({}, {counting(5), output::sample, 9});
   for (int i = 0; i < 9; ++i) BOOST_CHECK(!row_of(s.step(), id)->chained);
 }
 
 BOOST_AUTO_TEST_CASE(two_deep_brings_the_same_tokens) {
   served s(two_deep());
   std::vector<sequence_id> ids;
-  for (int i = 0; i < 6; ++i) ids.push_back(s.machine.submit({}, {counting(3 + 20 * i), output::sample, 10 + i}));
+  for (int i = 0; i < 6; ++i) ids.push_back(s.sched.submit({}, {counting(3 + 20 * i), output::sample, 10 + i}));
   run_two_deep(s);
   for (int i = 0; i < 6; ++i)
     BOOST_CHECK(s.sampled(ids[static_cast<std::size_t>(i)]) == alone(counting(3 + 20 * i), 10 + i));
@@ -55,12 +55,12 @@ BOOST_AUTO_TEST_CASE(two_deep_brings_the_same_tokens) {
 BOOST_AUTO_TEST_CASE(an_end_wastes_the_row_after_it_and_leaves_nothing_behind) {
   served s(two_deep());
   const auto expected = alone(counting(5), 4);
-  const auto id = s.machine.submit({.end_tokens = {expected[3]}}, {counting(5), output::sample, 100});
+  const auto id = s.sched.submit({.end_tokens = {expected[3]}}, {counting(5), output::sample, 100});
   run_two_deep(s);
   BOOST_CHECK(s.sampled(id) == expected);
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 1);
   BOOST_CHECK_EQUAL(s.runner.cache().length(0), 9);
-  s.machine.start(id, {{4}, output::sample, 1, 1});
+  s.sched.start(id, {{4}, output::sample, 1, 1});
   const auto step = s.step();
   BOOST_REQUIRE_EQUAL(step.truncations.size(), 1);
   BOOST_CHECK_EQUAL(step.truncations[0].length, 8);
@@ -72,28 +72,28 @@ BOOST_AUTO_TEST_CASE(an_end_wastes_the_row_after_it_and_leaves_nothing_behind) {
 
 BOOST_AUTO_TEST_CASE(credits_samples_and_length_hold_back_the_row_after_the_last) {
   served s(two_deep());
-  const auto poor = s.machine.submit({}, {counting(5), output::sample, 1});
-  const auto once = s.machine.submit({}, {counting(5), output::sample, 9, 1});
-  const auto few = s.machine.submit({.max_new_tokens = 1}, {counting(5), output::sample, 9});
-  const auto full = s.machine.submit({.max_length = 6}, {counting(5), output::sample, 9});
+  const auto poor = s.sched.submit({}, {counting(5), output::sample, 1});
+  const auto once = s.sched.submit({}, {counting(5), output::sample, 9, 1});
+  const auto few = s.sched.submit({.max_new_tokens = 1}, {counting(5), output::sample, 9});
+  const auto full = s.sched.submit({.max_sequence_length = 6}, {counting(5), output::sample, 9});
   BOOST_CHECK_EQUAL(s.launch().rows.size(), 4);
-  BOOST_CHECK(s.machine.next().empty());
+  BOOST_CHECK(s.sched.next().empty());
   s.absorb();
   for (const auto id : {poor, once, few, full}) BOOST_CHECK_EQUAL(s.sampled(id).size(), 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_next_chunk_goes_ahead_of_the_results_and_is_wasted_when_the_run_fails) {
   auto within = two_deep();
-  within.step_tokens = 4;
+  within.max_batched_tokens = 4;
   served s(within);
-  const auto id = s.machine.submit({}, {counting(10), output::sample, 9});
+  const auto id = s.sched.submit({}, {counting(10), output::sample, 9});
   s.fails = [first = true](const row&) mutable { return std::exchange(first, false); };
   s.launch();
   BOOST_CHECK_EQUAL(row_of(s.launch(), id)->count, 4);
   BOOST_CHECK_EQUAL(s.absorb().size(), 1);
   BOOST_CHECK(s.absorb().empty());
-  BOOST_CHECK(s.machine.tokens(id).empty());
-  s.machine.start(id, {counting(3, 7), output::sample, 1, 1});
+  BOOST_CHECK(s.sched.tokens(id).empty());
+  s.sched.start(id, {counting(3, 7), output::sample, 1, 1});
   s.finish();
   BOOST_CHECK(s.sampled(id) == alone(counting(3, 7), 1));
 }

@@ -15,13 +15,13 @@ using simulation::random;
 
 /// What happened to the nodes that a radix tree has, over all histories.
 struct coverage {
-  int branches = 0;   ///< a slot went on otherwise than one that went on before it
-  int follows = 0;    ///< it went on alike
-  int overtakes = 0;  ///< it went on first of those that held the same
-  int returns = 0;    ///< it was cut to what another one begins with
-  int meets = 0;      ///< it came to hold exactly what another one holds
-  int detours = 0;    ///< what shares most was not usable, and something else was
-  int refusals = 0;   ///< memory was refused
+  int branches = 0;       ///< a slot went on otherwise than one that went on before it
+  int awaits_prefix = 0;  ///< it went on alike
+  int overtakes = 0;      ///< it went on first of those that held the same
+  int returns = 0;        ///< it was cut to what another one begins with
+  int meets = 0;          ///< it came to hold exactly what another one holds
+  int detours = 0;        ///< what shares most was not usable, and something else was
+  int refusals = 0;       ///< memory was refused
 };
 
 class history {
@@ -32,7 +32,7 @@ class history {
         alphabet_(random_.between(1, 4)),
         tree_(slots),
         naive_(slots),
-        salts_(static_cast<std::size_t>(slots)) {}
+        cache_salts_(static_cast<std::size_t>(slots)) {}
 
   void run(int steps) {
     for (int step = 0; step < steps; ++step) {
@@ -43,9 +43,9 @@ class history {
   }
 
  private:
-  int slots() const { return static_cast<int>(salts_.size()); }
+  int slots() const { return static_cast<int>(cache_salts_.size()); }
   int any_slot() { return random_.between(0, slots() - 1); }
-  auto& salt(int slot) { return salts_[static_cast<std::size_t>(slot)]; }
+  auto& cache_salt(int slot) { return cache_salts_[static_cast<std::size_t>(slot)]; }
 
   std::vector<token> some(int most) {
     std::vector<token> result(static_cast<std::size_t>(random_.between(0, most)));
@@ -63,7 +63,7 @@ class history {
   }
 
   void change(int slot) {
-    if (!salt(slot) || random_.chance(3))
+    if (!cache_salt(slot) || random_.chance(3))
       hold(slot, random_.chance(70) ? like(any_slot()) : some(random_.chance(90) ? 20 : 200));
     else if (random_.chance(65))
       extend(slot, some(random_.chance(80) ? 1 : 18));
@@ -77,7 +77,7 @@ class history {
     const auto chosen = static_cast<std::uint64_t>(random_.between(0, 9) / 9);
     when_memory_allows([&] { tree_.hold(slot, chosen, tokens); });
     naive_.hold(slot, chosen, tokens);
-    salt(slot) = chosen;
+    cache_salt(slot) = chosen;
     seen_.meets += another_holds(slot, [](int more) { return more == 0; });
   }
 
@@ -89,7 +89,7 @@ class history {
     naive_.extend(slot, tokens);
     if (tokens.empty()) return;
     seen_.branches += later && naive_.shared(slot) == held;
-    seen_.follows += later && naive_.shared(slot) > held;
+    seen_.awaits_prefix += later && naive_.shared(slot) > held;
     seen_.overtakes += first && !later;
   }
 
@@ -109,7 +109,7 @@ class history {
       tree_.forget(slot);
     }
     naive_.forget(slot);
-    salt(slot).reset();
+    cache_salt(slot).reset();
   }
 
   /// Makes the change, the second time if need be: what was refused memory has changed nothing.
@@ -132,7 +132,7 @@ class history {
     const auto wanted = [&](int other, int shared) {
       return other != slot && shared == held && more(naive_.length(other) - held) ? 1 : 0;
     };
-    return naive_.find(*salt(slot), naive_.tokens(slot), wanted).slot >= 0;
+    return naive_.find(*cache_salt(slot), naive_.tokens(slot), wanted).slot >= 0;
   }
 
   void compare() {
@@ -165,12 +165,12 @@ class history {
   int alphabet_;
   prefix_tree tree_;
   naive_prefixes naive_;
-  std::vector<std::optional<std::uint64_t>> salts_;  // of the slots of which something is known
+  std::vector<std::optional<std::uint64_t>> cache_salts_;  // of the slots of which something is known
 };
 
 void check_covered(const coverage& seen, int times) {
   for (const int each :
-       {seen.branches, seen.follows, seen.overtakes, seen.returns, seen.meets, seen.detours, seen.refusals})
+       {seen.branches, seen.awaits_prefix, seen.overtakes, seen.returns, seen.meets, seen.detours, seen.refusals})
     BOOST_TEST(each >= times);
 }
 

@@ -23,7 +23,7 @@ std::string_view prompt = "you are a helpful assistant";
 
 using kinds = boost::mpl::list<prefix_tree, naive_prefixes>;
 
-/// Slots 0, 1, … hold these texts with salt 0.
+/// Slots 0, 1, … hold these texts with cache salt 0.
 template <class Prefixes>
 Prefixes holding(std::initializer_list<std::string_view> texts) {
   Prefixes result(8);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(of_those_that_share_as_much_the_lowest_is_found, P
   BOOST_TEST(find(held, "abaa") == (prefix_match{2, 3, 3}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(salts_see_nothing_of_each_other, Prefixes, kinds) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(cache_salts_see_nothing_of_each_other, Prefixes, kinds) {
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   Prefixes held(4);
   held.hold(0, 0, letters("abcd"));
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_that_is_cut_holds_what_is_left, Prefixes, k
   BOOST_TEST(find(held, "abzzz") == (prefix_match{0, 4, 4}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_cut_to_nothing_goes_on_with_its_salt, Prefixes, kinds) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_cut_to_nothing_goes_on_with_its_cache_salt, Prefixes, kinds) {
   Prefixes held(2);
   held.hold(0, 5, letters("abc"));
   held.hold(1, 6, letters("abc"));

@@ -19,8 +19,8 @@ struct urgent : served {
 
   sequence_id submit_at(int when, int priority) {
     now = time(when);
-    machine.pass(now);
-    return machine.submit({.priority = priority, .release_at_end = true}, {counting(5), output::last_logits});
+    sched.advance_clock(now);
+    return sched.submit({.priority = priority, .release_at_end = true}, {counting(5), output::last_logits});
   }
 
   /// Who has the row of the next step.
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_run_is_served_first) {
 BOOST_AUTO_TEST_CASE(a_level_of_priority_counts_as_the_boost_in_time) {
   urgent s;
   const auto first = s.submit_at(100, 0);
-  const auto too_late = s.submit_at(110, 1);
+  const auto deadline_unreachable = s.submit_at(110, 1);
   const auto in_time = s.submit_at(129, 3);
-  for (const auto each : {in_time, first, too_late}) BOOST_CHECK(s.next_one() == each);
+  for (const auto each : {in_time, first, deadline_unreachable}) BOOST_CHECK(s.next_one() == each);
 }
 
 BOOST_AUTO_TEST_CASE(nobody_starves_however_many_more_urgent_ones_come) {
@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(a_run_has_come_when_time_was_last_told_also_after_a_long_re
 BOOST_AUTO_TEST_CASE(time_never_goes_back) {
   urgent s;
   const auto first = s.submit_at(5000, 0);
-  s.machine.pass(time(1));
-  s.machine.submit({.release_at_end = true}, {counting(5), output::last_logits});
+  s.sched.advance_clock(time(1));
+  s.sched.submit({.release_at_end = true}, {counting(5), output::last_logits});
   const auto urgent_one = s.submit_at(5009, 1);
   BOOST_CHECK(s.next_one() == urgent_one);
   BOOST_CHECK(s.next_one() == first);
@@ -84,32 +84,32 @@ BOOST_AUTO_TEST_CASE(time_never_goes_back) {
 
 BOOST_AUTO_TEST_CASE(before_any_time_was_told_priority_counts_too) {
   urgent s;
-  s.machine.submit({}, {counting(5), output::last_logits});
-  const auto high = s.machine.submit({.priority = 1}, {counting(5), output::last_logits});
+  s.sched.submit({}, {counting(5), output::last_logits});
+  const auto high = s.sched.submit({.priority = 1}, {counting(5), output::last_logits});
   BOOST_CHECK(s.next_one() == high);
 }
 
 BOOST_AUTO_TEST_CASE(a_level_counts_as_ten_seconds_where_nothing_is_said_and_a_run_has_level_0) {
-  const auto order = by_priority();
+  const auto scheduling_policy = by_priority();
   const auto ten_seconds = asked(std::chrono::seconds(10), 1);
-  BOOST_CHECK(!order->before(ten_seconds, asked(time(), 0)));
-  BOOST_CHECK(order->before(ten_seconds, asked(time(1), 0)));
+  BOOST_CHECK(!scheduling_policy->before(ten_seconds, asked(time(), 0)));
+  BOOST_CHECK(scheduling_policy->before(ten_seconds, asked(time(1), 0)));
   urgent s;
   const auto first = s.submit_at(0, 0);
-  const auto second = s.machine.submit({}, {counting(5), output::last_logits});
+  const auto second = s.sched.submit({}, {counting(5), output::last_logits});
   BOOST_CHECK(s.next_one() == first);
   BOOST_CHECK(s.next_one() == second);
 }
 
 BOOST_AUTO_TEST_CASE(the_most_extreme_numbers_have_an_order) {
-  const auto order = by_priority(time::max());
+  const auto scheduling_policy = by_priority(time::max());
   constexpr int lowest = std::numeric_limits<int>::min(), highest = std::numeric_limits<int>::max();
   const candidate all[] = {asked(time::min(), highest), asked(time::max(), highest), asked(time(), 0),
                            asked(time::max(), lowest)};
-  for (const auto& each : all) BOOST_CHECK(!order->before(each, each));
-  BOOST_CHECK(order->before(all[0], all[2]));
-  BOOST_CHECK(order->before(all[2], all[3]));
-  BOOST_CHECK(!order->before(all[3], all[0]));
+  for (const auto& each : all) BOOST_CHECK(!scheduling_policy->before(each, each));
+  BOOST_CHECK(scheduling_policy->before(all[0], all[2]));
+  BOOST_CHECK(scheduling_policy->before(all[2], all[3]));
+  BOOST_CHECK(!scheduling_policy->before(all[3], all[0]));
 }
 
 BOOST_AUTO_TEST_CASE(a_boost_below_zero_is_refused) {

@@ -13,15 +13,15 @@ void check_tokens(std::span<const token> held, const std::vector<token>& expecte
 
 BOOST_AUTO_TEST_CASE(a_sampling_run_stops_at_its_credits_and_goes_on_with_more) {
   served s(roomy());
-  const auto id = s.machine.submit({}, {counting(5), output::sample, 3});
+  const auto id = s.sched.submit({}, {counting(5), output::sample, 3});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(id).size(), 3);
-  BOOST_CHECK(!s.machine.idle(id));
-  BOOST_CHECK(s.machine.phase_of(id) == phase::paused);
-  BOOST_CHECK_EQUAL(s.machine.free_slots(), 7);
-  s.machine.grant(id, 2);
+  BOOST_CHECK(!s.sched.idle(id));
+  BOOST_CHECK(s.sched.phase_of(id) == phase::paused);
+  BOOST_CHECK_EQUAL(s.sched.free_slots(), 7);
+  s.sched.grant(id, 2);
   s.finish();
-  check_tokens(s.machine.tokens(id), joined(counting(5), alone(counting(5), 5)));
+  check_tokens(s.sched.tokens(id), joined(counting(5), alone(counting(5), 5)));
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 0);
 }
 
@@ -34,60 +34,60 @@ BOOST_AUTO_TEST_CASE(a_scheduler_can_be_moved) {
 
 BOOST_AUTO_TEST_CASE(a_run_has_one_credit_where_nothing_is_said) {
   served s(roomy());
-  const auto id = s.machine.submit({}, {counting(5)});
+  const auto id = s.sched.submit({}, {counting(5)});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(id).size(), 1);
-  BOOST_CHECK(!s.machine.idle(id));
+  BOOST_CHECK(!s.sched.idle(id));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_of_a_number_of_samples_ends_without_an_event) {
   served s(roomy());
-  const auto id = s.machine.submit({}, {counting(5), output::sample, plenty, 2});
+  const auto id = s.sched.submit({}, {counting(5), output::sample, plenty, 2});
   s.finish();
-  BOOST_CHECK(s.machine.idle(id));
+  BOOST_CHECK(s.sched.idle(id));
   BOOST_CHECK_EQUAL(s.events.size(), 2);
-  s.machine.start(id, {{}, output::sample, 1, 1});
+  s.sched.start(id, {{}, output::sample, 1, 1});
   auto step = s.step();
   BOOST_CHECK_EQUAL(row_of(step, id)->count, 1);
   BOOST_CHECK(step.truncations.empty());
-  check_tokens(s.machine.tokens(id), joined(counting(5), alone(counting(5), 3)));
+  check_tokens(s.sched.tokens(id), joined(counting(5), alone(counting(5), 3)));
 }
 
 BOOST_AUTO_TEST_CASE(an_end_token_is_told_and_not_kept) {
   served s(roomy());
   const auto expected = alone(counting(5), 4);
-  const auto id = s.machine.submit({.end_tokens = {-7, expected[3]}}, {counting(5), output::sample, plenty});
+  const auto id = s.sched.submit({.end_tokens = {-7, expected[3]}}, {counting(5), output::sample, plenty});
   s.finish();
   BOOST_CHECK(s.sampled(id) == expected);
   BOOST_CHECK(s.events.back().what == event::kind::finished);
   BOOST_CHECK(s.events.back().reason == finish::end_token);
-  check_tokens(s.machine.tokens(id), joined(counting(5), {expected.begin(), expected.begin() + 3}));
-  BOOST_CHECK(s.machine.idle(id));
+  check_tokens(s.sched.tokens(id), joined(counting(5), {expected.begin(), expected.begin() + 3}));
+  BOOST_CHECK(s.sched.idle(id));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_finished_when_all_new_tokens_are_sampled) {
   served s(roomy());
-  const auto id = s.machine.submit({.max_new_tokens = 4}, {counting(5), output::sample, plenty, 3});
+  const auto id = s.sched.submit({.max_new_tokens = 4}, {counting(5), output::sample, plenty, 3});
   s.finish();
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 0);
-  s.machine.start(id, {{}, output::sample, plenty, 3});
+  s.sched.start(id, {{}, output::sample, plenty, 3});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(id).size(), 4);
   BOOST_CHECK(s.events.back().reason == finish::length);
-  s.machine.start(id, {{3}, output::sample, plenty});
+  s.sched.start(id, {{3}, output::sample, plenty});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(id).size(), 4);
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 2);
-  BOOST_CHECK_EQUAL(s.machine.tokens(id).size(), 10);
+  BOOST_CHECK_EQUAL(s.sched.tokens(id).size(), 10);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_finished_when_the_sequence_is_full) {
   served s(roomy());
-  const auto id = s.machine.submit({.max_length = 9}, {counting(5), output::sample, plenty});
+  const auto id = s.sched.submit({.max_sequence_length = 9}, {counting(5), output::sample, plenty});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(id).size(), 4);
   BOOST_CHECK(s.events.back().reason == finish::length);
-  const auto full = s.machine.submit({.max_length = 9}, {counting(9), output::sample, plenty});
+  const auto full = s.sched.submit({.max_sequence_length = 9}, {counting(9), output::sample, plenty});
   s.finish();
   BOOST_CHECK_EQUAL(s.sampled(full).size(), 0);
   BOOST_CHECK_EQUAL(s.count(full, event::kind::finished), 1);
@@ -95,17 +95,17 @@ BOOST_AUTO_TEST_CASE(a_run_is_finished_when_the_sequence_is_full) {
 
 BOOST_AUTO_TEST_CASE(logits_come_after_the_last_token_or_after_each) {
   auto within = roomy();
-  within.step_tokens = 4;
+  within.max_batched_tokens = 4;
   served s(within);
-  const auto last = s.machine.submit({}, {counting(10), output::last_logits});
+  const auto last = s.sched.submit({}, {counting(10), output::last_logits});
   s.finish();
   BOOST_REQUIRE_EQUAL(s.events.size(), 1);
   BOOST_CHECK(s.events[0].last);
-  BOOST_CHECK(s.machine.idle(last));
-  const auto each = s.machine.submit({}, {counting(10), output::all_logits});
+  BOOST_CHECK(s.sched.idle(last));
+  const auto each = s.sched.submit({}, {counting(10), output::all_logits});
   s.events.clear();
   std::vector<int> counts;
-  while (!s.machine.idle(each)) {
+  while (!s.sched.idle(each)) {
     const auto step = s.step();
     BOOST_CHECK(row_of(step, each)->wanted == output::all_logits);
     counts.push_back(row_of(step, each)->count);
@@ -117,9 +117,9 @@ BOOST_AUTO_TEST_CASE(logits_come_after_the_last_token_or_after_each) {
 
 BOOST_AUTO_TEST_CASE(with_nothing_to_feed_the_last_token_runs_again) {
   served s(roomy());
-  const auto id = s.machine.submit({}, {counting(6), output::last_logits});
+  const auto id = s.sched.submit({}, {counting(6), output::last_logits});
   s.finish();
-  s.machine.start(id, {{}, output::sample, 1, 1});
+  s.sched.start(id, {{}, output::sample, 1, 1});
   const auto step = s.step();
   BOOST_REQUIRE_EQUAL(step.truncations.size(), 1);
   BOOST_CHECK_EQUAL(step.truncations[0].length, 5);
@@ -129,48 +129,47 @@ BOOST_AUTO_TEST_CASE(with_nothing_to_feed_the_last_token_runs_again) {
 
 BOOST_AUTO_TEST_CASE(a_failing_prefill_returns_to_before_the_run) {
   auto within = roomy();
-  within.step_tokens = 4;
+  within.max_batched_tokens = 4;
   served s(within);
-  const auto id = s.machine.submit({}, {counting(3), output::last_logits});
+  const auto id = s.sched.submit({}, {counting(3), output::last_logits});
   s.finish();
-  s.machine.start(id, {counting(9), output::sample, 5});
+  s.sched.start(id, {counting(9), output::sample, 5});
   s.fails = [](const row& each) { return each.wanted == output::sample; };
   s.finish();
   BOOST_CHECK(s.events.back().reason == finish::failed);
-  BOOST_CHECK(s.machine.idle(id));
-  check_tokens(s.machine.tokens(id), counting(3));
+  BOOST_CHECK(s.sched.idle(id));
+  check_tokens(s.sched.tokens(id), counting(3));
   s.fails = [](const row&) { return false; };
-  s.machine.start(id, {{3}, output::sample, 5});
+  s.sched.start(id, {{3}, output::sample, 5});
   s.finish();
   BOOST_CHECK(s.sampled(id) == alone(counting(4), 5));
 }
 
 BOOST_AUTO_TEST_CASE(a_failing_decode_row_keeps_what_was_sampled_and_hurts_nobody_else) {
   served s(roomy());
-  const auto broken = s.machine.submit({}, {counting(3), output::sample, 9});
-  const auto sound = s.machine.submit({}, {counting(4), output::sample, 9});
+  const auto broken = s.sched.submit({}, {counting(3), output::sample, 9});
+  const auto sound = s.sched.submit({}, {counting(4), output::sample, 9});
   s.step();
   s.step();
   s.fails = [&](const row& each) { return each.sequence == broken; };
   s.finish();
-  check_tokens(s.machine.tokens(broken), joined(counting(3), alone(counting(3), 2)));
+  check_tokens(s.sched.tokens(broken), joined(counting(3), alone(counting(3), 2)));
   BOOST_CHECK_EQUAL(s.count(broken, event::kind::finished), 1);
   BOOST_CHECK(s.sampled(sound) == alone(counting(4), 9));
   s.fails = [](const row&) { return false; };
-  s.machine.start(broken, {{}, output::sample, 1, 1});
+  s.sched.start(broken, {{}, output::sample, 1, 1});
   s.finish();
-  check_tokens(s.machine.tokens(broken), joined(counting(3), alone(counting(3), 3)));
+  check_tokens(s.sched.tokens(broken), joined(counting(3), alone(counting(3), 3)));
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_goes_with_its_run_is_gone_with_the_last_event) {
   served s(roomy());
-  const auto sampling =
-      s.machine.submit({.max_new_tokens = 2, .release_at_end = true}, {counting(3), output::sample, 9});
-  const auto logits = s.machine.submit({.release_at_end = true}, {counting(3), output::last_logits});
+  const auto sampling = s.sched.submit({.max_new_tokens = 2, .release_at_end = true}, {counting(3), output::sample, 9});
+  const auto logits = s.sched.submit({.release_at_end = true}, {counting(3), output::last_logits});
   s.finish();
-  BOOST_CHECK_THROW(s.machine.tokens(sampling), std::out_of_range);
-  BOOST_CHECK_THROW(s.machine.tokens(logits), std::out_of_range);
-  BOOST_CHECK_EQUAL(s.machine.free_slots(), 8);
+  BOOST_CHECK_THROW(s.sched.tokens(sampling), std::out_of_range);
+  BOOST_CHECK_THROW(s.sched.tokens(logits), std::out_of_range);
+  BOOST_CHECK_EQUAL(s.sched.free_slots(), 8);
 }
 
 }  // namespace cogen::scheduler

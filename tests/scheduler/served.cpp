@@ -8,15 +8,15 @@
 
 namespace cogen::scheduler {
 
-served::served(const limits& within, std::unique_ptr<order> policy, std::unique_ptr<victims> who,
-               std::unique_ptr<reservation> reserves)
-    : machine(within, std::move(policy), std::move(who), std::move(reserves)), runner(within, toy::model{}) {}
+served::served(const limits& within, std::unique_ptr<scheduling_policy> policy, std::unique_ptr<preemption_policy> who,
+               std::unique_ptr<allocation_policy> reserves)
+    : sched(within, std::move(policy), std::move(who), std::move(reserves)), runner(within, toy::model{}) {}
 
-served::served(const limits& within, const toy::ring& rings) : machine(within), runner(within, toy::model{}, rings) {}
+served::served(const limits& within, const toy::ring& rings) : sched(within), runner(within, toy::model{}, rings) {}
 
 plan served::launch() {
-  auto step = machine.next(now);
-  machine.verify();
+  auto step = sched.next(now);
+  sched.verify();
   if (step.empty()) return step;
   auto results = runner.run(step);
   for (std::size_t i = 0; i < results.size(); ++i) results[i].failed = fails(step.rows[i]);
@@ -27,8 +27,8 @@ plan served::launch() {
 std::vector<event> served::absorb() {
   const auto done = in_flight_.front();
   in_flight_.erase(in_flight_.begin());
-  auto told = machine.absorb(done.step, done.results, takes(done.step));
-  machine.verify();
+  auto told = sched.absorb(done.step, done.results, takes(done.step));
+  sched.verify();
   events.insert(events.end(), told.begin(), told.end());
   return told;
 }
@@ -41,10 +41,10 @@ plan served::step() {
 
 bool served::end_transfers(bool ok) {
   const auto names = runner.cache().on_their_way();
-  for (const ticket name : names) {
+  for (const swap_id name : names) {
     runner.end(name, ok);
-    machine.transferred(name, ok);
-    machine.verify();
+    sched.transferred(name, ok);
+    sched.verify();
   }
   return !names.empty();
 }
@@ -77,23 +77,23 @@ std::vector<token> joined(std::vector<token> front, const std::vector<token>& ba
 }
 
 sequence_id prefilled(served& s, int count) {
-  const auto id = s.machine.submit({}, {counting(count), output::last_logits});
+  const auto id = s.sched.submit({}, {counting(count), output::last_logits});
   s.finish();
   return id;
 }
 
-void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> source) {
+void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> encoder_input) {
   const auto before = s.sampled(id).size();
-  s.machine.start(id, {{}, output::sample, 3, 3});
+  s.sched.start(id, {{}, output::sample, 3, 3});
   s.finish();
   const auto all = s.sampled(id);
-  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3, source)));
+  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3, encoder_input)));
 }
 
-std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> source) {
+std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> encoder_input) {
   std::vector<token> result;
   for (; count > 0; --count) {
-    prompt.push_back(toy::model{}.next(prompt, source));
+    prompt.push_back(toy::model{}.next(prompt, encoder_input));
     result.push_back(prompt.back());
   }
   return result;
@@ -102,8 +102,8 @@ std::vector<token> alone(std::vector<token> prompt, int count, std::span<const t
 limits roomy() {
   limits result;
   result.slots = 8;
-  result.max_length = 256;
-  result.step_tokens = 64;
+  result.max_sequence_length = 256;
+  result.max_batched_tokens = 64;
   result.usage = {0, 4, 4};
   return result;
 }

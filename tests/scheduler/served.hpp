@@ -14,14 +14,14 @@ namespace cogen::scheduler {
 /// A scheduler whose plans run on the toy cache, with everything that it told.
 class served {
  public:
-  explicit served(const limits& within, std::unique_ptr<order> policy = first_come(),
-                  std::unique_ptr<victims> who = longest_rested(),
-                  std::unique_ptr<reservation> reserves = whole_length());
+  explicit served(const limits& within, std::unique_ptr<scheduling_policy> policy = fcfs(),
+                  std::unique_ptr<preemption_policy> who = longest_idle(),
+                  std::unique_ptr<allocation_policy> reserves = reserve_max_length());
 
   /// On a cache whose layers have a window.
   served(const limits& within, const toy::ring& rings);
 
-  scheduler machine;
+  scheduler sched;
   toy::runner runner;
   std::vector<event> events;
   time now{0};
@@ -63,10 +63,11 @@ std::vector<token> joined(std::vector<token> front, const std::vector<token>& ba
 sequence_id prefilled(served& s, int count);
 
 /// The sequence, which holds `held`, goes on as one does that is alone in the world.
-void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> source = {});
+void check_continues(served& s, sequence_id id, const std::vector<token>& held,
+                     std::span<const token> encoder_input = {});
 
 /// What a sequence samples that is alone in the world.
-std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> source = {});
+std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> encoder_input = {});
 
 /// Limits with room for everything, blocks of 4 tokens of a byte each.
 limits roomy();

@@ -23,14 +23,14 @@ struct machine_speed {
 };
 
 sequence_id stream(served& s, std::vector<token> prompt) {
-  return s.machine.submit({}, {std::move(prompt), output::sample, no_end});
+  return s.sched.submit({}, {std::move(prompt), output::sample, no_end});
 }
 
 limits with_target(std::int64_t nanoseconds) {
   auto within = roomy();
-  within.max_length = 20'000;
-  within.step_tokens = 512;
-  within.step_time = time(nanoseconds);
+  within.max_sequence_length = 20'000;
+  within.max_batched_tokens = 512;
+  within.target_step_latency = time(nanoseconds);
   return within;
 }
 

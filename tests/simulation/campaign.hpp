@@ -25,7 +25,7 @@ template <class Coverage>
 struct campaign_result {
   Coverage seen;
   std::uint64_t played = 0;
-  std::optional<failed_history> failure;  ///< the one of the lowest seed, of those found
+  std::optional<failed_history> diagnostics;  ///< the one of the lowest seed, of those found
 };
 
 /// Plays histories on several threads, and says on standard error how far it is. `play(seed, coverage)` throws where a
@@ -64,7 +64,7 @@ class campaign {
   void record(failed_history found) {
     std::lock_guard lock(mutex_);
     failed_ = true;
-    if (!result_.failure || found.seed < result_.failure->seed) result_.failure = std::move(found);
+    if (!result_.diagnostics || found.seed < result_.diagnostics->seed) result_.diagnostics = std::move(found);
   }
 
   void watch() {

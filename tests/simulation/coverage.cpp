@@ -7,7 +7,7 @@ constexpr const char* state_names[] = {"fresh",       "idle",      "idle+",     
                                        "prefilling+", "decoding",  "decoding+",  "paused",    "paused+",
                                        "idle, goes",  "run, goes", "idle, away", "run, away", "idle, comes",
                                        "run, comes",  "gone"};
-constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "park", "truncate", "copy out"};
+constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "preempt", "truncate", "copy out"};
 constexpr const char* feature_names[] = {"token",
                                          "end token",
                                          "length",
@@ -23,15 +23,15 @@ constexpr const char* feature_names[] = {"token",
                                          "chained",
                                          "cleared",
                                          "truncated",
-                                         "adopted",
+                                         "prefix shared",
                                          "copied",
                                          "moved",
                                          "lost its slot",
                                          "base shrunk",
-                                         "source read",
-                                         "parked",
-                                         "spilled",
-                                         "not spilled",
+                                         "encoder input read",
+                                         "preempted",
+                                         "swapped out",
+                                         "not swapped out",
                                          "restored",
                                          "inexact",
                                          "lost leaving",
@@ -80,7 +80,7 @@ state state_of(phase where, bool in_flight, bool has_tokens) {
   return state::gone;
 }
 
-state state_of_spilled(bool running, int stage) {
+state state_of_swapped(bool running, int stage) {
   return static_cast<state>(static_cast<int>(state::idle_leaving) + 2 * stage + running);
 }
 

@@ -20,8 +20,8 @@ enum class state {
   paused_in_flight,
   idle_leaving,  ///< what it has cached is on its way out of its slot
   running_leaving,
-  idle_spilled,
-  running_spilled,
+  idle_swapped_out,
+  running_swapped_out,
   idle_returning,
   running_returning,
   gone,
@@ -29,7 +29,7 @@ enum class state {
 };
 
 /// What is done to it.
-enum class verb { start, grant, abandon, cancel, fork, park, truncate, copy_out, count };
+enum class verb { start, grant, abandon, cancel, fork, suspend, truncate, copy_out, count };
 
 /// What else must have happened at least once.
 enum class feature {
@@ -48,21 +48,21 @@ enum class feature {
   chained,
   cleared,
   truncated,
-  adopted,
+  shared_prefixes,
   copied,
   moved,
   lost_its_slot,
   base_shrunk,
-  source_read,
-  parked,
-  spilled,
-  not_spilled,
-  restored,
+  encoder_read,
+  preempted,
+  swapped_out,
+  not_swapped_out,
+  swapped_in,
   inexact,
   lost_leaving,
   lost_returning,
   dropped,
-  reused,
+  prefix_hit_tokens,
   reused_when_it_came,  ///< before its first row of all
   taken_over,           ///< a whole slot
   followed,
@@ -84,15 +84,15 @@ enum class feature {
   plan_without_rows,
   overtaken,       ///< by one that came later, as the policy has it
   shares_divided,  ///< between two tenants that both wait
-  too_late,
+  deadline_unreachable,
   in_time,
   count
 };
 
 state state_of(phase where, bool in_flight, bool has_tokens);
 
-/// Of one whose cache is not in a slot; stages: 0 leaving, 1 spilled, 2 returning.
-state state_of_spilled(bool running, int stage);
+/// Of one whose cache is not in a slot; stages: 0 leaving, 1 swapped out, 2 returning.
+state state_of_swapped(bool running, int stage);
 
 /// How often each pair and each feature was visited.
 class coverage {

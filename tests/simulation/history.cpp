@@ -25,7 +25,7 @@ class player {
 
   void act() {
     if (chance_.between(1, 100 + steps_) > 100) return step();
-    if (chance_.chance(3)) stage_.pass(time(chance_.between(0, 30)));
+    if (chance_.chance(3)) stage_.advance_clock(time(chance_.between(0, 30)));
     if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
     const auto id = anyone();
     if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
@@ -40,8 +40,8 @@ class player {
         return stage_.cancel(id);
       case verb::fork:
         return fork(id);
-      case verb::park:
-        return stage_.park(id);
+      case verb::suspend:
+        return stage_.suspend(id);
       case verb::copy_out:
         return stage_.copy_out(id);
       default:
@@ -74,8 +74,8 @@ class player {
 
   /// What few states are like deserves a closer look.
   bool returns(sequence_id id) const {
-    const auto* whose = stage_.find(id);
-    return whose && whose->away && whose->moves == mirror::stage::returning;
+    const auto* seq = stage_.find(id);
+    return seq && seq->away && seq->moves == mirror::stage::returning;
   }
 
   sequence_id anyone() {
@@ -90,13 +90,13 @@ class player {
     options.priority = chance_.between(-2, 2);
     options.tenant = static_cast<std::uint64_t>(chance_.between(0, static_cast<int>(settings_.weights.size()) - 1));
     if (chance_.chance(60)) options.deadline = stage_.now() + time(chance_.between(0, 300));
-    if (settings_.sources && chance_.chance(80)) options.source = some_source();
-    options.reuse = !chance_.chance(10);
-    options.salt = static_cast<std::uint64_t>(chance_.chance(15));
+    if (settings_.encoder_inputs && chance_.chance(80)) options.encoder_input = some_encoder_input();
+    options.prefix_caching = !chance_.chance(10);
+    options.cache_salt = static_cast<std::uint64_t>(chance_.chance(15));
     if (settings_.branching && chance_.chance(80)) return stage_.submit(options, begun_alike(short_run(1)));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
-    if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_length);
-    if (chance_.chance(50)) options.max_length = chance_.between(1, settings_.within.max_length);
+    if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_sequence_length);
+    if (chance_.chance(50)) options.max_sequence_length = chance_.between(1, settings_.within.max_sequence_length);
     options.release_at_end = chance_.chance(40);
     if (chance_.chance(20)) return stage_.submit(options);
     auto first = some_run();
@@ -107,7 +107,7 @@ class player {
   /// One of two beginnings, up to somewhere.
   run begun_alike(run first) {
     if (!settings_.alike || chance_.chance(20)) return first;
-    const int count = std::min(chance_.between(0, 24), settings_.within.max_length / 2);
+    const int count = std::min(chance_.between(0, 24), settings_.within.max_sequence_length / 2);
     std::vector<token> begin;
     for (int i = 0; i < count; ++i) begin.push_back((i * i + (i > 8 && twin_)) % settings_.model.vocabulary);
     twin_ = chance_.chance(50);
@@ -117,22 +117,23 @@ class player {
 
   void fork(sequence_id id) {
     const bool full = static_cast<int>(stage_.live().size()) >= 2 * settings_.most_live;
-    const auto* whose = stage_.find(id);
-    if (whose && !whose->running && (full || !settings_.forks)) return;
+    const auto* seq = stage_.find(id);
+    if (seq && !seq->running && (full || !settings_.forks)) return;
     stage_.fork(id);
   }
 
   token some_token() { return static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)); }
 
-  source_tokens some_source() {
-    auto source = std::make_shared<std::vector<token>>();
-    for (int i = chance_.between(1, settings_.within.max_length); i > 0; --i) source->push_back(some_token());
-    return source;
+  encoder_tokens some_encoder_input() {
+    auto encoder_input = std::make_shared<std::vector<token>>();
+    for (int i = chance_.between(1, settings_.within.max_sequence_length); i > 0; --i)
+      encoder_input->push_back(some_token());
+    return encoder_input;
   }
 
   run some_run() {
     run result;
-    const int longest = chance_.chance(30) ? 2 * settings_.within.max_length / 3 : 6;
+    const int longest = chance_.chance(30) ? 2 * settings_.within.max_sequence_length / 3 : 6;
     for (int i = chance_.between(0, longest); i > 0; --i) result.tokens.push_back(some_token());
     const int kind = chance_.between(1, 10);
     result.wanted = kind == 1 ? output::last_logits : kind <= 3 ? output::all_logits : output::sample;
@@ -152,8 +153,8 @@ class player {
   }
 
   int some_length(sequence_id id) {
-    const auto* whose = stage_.find(id);
-    const int length = whose ? static_cast<int>(whose->tokens.size()) : 0;
+    const auto* seq = stage_.find(id);
+    const int length = seq ? static_cast<int>(seq->tokens.size()) : 0;
     return chance_.between(chance_.chance(5) ? -1 : 0, length + (chance_.chance(5) ? 1 : 0));
   }
 
@@ -175,10 +176,10 @@ int actions_of(std::uint64_t seed) {
 
 void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
   random chance(what.seed);
-  const auto drawn = draw(chance);
-  if (log) log(describe(drawn));
-  world stage(drawn, chance, seen, log);
-  player client(stage, drawn, chance);
+  const auto sampled = draw(chance);
+  if (log) log(describe(sampled));
+  world stage(sampled, chance, seen, log);
+  player client(stage, sampled, chance);
   for (const int action : what.actions) {
     chance = simulation::numbers_of(what.seed, action);
     client.act();

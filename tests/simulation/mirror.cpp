@@ -42,7 +42,7 @@ void mirror::rest() {
   running = false;
   ahead.clear();
   reached = std::min(reached, static_cast<int>(tokens.size()));
-  seated &= reached > 0;
+  scheduled &= reached > 0;
   if (reached == 0) away.reset();
 }
 
@@ -78,7 +78,7 @@ std::vector<event> mirror::absorb(const row& done, int end, const row_result& re
   if (result.failed) return fail(end - done.count, seen);
   const bool last = end == static_cast<int>(tokens.size()) || done.wanted == output::sample;
   if (done.wanted == output::sample) {
-    if (result.sampled != model.next(tokens, source()))
+    if (result.sampled != model.next(tokens, encoder_input()))
       throw std::logic_error("it sampled what it would not have sampled alone");
     return take_token(result.sampled, seen);
   }

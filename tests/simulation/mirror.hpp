@@ -14,7 +14,7 @@ namespace cogen::scheduler::simulate {
 /// What a sequence ought to be, by the contract alone: no slots, no plans, no cache.
 class mirror {
  public:
-  enum class stage { leaving, spilled, returning };
+  enum class stage { leaving, swapped_out, returning };
 
   mirror(const sequence_options& options, int capacity) : options(options), capacity(capacity) {}
 
@@ -26,8 +26,8 @@ class mirror {
   std::vector<token> with_ahead() const;
 
   /// What its slot has read beside its tokens.
-  std::span<const token> source() const {
-    return options.source ? std::span<const token>(*options.source) : std::span<const token>();
+  std::span<const token> encoder_input() const {
+    return options.encoder_input ? std::span<const token>(*options.encoder_input) : std::span<const token>();
   }
 
   /// What a row that ends at `end` tokens must want.
@@ -60,20 +60,20 @@ class mirror {
   std::vector<token> ahead;  ///< sampled by rows in flight
 
   int rows_in_flight = 0;
-  int unserved = 0;      ///< plans since its last row while it had a slot and something to run
-  int slot = -1;         ///< of its last row
-  bool seated = false;   ///< it was seen with a slot; exact only where nobody forks
-  bool has_room = true;  ///< memory is set aside for what it has to hold next
-  int reached = 0;       ///< of its tokens, those that have run
-  bool began = false;    ///< it has had a row
-  int stay = 0;          ///< tokens run since it took its slot
+  int unserved = 0;        ///< plans since its last row while it had a slot and something to run
+  int slot = -1;           ///< of its last row
+  bool scheduled = false;  ///< it was seen with a slot; exact only where nobody forks
+  bool has_room = true;    ///< memory is set aside for what it has to hold next
+  int reached = 0;         ///< of its tokens, those that have run
+  bool began = false;      ///< it has had a row
+  int stay = 0;            ///< tokens run since it took its slot
 
-  std::optional<time> rested;  ///< since when it was seen resting in a slot
-  std::optional<ticket> away;  ///< what it had reached was spilled under this name
-  stage moves = stage::spilled;
-  std::optional<ticket> copied;  ///< what its slot holds is copied under this name
-  bool opened = false;           ///< that is what it was saved as, and it has not gone on
-  bool parked = false;           ///< since the last plan, which tells whether it was spilled
+  std::optional<time> rested;   ///< since when it was seen resting in a slot
+  std::optional<swap_id> away;  ///< what it had reached was swapped out under this name
+  stage moves = stage::swapped_out;
+  std::optional<swap_id> copied;  ///< what its slot holds is copied under this name
+  bool opened = false;            ///< that is what it was saved as, and it has not gone on
+  bool preempted = false;         ///< since the last plan, which tells whether it was swapped out
 
  private:
   std::int64_t room() const;

@@ -41,7 +41,7 @@ std::string usage(const std::string& name, const std::string& about) {
   --jobs N         on N threads (as many as there are cores)
   --help           print this
 
-Each history is drawn from its seed alone. After every step what happened is held against the contract; at the first
+Each history is sampled from its seed alone. After every step what happened is held against the contract; at the first
 history that breaks it, the seed and the sentence are printed, then a shorter history of that seed that breaks it as
 well, and the exit status is 1. With 10,000 histories or more, a state in which something was never tried is a failure
 too.

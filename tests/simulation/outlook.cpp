@@ -10,7 +10,8 @@ void outlook::planned(time now, const plan& made, bool left_behind) {
   began_ = now;
   lasting_ = 0;
   if (!left_behind) return;
-  for (const auto& row : made.rows) lasting_ += row.count + (row.source ? static_cast<int>(row.source->size()) : 0);
+  for (const auto& row : made.rows)
+    lasting_ += row.count + (row.encoder_input ? static_cast<int>(row.encoder_input->size()) : 0);
 }
 
 void outlook::ended(int samples) {

@@ -71,18 +71,18 @@ class command {
   int play_all() const {
     const auto play = [this](std::uint64_t seed, Coverage& seen) { program_.play(whole(seed), seen, {}); };
     const auto result = campaign<Coverage, decltype(play)>(asked_, play).run();
-    if (result.failure) return tell(*result.failure);
+    if (result.diagnostics) return tell(*result.diagnostics);
     const bool visited = result.seen.report(std::cout);
     std::cout << result.played << " histories from seed " << asked_.first << " keep the contract" << std::endl;
     return visited || asked_.seeds < enough_to_visit_all ? 0 : 1;
   }
 
-  int tell(const failed_history& failure) const {
-    const auto all = whole(failure.seed);
-    std::cout << "seed " << failure.seed << " FAILED: " << failure.why << std::endl;
+  int tell(const failed_history& diagnostics) const {
+    const auto all = whole(diagnostics.seed);
+    std::cout << "seed " << diagnostics.seed << " FAILED: " << diagnostics.why << std::endl;
     const auto rest = shortest_failing(program_, all);
     std::cout << "fewer actions fail as well, " << rest.actions.size() << " of " << all.actions.size() << ": --seed "
-              << failure.seed << " --actions ";
+              << diagnostics.seed << " --actions ";
     for (std::size_t i = 0; i < rest.actions.size(); ++i) std::cout << (i > 0 ? "," : "") << rest.actions[i];
     std::cout << "\ntheir history:\n";
     replay(rest);

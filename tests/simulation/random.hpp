@@ -28,10 +28,10 @@ class random {
   int weighted(const Weights& weights) {
     int sum = 0;
     for (const int weight : weights) sum += weight;
-    int drawn = between(1, sum);
+    int sampled = between(1, sum);
     int chosen = 0;
     for (const int weight : weights) {
-      if ((drawn -= weight) <= 0) break;
+      if ((sampled -= weight) <= 0) break;
       ++chosen;
     }
     return chosen;

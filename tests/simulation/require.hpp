@@ -13,6 +13,6 @@ inline void require(bool holds, const std::string& what) {
 }
 
 inline std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }
-inline std::string text(ticket name) { return "ticket " + std::to_string(static_cast<std::uint64_t>(name)); }
+inline std::string text(swap_id name) { return "swap id " + std::to_string(static_cast<std::uint64_t>(name)); }
 
 }  // namespace cogen::scheduler::simulate

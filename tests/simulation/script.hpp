@@ -13,8 +13,8 @@ namespace cogen::simulation {
 /// Told what happens, line by line; empty where nobody listens.
 using log = std::function<void(const std::string&)>;
 
-/// One history. All of it is drawn from the seed, and each action from numbers of its own: where one is left out, the
-/// others draw what they would have drawn.
+/// One history. All of it is sampled from the seed, and each action from numbers of its own: where one is left out, the
+/// others sample what they would have sampled.
 struct script {
   std::uint64_t seed = 0;
   std::vector<int> actions;  ///< those that are played, in order, of those that the seed has
@@ -26,7 +26,7 @@ inline script whole_script(std::uint64_t seed, int actions) {
   return all;
 }
 
-/// What the action of this number draws from; the end of a history is its action -1.
+/// What the action of this number samples from; the end of a history is its action -1.
 inline random numbers_of(std::uint64_t seed, int action) {
   random mixed(seed ^ 0xd6e8feb86659fd93 * static_cast<std::uint64_t>(action + 2));
   return random(mixed.next());

@@ -5,7 +5,7 @@
 namespace cogen::scheduler::simulate {
 namespace {
 
-class by_id final : public order {
+class by_id final : public scheduling_policy {
  public:
   bool before(const candidate& a, const candidate& b) const noexcept override { return rank(a) < rank(b); }
 
@@ -17,61 +17,62 @@ constexpr const char* policy_names[] = {"first come", "own order", "priority", "
 
 /// Enough for one sequence, not for all.
 void limit_memory(limits& within, random& from) {
-  const auto whole = static_cast<int>(within.usage(within.max_length));
+  const auto whole = static_cast<int>(within.usage(within.max_sequence_length));
   within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
 }
 
 /// Room enough that forks find slots, and blocks small enough that they share some.
-void make_branching(settings& drawn, random& from) {
-  auto& within = drawn.within;
+void make_branching(settings& sampled, random& from) {
+  auto& within = sampled.within;
   within.slots = from.between(2, 6);
-  within.max_length = from.between(16, 60);
-  within.step_tokens = from.between(3, 40);
+  within.max_sequence_length = from.between(16, 60);
+  within.max_batched_tokens = from.between(3, 40);
   within.usage.block = 1 << from.between(0, 2);
   within.memory_bytes = limits().memory_bytes;
   if (from.chance(40)) limit_memory(within, from);
-  drawn.most_live = from.between(1, within.slots);
-  drawn.failing /= 4;
+  sampled.most_live = from.between(1, within.slots);
+  sampled.failing /= 4;
 }
 
 /// Prompts longer than a step, and blocks small enough that they share some.
-void make_alike(settings& drawn, random& from) {
-  drawn.alike = drawn.within.reuse = true;
-  drawn.within.usage.block = 1 << from.between(0, 2);
-  drawn.within.max_length = std::max(drawn.within.max_length, 20);
-  drawn.within.step_tokens = from.between(3, 12);
+void make_alike(settings& sampled, random& from) {
+  sampled.alike = sampled.within.prefix_caching = true;
+  sampled.within.usage.block = 1 << from.between(0, 2);
+  sampled.within.max_sequence_length = std::max(sampled.within.max_sequence_length, 20);
+  sampled.within.max_batched_tokens = from.between(3, 12);
 }
 
 /// So little memory that those that grow need that of others, and slots enough for them.
-void make_growing(settings& drawn, random& from) {
-  auto& within = drawn.within;
-  drawn.growing = true;
-  drawn.marks.high = from.between(1, 10) / 10.;
-  drawn.marks.low = drawn.marks.high * from.between(1, 10) / 10.;
-  drawn.marks.step = from.between(0, 12);
-  within.max_length = std::max(within.max_length, 12);
+void make_growing(settings& sampled, random& from) {
+  auto& within = sampled.within;
+  sampled.growing = true;
+  sampled.marks.high = from.between(1, 10) / 10.;
+  sampled.marks.low = sampled.marks.high * from.between(1, 10) / 10.;
+  sampled.marks.step = from.between(0, 12);
+  within.max_sequence_length = std::max(within.max_sequence_length, 12);
   within.slots = from.between(2, 6);
-  drawn.most_live = std::max(drawn.most_live, within.slots);
-  const auto whole = static_cast<int>(within.usage(within.max_length));
+  sampled.most_live = std::max(sampled.most_live, within.slots);
+  const auto whole = static_cast<int>(within.usage(within.max_sequence_length));
   within.memory_bytes = from.between(whole, 2 * whole);
 }
 
 /// Many that rest, and few slots.
-void make_pressed(settings& drawn, random& from) {
-  drawn.pressed = true;
-  drawn.within.slots = from.between(1, 2);
-  drawn.within.patience = time(from.between(0, 2));
-  drawn.most_live = from.between(3, 10);
+void make_pressed(settings& sampled, random& from) {
+  sampled.pressed = true;
+  sampled.within.slots = from.between(1, 2);
+  sampled.within.idle_timeout = time(from.between(0, 2));
+  sampled.most_live = from.between(3, 10);
 }
 
 /// Layers with a window, in rings that hold all of a sequence or not.
-void add_rings(settings& drawn, random& from) {
-  auto& within = drawn.within;
-  drawn.rings = {.window = from.between(1, 12),
-                 .longest_step = std::max(within.step_tokens, within.prefill_tokens),
-                 .slack = from.between(0, 8)};
-  if (from.chance(50)) within.slack = limits().slack;
-  if (drawn.rings.tokens() < within.max_length) within.slack = std::min(within.slack, drawn.rings.slack);
+void add_rings(settings& sampled, random& from) {
+  auto& within = sampled.within;
+  sampled.rings = {.window = from.between(1, 12),
+                   .longest_step = std::max(within.max_batched_tokens, within.prefill_tokens),
+                   .max_rollback_tokens = from.between(0, 8)};
+  if (from.chance(50)) within.max_rollback_tokens = limits().max_rollback_tokens;
+  if (sampled.rings.tokens() < within.max_sequence_length)
+    within.max_rollback_tokens = std::min(within.max_rollback_tokens, sampled.rings.max_rollback_tokens);
 }
 
 }  // namespace
@@ -80,20 +81,20 @@ settings draw(random& from) {
   settings result;
   auto& within = result.within;
   within.slots = from.between(1, 6);
-  within.max_length = from.between(4, 60);
-  within.step_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
+  within.max_sequence_length = from.between(4, 60);
+  within.max_batched_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
   within.depth = from.between(1, 2);
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
   if (from.chance(30)) within.usage.capped = {{from.between(0, 3), from.between(0, 4)}, {1, 2}};
-  if (from.chance(40)) within.slack = from.between(0, 8);
-  if (from.chance(60)) within.patience = time(from.between(0, 8));
+  if (from.chance(40)) within.max_rollback_tokens = from.between(0, 8);
+  if (from.chance(60)) within.idle_timeout = time(from.between(0, 8));
   if (from.chance(50)) limit_memory(within, from);
   result.model.vocabulary = from.between(3, 40);
   result.actions = from.between(20, 150);
   result.most_live = from.between(1, 10);
   result.failing = from.chance(50) ? 0 : from.between(1, 10);
   result.forks = from.chance(75);
-  result.sources = from.chance(30);
+  result.encoder_inputs = from.chance(30);
   result.rule = static_cast<policy>(from.between(0, static_cast<int>(policy::count) - 1));
   result.boost = time(from.between(0, 8));
   for (int tenant = from.between(0, 2); tenant >= 0; --tenant)
@@ -103,21 +104,22 @@ settings draw(random& from) {
   if (from.chance(50)) within.spare_slots = from.between(1, within.slots);
   if (result.forks && from.chance(50)) make_alike(result, from);
   if (!result.branching && from.chance(50)) make_pressed(result, from);
-  if (from.chance(75)) within.spill_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_length)));
+  if (from.chance(75))
+    within.swap_bytes = from.between(1, 4 * static_cast<int>(within.usage(within.max_sequence_length)));
   if (from.chance(40)) make_growing(result, from);
   result.losing = from.chance(50) ? 0 : from.between(1, 50);
   if (from.chance(40)) {
-    within.exact_spills = false;
-    within.spill_usage = {from.between(0, 3), from.between(0, 3), within.usage.block};
+    within.exact_swaps = false;
+    within.swap_usage = {from.between(0, 3), from.between(0, 3), within.usage.block};
   }
   if (from.chance(30)) within.prefill_tokens = from.between(1, 60);
-  if (from.chance(30)) within.step_time = time(from.between(1, 20));
+  if (from.chance(30)) within.target_step_latency = time(from.between(1, 20));
   random aside = from;  // histories without windows stay what they were
   if (aside.chance(50)) add_rings(result, aside);
   return result;
 }
 
-std::unique_ptr<order> make_order(const settings& of) {
+std::unique_ptr<scheduling_policy> make_scheduling_policy(const settings& of) {
   switch (of.rule) {
     case policy::own:
       return std::make_unique<by_id>();
@@ -128,28 +130,33 @@ std::unique_ptr<order> make_order(const settings& of) {
     case policy::deadline:
       return earliest_deadline_first();
     default:
-      return first_come();
+      return fcfs();
   }
 }
 
-std::unique_ptr<reservation> make_reservation(const settings& of) {
-  return of.growing ? watermarks(of.marks) : whole_length();
+std::unique_ptr<allocation_policy> make_allocation_policy(const settings& of) {
+  return of.growing ? watermarks(of.marks) : reserve_max_length();
 }
 
 std::string describe(const settings& of) {
   const auto& within = of.within;
   const bool limited = within.memory_bytes != limits().memory_bytes;
-  return "slots " + std::to_string(within.slots) + " and " + std::to_string(within.spare_slots) + ", max_length " +
-         std::to_string(within.max_length) + ", step_tokens " + std::to_string(within.step_tokens) +
-         ", prefill_tokens " + std::to_string(within.prefill_tokens) + ", depth " + std::to_string(within.depth) +
-         (within.step_time == limits().step_time ? "" : ", step_time " + std::to_string(within.step_time.count())) +
+  return "slots " + std::to_string(within.slots) + " and " + std::to_string(within.spare_slots) +
+         ", max_sequence_length " + std::to_string(within.max_sequence_length) + ", max_batched_tokens " +
+         std::to_string(within.max_batched_tokens) + ", prefill_tokens " + std::to_string(within.prefill_tokens) +
+         ", depth " + std::to_string(within.depth) +
+         (within.target_step_latency == limits().target_step_latency
+              ? ""
+              : ", target_step_latency " + std::to_string(within.target_step_latency.count())) +
          ", usage " + std::to_string(within.usage.fixed) + " + " + std::to_string(within.usage.per_block) + " per " +
-         std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", slack " +
-         (within.slack == limits().slack ? "unlimited" : std::to_string(within.slack)) + ", patience " +
-         (within.patience == limits().patience ? "unlimited" : std::to_string(within.patience.count())) + ", memory " +
-         (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
-         std::to_string(of.model.vocabulary) + ", spilled " + std::to_string(within.spill_bytes) +
-         (within.exact_spills ? "" : " inexactly") + ", losing " + std::to_string(of.losing) + " %, failing " +
+         std::to_string(within.usage.block) + (within.usage.capped.empty() ? "" : " with rings") + ", rollback limit " +
+         (within.max_rollback_tokens == limits().max_rollback_tokens ? "unlimited"
+                                                                     : std::to_string(within.max_rollback_tokens)) +
+         ", idle timeout " +
+         (within.idle_timeout == limits().idle_timeout ? "unlimited" : std::to_string(within.idle_timeout.count())) +
+         ", memory " + (limited ? std::to_string(within.memory_bytes) : std::string("unlimited")) + ", vocabulary " +
+         std::to_string(of.model.vocabulary) + ", swapped out " + std::to_string(within.swap_bytes) +
+         (within.exact_swaps ? "" : " inexactly") + ", losing " + std::to_string(of.losing) + " %, failing " +
          std::to_string(of.failing) + " %, " + policy_names[static_cast<int>(of.rule)] +
          (of.branching ? ", branching" : "") +
          (of.growing ? ", growing by " + std::to_string(of.marks.step) + " up to " + std::to_string(of.marks.high) +
@@ -158,7 +165,7 @@ std::string describe(const settings& of) {
          (of.rings.window > 0 ? ", a window of " + std::to_string(of.rings.window) + " in rings of " +
                                     std::to_string(of.rings.tokens()) + " tokens"
                               : std::string()) +
-         (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.sources ? ", sources" : "");
+         (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");
 }
 
 }  // namespace cogen::scheduler::simulate

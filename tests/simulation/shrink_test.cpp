@@ -84,15 +84,15 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(scripts)
 
-BOOST_AUTO_TEST_CASE(an_action_draws_the_same_in_any_company) {
-  std::vector<std::uint64_t> drawn;
+BOOST_AUTO_TEST_CASE(an_action_samples_the_same_in_any_company) {
+  std::vector<std::uint64_t> sampled;
   for (const std::uint64_t seed : {1, 2})
     for (int action = -1; action < 100; ++action) {
       BOOST_TEST(numbers_of(seed, action).next() == numbers_of(seed, action).next());
-      drawn.push_back(numbers_of(seed, action).next());
+      sampled.push_back(numbers_of(seed, action).next());
     }
-  std::ranges::sort(drawn);
-  BOOST_TEST((std::ranges::adjacent_find(drawn) == drawn.end()));
+  std::ranges::sort(sampled);
+  BOOST_TEST((std::ranges::adjacent_find(sampled) == sampled.end()));
 }
 
 BOOST_AUTO_TEST_CASE(the_command_line_is_read_and_refused_with_a_sentence) {

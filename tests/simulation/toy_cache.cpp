@@ -24,8 +24,8 @@ int cache::length(int slot) const { return at(slot).shared + static_cast<int>(at
 
 std::vector<token> cache::content(int slot) const {
   std::vector<token> all;
-  if (at(slot).base >= 0) {
-    const auto& read = at(at(slot).base).own;
+  if (at(slot).parent >= 0) {
+    const auto& read = at(at(slot).parent).own;
     require(at(slot).shared <= static_cast<int>(read.size()), "it reads more of its base than there is", slot);
     all.assign(read.begin(), read.begin() + at(slot).shared);
   }
@@ -44,46 +44,47 @@ std::int64_t cache::bytes() const {
 int cache::longest_reader(int slot) const {
   int longest = 0;
   for (const auto& each : slots_)
-    if (each.base == slot) longest = std::max(longest, each.shared);
+    if (each.parent == slot) longest = std::max(longest, each.shared);
   return longest;
 }
 
 void cache::apply(const plan& step) {
-  for (const ticket name : step.drops) require(kept_.erase(name) == 1, "what is dropped is not kept", -1);
+  for (const swap_id name : step.drops) require(kept_.erase(name) == 1, "what is dropped is not kept", -1);
   for (const int slot : step.clears) clear(slot);
   for (const auto& each : step.truncations) truncate(each);
-  for (const auto& each : step.trims) trim(each);
-  for (const auto& each : step.adoptions) adopt(each);
+  for (const auto& each : step.releases) release(each);
+  for (const auto& each : step.prefix_shares) share_prefix(each);
   for (const auto& each : step.copies) copy_tokens(each);
-  for (const auto& each : step.adoptions) {
+  for (const auto& each : step.prefix_shares) {
     if (at(each.slot).unsettled) require_return(each.of, each.length);
     at(each.slot).unsettled = false;
   }
-  for (const auto& each : step.spills) begin(each);
-  for (const auto& each : step.restores) begin(each);
+  for (const auto& each : step.swap_outs) begin(each);
+  for (const auto& each : step.swap_ins) begin(each);
 }
 
-void cache::begin(const spilling& begun) {
+void cache::begin(const swapping_out& begun) {
   require_still(begun.slot);
-  require(begun.length > 0 && begun.length == length(begun.slot), "another length is spilled than it has", begun.slot);
+  require(begun.length > 0 && begun.length == length(begun.slot), "another length is swapped out than it has",
+          begun.slot);
   const auto& from = at(begun.slot);
-  require(!from.trimmed, "it was trimmed and is spilled", begun.slot);
+  require(!from.released, "it was released and is swapped out", begun.slot);
   require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
-  const bool alters = !begun.beside && !within_.exact_spills;
+  const bool alters = !begun.beside && !within_.exact_swaps;
   transfers_[begun.name] = {begun.slot,
                             false,
                             {.tokens = content(begun.slot),
-                             .source = from.source,
+                             .encoder_input = from.encoder_input,
                              .reach = from.reach,
-                             .oldest = oldest_in_image(begun.slot),
+                             .oldest = oldest_in_snapshot(begun.slot),
                              .altered = from.altered || alters,
-                             .bytes = begun.beside ? 0 : within_.spilled(begun.length)}};
+                             .bytes = begun.beside ? 0 : within_.swapped_out(begun.length)}};
   at(begun.slot).moving = true;
 }
 
-void cache::begin(const restoring& begun) {
+void cache::begin(const swapping_in& begun) {
   require_still(begun.slot);
-  require(length(begun.slot) == 0 && at(begun.slot).source.empty(), "it is restored and not empty", begun.slot);
+  require(length(begun.slot) == 0 && at(begun.slot).encoder_input.empty(), "it is restored and not empty", begun.slot);
   require(kept_.contains(begun.name), "what is restored is not kept", begun.slot);
   auto what = std::move(kept_.extract(begun.name).mapped());
   require(begun.length == static_cast<int>(what.tokens.size()), "another length is restored", begun.slot);
@@ -91,37 +92,37 @@ void cache::begin(const restoring& begun) {
   at(begun.slot).moving = at(begun.slot).filling = true;
 }
 
-void cache::keep(ticket name, image what) {
+void cache::keep(swap_id name, snapshot what) {
   require(!transfers_.contains(name) && !kept_.contains(name), "a name is used again", -1);
   what.bytes = within_.usage(static_cast<std::int64_t>(what.tokens.size()));
   kept_[name] = std::move(what);
 }
 
-std::vector<ticket> cache::on_their_way() const {
-  std::vector<ticket> names;
+std::vector<swap_id> cache::on_their_way() const {
+  std::vector<swap_id> names;
   for (const auto& [name, each] : transfers_) names.push_back(name);
   return names;
 }
 
-void cache::end(ticket name, bool ok) {
+void cache::end(swap_id name, bool ok) {
   auto ended = std::move(transfers_.extract(name).mapped());
   auto& slot = at(ended.slot);
   slot.moving = slot.filling = false;
-  if (!ended.restores) {
-    require(content(ended.slot) == ended.what.tokens, "it has changed while it was spilled", ended.slot);
+  if (!ended.swap_ins) {
+    require(content(ended.slot) == ended.what.tokens, "it has changed while it was swapped out", ended.slot);
     if (ok) kept_[name] = std::move(ended.what);
     return;
   }
   require(length(ended.slot) == 0, "it has been filled while it was restored", ended.slot);
   if (!ok) return;
   slot.own = std::move(ended.what.tokens);
-  slot.source = std::move(ended.what.source);
+  slot.encoder_input = std::move(ended.what.encoder_input);
   slot.reach = ended.what.reach;
   slot.oldest = ended.what.oldest;
   slot.altered = ended.what.altered;
 }
 
-std::int64_t cache::spilled_bytes() const {
+std::int64_t cache::swapped_bytes() const {
   std::int64_t sum = 0;
   for (const auto& [name, each] : kept_) sum += each.bytes;
   for (const auto& [name, each] : transfers_) sum += each.what.bytes;
@@ -132,10 +133,10 @@ void cache::require_still(int slot) const { require(!at(slot).moving, "a transfe
 
 void cache::require_filled(int slot) const { require(!at(slot).filling, "a transfer still fills it", slot); }
 
-void cache::read(int slot, const std::vector<token>& source) {
-  require(length(slot) == 0, "it reads a source and holds tokens", slot);
-  require(at(slot).source.empty(), "it reads a source and has one", slot);
-  at(slot).source = source;
+void cache::read(int slot, const std::vector<token>& encoder_input) {
+  require(length(slot) == 0, "it reads an encoder input and holds tokens", slot);
+  require(at(slot).encoder_input.empty(), "it reads an encoder input and has one", slot);
+  at(slot).encoder_input = encoder_input;
 }
 
 bool cache::holds(int slot, int length) const {
@@ -143,10 +144,10 @@ bool cache::holds(int slot, int length) const {
   return needed >= at(slot).oldest || needed >= length;
 }
 
-/// What a slot can go back to, it can when it is filled from its image.
-int cache::oldest_in_image(int slot) const {
+/// What a slot can go back to, it can when it is filled from its snapshot.
+int cache::oldest_in_snapshot(int slot) const {
   if (!ever_full()) return at(slot).oldest;
-  return std::max(at(slot).oldest, rings_.first_needed(std::max(0, length(slot) - rings_.slack)));
+  return std::max(at(slot).oldest, rings_.first_needed(std::max(0, length(slot) - rings_.max_rollback_tokens)));
 }
 
 void cache::append(int slot, std::span<const token> tokens) {
@@ -160,21 +161,22 @@ void cache::add(int slot, std::span<const token> tokens) {
   require_still(slot);
   at(slot).own.insert(at(slot).own.end(), tokens.begin(), tokens.end());
   at(slot).reach = std::max(at(slot).reach, length(slot));
-  require(length(slot) <= within_.max_length, "it holds more than it may", slot);
+  require(length(slot) <= within_.max_sequence_length, "it holds more than it may", slot);
 }
 
 void cache::require_return(int slot, int to) const {
-  require(!at(slot).trimmed, "it was trimmed and shall go on", slot);
-  require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.slack, "it cannot go back that far", slot);
+  require(!at(slot).released, "it was released and shall go on", slot);
+  require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.max_rollback_tokens, "it cannot go back that far",
+          slot);
   require(to == 0 || holds(slot, to), "its rings no longer hold what it would go back to", slot);
 }
 
-void cache::trim(const trimming& rest) {
+void cache::release(const cogen::scheduler::release& rest) {
   require_still(rest.slot);
-  require(rest.length >= longest_reader(rest.slot), "it is trimmed while others read more", rest.slot);
-  at(rest.slot).trimmed = within_.slack < std::numeric_limits<int>::max();
+  require(rest.length >= longest_reader(rest.slot), "it is released while others read more", rest.slot);
+  at(rest.slot).released = within_.max_rollback_tokens < std::numeric_limits<int>::max();
   at(rest.slot).oldest = ever_full() ? std::numeric_limits<int>::max() : std::min(at(rest.slot).oldest, rest.length);
-  if (rest.length == 0) at(rest.slot).source.clear();
+  if (rest.length == 0) at(rest.slot).encoder_input.clear();
   at(rest.slot).own.resize(static_cast<std::size_t>(std::max(0, rest.length - at(rest.slot).shared)));
 }
 
@@ -192,28 +194,28 @@ void cache::truncate(const truncation& cut) {
   require_return(cut.slot, cut.length);
   auto kept = content(cut.slot);
   kept.resize(static_cast<std::size_t>(cut.length));
-  auto& whose = at(cut.slot);
-  if (cut.length < whose.shared) whose.shared = cut.length / within_.usage.block * within_.usage.block;
-  if (whose.shared == 0) whose.base = -1;
-  whose.own.assign(kept.begin() + whose.shared, kept.end());
-  whose.oldest = std::min(whose.oldest, cut.length);
+  auto& seq = at(cut.slot);
+  if (cut.length < seq.shared) seq.shared = cut.length / within_.usage.block * within_.usage.block;
+  if (seq.shared == 0) seq.parent = -1;
+  seq.own.assign(kept.begin() + seq.shared, kept.end());
+  seq.oldest = std::min(seq.oldest, cut.length);
   if (cut.length > 0) return;
-  whose.reach = 0;
-  whose.altered = false;
-  whose.source.clear();
+  seq.reach = 0;
+  seq.altered = false;
+  seq.encoder_input.clear();
 }
 
-void cache::adopt(const adoption& taken) {
+void cache::share_prefix(const prefix_share& taken) {
   require_still(taken.slot);
   require_filled(taken.of);
   require(length(taken.slot) == 0, "it takes a base and is not empty", taken.slot);
   require(taken.slot != taken.of, "it is its own base", taken.slot);
-  require(at(taken.of).base < 0, "it becomes a base and has one", taken.of);
+  require(at(taken.of).parent < 0, "it becomes a base and has one", taken.of);
   require(taken.length > 0 && taken.length % within_.usage.block == 0, "it shares part of a block", taken.slot);
   require(taken.length <= length(taken.of), "others shall read what it does not hold", taken.of);
-  at(taken.slot).base = taken.of;
+  at(taken.slot).parent = taken.of;
   at(taken.slot).shared = taken.length;
-  at(taken.slot).source = at(taken.of).source;
+  at(taken.slot).encoder_input = at(taken.of).encoder_input;
   at(taken.slot).reach = at(taken.of).reach;
   at(taken.slot).oldest = at(taken.of).oldest;
   at(taken.slot).altered = at(taken.of).altered;
@@ -228,7 +230,7 @@ void cache::copy_tokens(const copy& copied) {
   require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);
   require_return(copied.from, copied.end);
   at(copied.to).unsettled = false;
-  if (copied.begin == 0) at(copied.to).source = at(copied.from).source;
+  if (copied.begin == 0) at(copied.to).encoder_input = at(copied.from).encoder_input;
   at(copied.to).altered |= at(copied.from).altered;
   const auto read = content(copied.from);
   add(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));

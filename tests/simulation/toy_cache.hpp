@@ -15,9 +15,9 @@ namespace cogen::scheduler::toy {
 struct ring {
   int window = 0;  ///< 0: there are none
   int longest_step = 0;
-  int slack = 0;
+  int max_rollback_tokens = 0;
 
-  int tokens() const { return window - 1 + longest_step + slack; }
+  int tokens() const { return window - 1 + longest_step + max_rollback_tokens; }
 
   /// The first position that a slot of `length` tokens needs to go on.
   int first_needed(int length) const { return window == 0 ? 0 : std::max(0, length - window + 1); }
@@ -28,9 +28,9 @@ struct ring {
 class cache {
  public:
   /// What a slot held when it was copied away.
-  struct image {
+  struct snapshot {
     std::vector<token> tokens;
-    std::vector<token> source;
+    std::vector<token> encoder_input;
     int reach = 0;
     int oldest = 0;          ///< the first position that the rings hold
     bool altered = false;    ///< it is not bit by bit what a slot held that nothing was restored into
@@ -43,31 +43,31 @@ class cache {
   void apply(const plan& step);
 
   /// The names of the transfers that have begun and not ended, oldest first.
-  std::vector<ticket> on_their_way() const;
+  std::vector<swap_id> on_their_way() const;
 
   /// One of them ends. A slot that it was to fill is empty where it fails, and nothing is kept under its name.
-  void end(ticket name, bool ok);
+  void end(swap_id name, bool ok);
 
   /// What is kept outside of the slots, the ends of transfers included, as the limits count it.
-  std::int64_t spilled_bytes() const;
+  std::int64_t swapped_bytes() const;
 
-  bool keeps(ticket name) const { return kept_.contains(name); }
-  const image& kept(ticket name) const { return kept_.at(name); }
+  bool keeps(swap_id name) const { return kept_.contains(name); }
+  const snapshot& kept(swap_id name) const { return kept_.at(name); }
 
   /// What was kept elsewhere is kept here from now on.
-  void keep(ticket name, image what);
+  void keep(swap_id name, snapshot what);
 
-  /// The slot, which is empty, gets its source.
-  void read(int slot, const std::vector<token>& source);
+  /// The slot, which is empty, gets its encoder input.
+  void read(int slot, const std::vector<token>& encoder_input);
 
   void append(int slot, std::span<const token> tokens);
 
   int length(int slot) const;
   int shared(int slot) const { return at(slot).shared; }
   std::vector<token> content(int slot) const;
-  const std::vector<token>& source(int slot) const { return at(slot).source; }
+  const std::vector<token>& encoder_input(int slot) const { return at(slot).encoder_input; }
 
-  /// Something of what it holds comes from an image that was not exact.
+  /// Something of what it holds comes from a snapshot that was not exact.
   bool altered(int slot) const { return at(slot).altered; }
 
   /// Bytes that all slots take, shared blocks once.
@@ -75,47 +75,47 @@ class cache {
 
  private:
   struct storage {
-    int base = -1;
+    int parent = -1;
     int shared = 0;
-    std::vector<token> own;     ///< after the shared ones
-    std::vector<token> source;  ///< what an encoder has read
-    int reach = 0;              ///< the most tokens it, or what it was filled from, has held since that was filled
-    int oldest = 0;             ///< the first position that its rings hold
-    bool trimmed = false;       ///< it can no longer go on, nor anybody from its end
-    bool unsettled = false;     ///< it has a base, and a copy may still follow
-    bool moving = false;        ///< a transfer reads or fills it
-    bool filling = false;       ///< a transfer fills it
+    std::vector<token> own;            ///< after the shared ones
+    std::vector<token> encoder_input;  ///< what an encoder has read
+    int reach = 0;           ///< the most tokens it, or what it was filled from, has held since that was filled
+    int oldest = 0;          ///< the first position that its rings hold
+    bool released = false;   ///< it can no longer go on, nor anybody from its end
+    bool unsettled = false;  ///< it has a base, and a copy may still follow
+    bool moving = false;     ///< a transfer reads or fills it
+    bool filling = false;    ///< a transfer fills it
     bool altered = false;
   };
   struct transfer {
     int slot;
-    bool restores;
-    image what;
+    bool swap_ins;
+    snapshot what;
   };
 
   storage& at(int slot);
   const storage& at(int slot) const;
   int longest_reader(int slot) const;
   void clear(int slot);
-  bool ever_full() const { return rings_.window > 0 && rings_.tokens() < within_.max_length; }
+  bool ever_full() const { return rings_.window > 0 && rings_.tokens() < within_.max_sequence_length; }
   bool holds(int slot, int length) const;
-  int oldest_in_image(int slot) const;
+  int oldest_in_snapshot(int slot) const;
   void add(int slot, std::span<const token> tokens);
   void require_return(int slot, int to) const;
   void truncate(const truncation& cut);
-  void trim(const trimming& rest);
-  void adopt(const adoption& taken);
+  void release(const cogen::scheduler::release& rest);
+  void share_prefix(const prefix_share& taken);
   void copy_tokens(const copy& copied);
   void require_still(int slot) const;
   void require_filled(int slot) const;
-  void begin(const spilling& begun);
-  void begin(const restoring& begun);
+  void begin(const swapping_out& begun);
+  void begin(const swapping_in& begun);
 
   limits within_;
   ring rings_;
   std::vector<storage> slots_;
-  std::map<ticket, image> kept_;
-  std::map<ticket, transfer> transfers_;
+  std::map<swap_id, snapshot> kept_;
+  std::map<swap_id, transfer> transfers_;
 };
 
 }  // namespace cogen::scheduler::toy

@@ -4,13 +4,13 @@
 
 namespace cogen::scheduler::toy {
 
-token model::next(std::span<const token> before, std::span<const token> source) const {
+token model::next(std::span<const token> before, std::span<const token> encoder_input) const {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto take_in = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
   };
-  for (const token each : source) take_in(static_cast<std::uint64_t>(each + 1) << 32);
+  for (const token each : encoder_input) take_in(static_cast<std::uint64_t>(each + 1) << 32);
   for (const token each : before) take_in(static_cast<std::uint64_t>(each + 1));
   return static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary));
 }
@@ -18,17 +18,17 @@ token model::next(std::span<const token> before, std::span<const token> source) 
 std::vector<row_result> runner::run(const plan& step) {
   cache_.apply(step);
   contents_.clear();
-  sources_.clear();
+  encoder_inputs_.clear();
   std::vector<row_result> results(step.rows.size());
   const auto before = std::exchange(sampled_, {});
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& row = step.rows[i];
-    if (row.source) cache_.read(row.slot, *row.source);
+    if (row.encoder_input) cache_.read(row.slot, *row.encoder_input);
     cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row));
     contents_.push_back(cache_.content(row.slot));
-    sources_.push_back(cache_.source(row.slot));
+    encoder_inputs_.push_back(cache_.encoder_input(row.slot));
     if (row.wanted == output::sample)
-      sampled_[row.sequence] = results[i].sampled = model_.next(contents_.back(), sources_.back());
+      sampled_[row.sequence] = results[i].sampled = model_.next(contents_.back(), encoder_inputs_.back());
   }
   return results;
 }

@@ -8,11 +8,11 @@
 
 namespace cogen::scheduler::toy {
 
-/// A model whose next token depends on every token before it, and on every token of the source.
+/// A model whose next token depends on every token before it, and on every token of the encoder input.
 struct model {
   token vocabulary = 50;
 
-  token next(std::span<const token> before, std::span<const token> source = {}) const;
+  token next(std::span<const token> before, std::span<const token> encoder_input = {}) const;
 };
 
 /// Runs plans on the toy cache at once. What rows sample is what the model says of the slot's content.
@@ -26,22 +26,22 @@ class runner {
   /// What the slots of the last plan's rows hold, in order.
   const std::vector<std::vector<token>>& contents() const { return contents_; }
 
-  /// And the sources beside it.
-  const std::vector<std::vector<token>>& sources() const { return sources_; }
+  /// And the encoder inputs beside it.
+  const std::vector<std::vector<token>>& encoder_inputs() const { return encoder_inputs_; }
 
   const toy::cache& cache() const { return cache_; }
 
   /// A transfer of an earlier plan ends.
-  void end(ticket name, bool ok) { cache_.end(name, ok); }
+  void end(swap_id name, bool ok) { cache_.end(name, ok); }
 
   /// What was kept elsewhere comes before the next plan.
-  void keep(ticket name, cache::image what) { cache_.keep(name, std::move(what)); }
+  void keep(swap_id name, cache::snapshot what) { cache_.keep(name, std::move(what)); }
 
  private:
   toy::cache cache_;
   model model_;
   std::vector<std::vector<token>> contents_;
-  std::vector<std::vector<token>> sources_;
+  std::vector<std::vector<token>> encoder_inputs_;
   std::map<sequence_id, token> sampled_;  // by the last plan
 };
 

@@ -48,7 +48,7 @@ world::world(const settings& of, random& chance, coverage& seen, simulation::log
       chance_(chance),
       seen_(seen),
       log_(std::move(log)),
-      machine_(of.within, make_order(of), longest_rested(), make_reservation(of)),
+      machine_(of.within, make_scheduling_policy(of), longest_idle(), make_allocation_policy(of)),
       runner_(of.within, of.model, of.rings),
       failing_(of.failing),
       losing_(of.losing) {}
@@ -69,23 +69,24 @@ std::vector<sequence_id> world::live() const {
 }
 
 void world::visit(sequence_id id, verb what) {
-  const auto* whose = find(id);
-  if (!whose) return seen_.visit(state::gone, what);
-  if (whose->away) return seen_.visit(state_of_spilled(whose->running, static_cast<int>(whose->moves)), what);
-  seen_.visit(state_of(machine_.phase_of(id), whose->rows_in_flight > 0, !whose->tokens.empty()), what);
+  const auto* seq = find(id);
+  if (!seq) return seen_.visit(state::gone, what);
+  if (seq->away) return seen_.visit(state_of_swapped(seq->running, static_cast<int>(seq->moves)), what);
+  seen_.visit(state_of(machine_.phase_of(id), seq->rows_in_flight > 0, !seq->tokens.empty()), what);
 }
 
 // Verbs
 
 int world::capacity_of(const sequence_options& options, const run* first) const {
-  const int allowed = options.max_length == 0 ? settings_.within.max_length : options.max_length;
+  const int allowed =
+      options.max_sequence_length == 0 ? settings_.within.max_sequence_length : options.max_sequence_length;
   if (!options.release_at_end || !first) return allowed;
   const auto sampled = first->wanted == output::sample ? options.max_new_tokens : 0;
   const auto needed = static_cast<std::int64_t>(first->tokens.size()) + sampled;
   return static_cast<int>(std::min<std::int64_t>(allowed, std::max<std::int64_t>(1, needed)));
 }
 
-void world::taken_in(sequence_id id, mirror added) {
+void world::accepted(sequence_id id, mirror added) {
   require(!find(id) && std::find(gone_.begin(), gone_.end(), id) == gone_.end(), "an id was used again");
   live_.emplace(id, std::move(added));
   check_sequences();
@@ -102,7 +103,7 @@ void world::submit(const sequence_options& options, const run& first) {
   added.begin(first, ++runs_);
   sequence_id id;
   const auto submit = [&] { id = machine_.submit(options, first); };
-  if (taken_in_time(added, false, [&] { when_memory_allows(submit); })) taken_in(id, std::move(added));
+  if (accepted_time(added, false, [&] { when_memory_allows(submit); })) accepted(id, std::move(added));
 }
 
 void world::submit(const sequence_options& options) {
@@ -110,7 +111,7 @@ void world::submit(const sequence_options& options) {
   say("submit an empty sequence of " + std::to_string(added.capacity));
   const bool fits = settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
   if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options); });
-  taken_in(when_memory_allows([&] { return machine_.submit(options); }), std::move(added));
+  accepted(when_memory_allows([&] { return machine_.submit(options); }), std::move(added));
 }
 
 void world::start(sequence_id id, const run& next) {
@@ -118,16 +119,16 @@ void world::start(sequence_id id, const run& next) {
   say("start " + text(id) + " with " + std::to_string(next.tokens.size()) + " tokens for " + text(next.wanted) +
       ", credits " + std::to_string(next.credits) + ", samples " + std::to_string(next.samples));
   const auto start = [&] { machine_.start(id, next); };
-  auto* whose = const_cast<mirror*>(find(id));
-  if (!whose) return refused<std::out_of_range>(seen_, start);
-  if (whose->running) return refused<std::logic_error>(seen_, start);
-  const auto length = whose->tokens.size() + next.tokens.size();
+  auto* seq = const_cast<mirror*>(find(id));
+  if (!seq) return refused<std::out_of_range>(seen_, start);
+  if (seq->running) return refused<std::logic_error>(seen_, start);
+  const auto length = seq->tokens.size() + next.tokens.size();
   if (length == 0) return refused<std::invalid_argument>(seen_, start);
-  if (static_cast<int>(length) > whose->capacity) return refused<std::length_error>(seen_, start);
+  if (static_cast<int>(length) > seq->capacity) return refused<std::length_error>(seen_, start);
   if (first_prefilling_ == id) first_unserved_ = 0;
-  mirror begun = *whose;
+  mirror begun = *seq;
   begun.begin(next, ++runs_);
-  if (taken_in_time(begun, is_somewhere(id), [&] { when_memory_allows(start); })) *whose = std::move(begun);
+  if (accepted_time(begun, is_somewhere(id), [&] { when_memory_allows(start); })) *seq = std::move(begun);
   check_sequences();
 }
 
@@ -135,7 +136,7 @@ void world::grant(sequence_id id, int credits) {
   visit(id, verb::grant);
   say("grant " + text(id) + " " + std::to_string(credits));
   without_memory([&] { machine_.grant(id, credits); });
-  if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->credits += credits;
+  if (auto* seq = const_cast<mirror*>(find(id)); seq && seq->running) seq->credits += credits;
   check_sequences();
 }
 
@@ -143,7 +144,7 @@ void world::abandon(sequence_id id) {
   visit(id, verb::abandon);
   say("abandon " + text(id));
   without_memory([&] { machine_.abandon(id); });
-  if (auto* whose = const_cast<mirror*>(find(id)); whose && whose->running) whose->abandon();
+  if (auto* seq = const_cast<mirror*>(find(id)); seq && seq->running) seq->abandon();
   check_sequences();
 }
 
@@ -172,47 +173,47 @@ void world::fork(sequence_id id) {
   child.tokens = parent->tokens;
   child.sampled = parent->sampled;
   const auto added = when_memory_allows(fork);
-  check_parked(waited);
-  if (machine_.seated(added)) child.reached = parent->reached;
-  taken_in(added, std::move(child));
+  check_preempted(waited);
+  if (machine_.scheduled(added)) child.reached = parent->reached;
+  accepted(added, std::move(child));
   check_nobody_overtook(waited);
-  if (machine_.waiting() > 0) require(!machine_.seated(added), "a fork overtook those that wait");
+  if (machine_.waiting() > 0) require(!machine_.scheduled(added), "a fork overtook those that wait");
 }
 
 void world::truncate(sequence_id id, int length) {
   visit(id, verb::truncate);
   say("truncate " + text(id) + " to " + std::to_string(length));
   const auto truncate = [&] { machine_.truncate(id, length); };
-  auto* whose = const_cast<mirror*>(find(id));
-  if (!whose) return refused<std::out_of_range>(seen_, truncate);
-  if (whose->running) return refused<std::logic_error>(seen_, truncate);
-  if (length < 0 || length > static_cast<int>(whose->tokens.size()))
+  auto* seq = const_cast<mirror*>(find(id));
+  if (!seq) return refused<std::out_of_range>(seen_, truncate);
+  if (seq->running) return refused<std::logic_error>(seen_, truncate);
+  if (length < 0 || length > static_cast<int>(seq->tokens.size()))
     return refused<std::invalid_argument>(seen_, truncate);
   without_memory(truncate);
-  if (whose->away && whose->opened && length > 0 && length < whose->reached) seen_.visit(feature::cut_when_opened);
-  whose->truncate(length);
+  if (seq->away && seq->opened && length > 0 && length < seq->reached) seen_.visit(feature::cut_when_opened);
+  seq->truncate(length);
   check_sequences();
 }
 
-void world::park(sequence_id id) {
-  visit(id, verb::park);
-  say("park " + text(id));
-  when_memory_allows([&] { machine_.park(id); });
-  auto* whose = const_cast<mirror*>(find(id));
-  if (!whose || machine_.parked() == parked_) return check_sequences();
-  require(!whose->running && whose->seated && !whose->away, "it was parked although it runs, or has no slot");
-  require(!machine_.seated(id), "it was parked and has kept its slot");
-  whose->seated = false;
-  whose->rested.reset();
-  whose->parked = true;
-  ++parked_;
+void world::suspend(sequence_id id) {
+  visit(id, verb::suspend);
+  say("preempt " + text(id));
+  when_memory_allows([&] { machine_.suspend(id); });
+  auto* seq = const_cast<mirror*>(find(id));
+  if (!seq || machine_.preempted() == preempted_) return check_sequences();
+  require(!seq->running && seq->scheduled && !seq->away, "it was preempted although it runs, or has no slot");
+  require(!machine_.scheduled(id), "it was preempted and has kept its slot");
+  seq->scheduled = false;
+  seq->rested.reset();
+  seq->preempted = true;
+  ++preempted_;
   check_sequences();
 }
 
-void world::pass(time by) {
+void world::advance_clock(time by) {
   now_ += by;
   say("it is " + std::to_string(now_.count()));
-  machine_.pass(now_);
+  machine_.advance_clock(now_);
 }
 
 // Steps
@@ -225,18 +226,18 @@ bool world::launch() {
   now_ += time(chance_.between(0, 3));
   note_rest();
   const auto waited = waiting();
-  kept_ = machine_.kept_slots();
+  kept_ = machine_.prefix_cached_slots();
   flown made{machine_.next(now_), {}, {}};
   outlook_.planned(now_, made.step, left_behind(made.step));
   describe_plan(made.step);
-  check_parked(waited);
+  check_preempted(waited);
   note_transfers(made.step);
   machine_.verify();
   check_nobody_overtook(waited);
   if (made.step.empty()) {
     seen_.visit(feature::empty_plan);
     require(made.step.number == 0, "an empty plan has a number");
-    check_patience_of_others(true);
+    check_idle_timeout_of_others(true);
     if (in_flight_.empty()) check_waiting(true);
     check_service(made.step, waited);
     return false;
@@ -245,12 +246,12 @@ bool world::launch() {
   count_features(made.step);
   note_marks(made.step);
   made.results = runner_.run(made.step);
-  check_patience_of_others(false);
+  check_idle_timeout_of_others(false);
   check_ranks();
-  check_spilled();
+  check_swapped();
   for (auto& each : made.results) each.failed = chance_.chance(failing_);
   check_rows(made);
-  note_seats();
+  note_scheduled();
   look_at_shares();
   check_memory();
   check_waiting(false);
@@ -272,19 +273,19 @@ void world::absorb() {
       seen_.visit(feature::gone_in_flight);
       continue;
     }
-    mirror& whose = found->second;
-    --whose.rows_in_flight;
-    if (!whose.running || whose.number != done.rows[i].run) {
+    mirror& seq = found->second;
+    --seq.rows_in_flight;
+    if (!seq.running || seq.number != done.rows[i].run) {
       seen_.visit(feature::wasted);
       continue;
     }
-    for (auto told : whose.absorb(row, done.rows[i].end, done.results[i], settings_.model, seen_)) {
+    for (auto told : seq.absorb(row, done.rows[i].end, done.results[i], settings_.model, seen_)) {
       told.sequence = row.sequence;
       told.row = static_cast<int>(i);
       expected.push_back(told);
     }
-    if (!whose.running && row.wanted == output::sample) outlook_.ended(whose.sampled_in_run());
-    if (!whose.running && whose.options.release_at_end) forget(row.sequence);
+    if (!seq.running && row.wanted == output::sample) outlook_.ended(seq.sampled_in_run());
+    if (!seq.running && seq.options.release_at_end) forget(row.sequence);
   }
   const auto told = machine_.absorb(done.step, done.results, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
@@ -301,7 +302,7 @@ void world::drain() {
   say("bring everything to an end");
   failing_ = 0;
   losing_ = 0;
-  const auto steps = 100 + 16 * static_cast<int>(live_.size()) * settings_.within.max_length;
+  const auto steps = 100 + 16 * static_cast<int>(live_.size()) * settings_.within.max_sequence_length;
   for (int step = 0; !live_.empty(); ++step) {
     require(step < steps, "it does not come to an end");
     for (const auto id : live()) {
@@ -315,8 +316,8 @@ void world::drain() {
   }
   while (!in_flight_.empty()) absorb();
   while (launch() || end_transfer()) absorb();
-  if (machine_.kept_slots() > 0) seen_.visit(feature::kept);
-  machine_.forget_kept();
+  if (machine_.prefix_cached_slots() > 0) seen_.visit(feature::kept);
+  machine_.drop_prefix_cache();
   while (launch()) absorb();
   check_empty();
 }

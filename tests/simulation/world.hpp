@@ -32,16 +32,16 @@ class world {
   void cancel(sequence_id id);
   void fork(sequence_id id);
   void truncate(sequence_id id, int length);
-  void park(sequence_id id);
+  void suspend(sequence_id id);
 
   /// What the sequence is and has cached is saved, now or when its transfer ends, where it is idle.
   void copy_out(sequence_id id);
 
-  /// One that was saved is taken in again. False when there is none.
+  /// One that was saved is accepted again. False when there is none.
   bool open();
 
   /// Time goes on while nothing is done.
-  void pass(time by);
+  void advance_clock(time by);
 
   /// Plans and runs a step; rows fail by chance. False when there was nothing to do, or too much is in flight.
   bool launch();
@@ -68,8 +68,8 @@ class world {
   };
   struct session {
     sequence_options options;
-    past before;
-    toy::cache::image image;
+    resume_state before;
+    toy::cache::snapshot snapshot;
   };
   struct flown {
     plan step;
@@ -94,37 +94,37 @@ class world {
   void say(const std::string& what) const;
   void visit(sequence_id id, verb what);
   int capacity_of(const sequence_options& options, const run* first) const;
-  void taken_in(sequence_id id, mirror added);
+  void accepted(sequence_id id, mirror added);
   void forget(sequence_id id);
   void describe_plan(const plan& step) const;
   void check_rows(flown& made);
   row_flown check_row(const row& planned, const std::vector<token>& content, const row_result& result);
   struct mark {
     bool shared;
-    std::uint64_t salt;
+    std::uint64_t cache_salt;
     bool operator==(const mark&) const = default;
   };
   void note_marks(const plan& made);
-  void note_reuse(const row& planned, int begin, const mirror& whose);
+  void note_prefix_hit(const row& planned, int begin, const mirror& seq);
   void check_service(const plan& made, const std::set<sequence_id>& waited);
   void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
                      const std::set<sequence_id>& waited);
-  void check_patience(const plan& made, int tokens, sequence_id id, mirror& whose);
+  void check_idle_timeout(const plan& made, int tokens, sequence_id id, mirror& seq);
   void check_waiting(bool nothing_planned);
   void check_nobody_overtook(const std::set<sequence_id>& waited);
-  void note_seats();
+  void note_scheduled();
   void note_rest();
   bool rests(sequence_id id) const;
-  bool has_rested(const mirror& whose) const;
-  void check_parked(const std::set<sequence_id>& waited);
-  bool was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const;
+  bool has_rested(const mirror& seq) const;
+  void check_preempted(const std::set<sequence_id>& waited);
+  bool was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const;
   bool has_another_above(sequence_id id) const;
   void check_ranks() const;
   void note_transfers(const plan& made);
-  void end_copy(ticket name, bool ok);
+  void end_copy(swap_id name, bool ok);
   void keep_session(session made);
-  void check_spilled() const;
-  void check_patience_of_others(bool nothing_planned) const;
+  void check_swapped() const;
+  void check_idle_timeout_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
   void check_short(const plan& made);
@@ -138,10 +138,10 @@ class world {
   std::vector<sequence_id> firsts(const std::set<sequence_id>& of) const;
   bool fits(sequence_id id) const;
   bool somebody_is_short() const;
-  bool taken_in_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
+  bool accepted_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
   void check_lateness(const mirror& begun, bool somewhere, std::optional<time> refused) const;
   bool is_somewhere(sequence_id id) const;
-  double tokens_to_run(const mirror& whose, bool somewhere) const;
+  double tokens_to_run(const mirror& seq, bool somewhere) const;
   double tokens_until_end(const mirror& begun, bool somewhere) const;
   bool left_behind(const plan& made) const;
   void look_at_shares();
@@ -157,13 +157,13 @@ class world {
   std::map<int, mark> marks_;  ///< of what slots hold
   int kept_ = 0;               ///< slots, before the plan
   std::deque<flown> in_flight_;
-  std::map<ticket, session> copies_;  ///< on their way
+  std::map<swap_id, session> copies_;  ///< on their way
   std::deque<session> sessions_;
   fairness fairness_{settings_, seen_};
   outlook outlook_;
   time now_{0};
-  std::uint64_t parked_ = 0;
-  std::uint64_t spilled_ = 0;
+  std::uint64_t preempted_ = 0;
+  std::uint64_t swapped_ = 0;
   std::uint64_t runs_ = 0;
   std::uint64_t plans_ = 0;
   int failing_;

@@ -19,9 +19,9 @@ void world::check_rows(flown& made) {
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
     require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one plan");
     made.rows.push_back(check_row(row, runner_.contents()[i], made.results[i]));
-    require(std::ranges::equal(runner_.sources()[i], live_.at(row.sequence).source()),
-            text(row.sequence) + ": the slot has read another source than the sequence's");
-    if (row.source) seen_.visit(feature::source_read);
+    require(std::ranges::equal(runner_.encoder_inputs()[i], live_.at(row.sequence).encoder_input()),
+            text(row.sequence) + ": the slot has read another encoder input than the sequence's");
+    if (row.encoder_input) seen_.visit(feature::encoder_read);
     tokens += row.count;
     awaited |= row.chained;
     if (row.chained) continue;
@@ -30,7 +30,7 @@ void world::check_rows(flown& made) {
   }
   require(made.step.tokens.size() == static_cast<std::size_t>(known), "a plan has tokens that are in none of its rows");
   const auto& within = settings_.within;
-  require(tokens <= std::max(within.step_tokens, awaited ? 0 : within.prefill_tokens),
+  require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
           "a plan has more tokens than it may");
 }
 
@@ -38,37 +38,37 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   const auto who = text(planned.sequence);
   const auto found = live_.find(planned.sequence);
   require(found != live_.end(), who + " has a row and is not there");
-  mirror& whose = found->second;
-  require(whose.may_run(), who + " has a row and nothing to run, or no credits");
+  mirror& seq = found->second;
+  require(seq.may_run(), who + " has a row and nothing to run, or no credits");
 
-  const auto known = whose.with_ahead();
+  const auto known = seq.with_ahead();
   const int end = static_cast<int>(content.size());
   require(content.size() <= known.size() && std::equal(content.begin(), content.end(), known.begin()),
           who + ": the slot holds other tokens than the sequence");
   const bool altered = runner_.cache().altered(planned.slot);
   require(!altered || !machine_.exact(planned.sequence), who + " goes on inexactly and is told to be exact");
   if (altered) seen_.visit(feature::inexact);
-  const bool ahead = content.size() > whose.tokens.size();
+  const bool ahead = content.size() > seq.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
   require(planned.count >= 1 && (!ahead || planned.count == 1), who + ": a row miscounts its tokens");
   require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
-  require(planned.wanted == whose.wanted_at(end), who + ": a row wants something else than the run");
+  require(planned.wanted == seq.wanted_at(end), who + ": a row wants something else than the run");
 
-  if (planned.wanted == output::sample) whose.planned_sample(result.sampled);
-  if (whose.slot >= 0 && whose.slot != planned.slot) seen_.visit(feature::moved);
-  note_reuse(planned, end - planned.count, whose);
-  whose.slot = planned.slot;
-  whose.began = true;
-  whose.seated = true;
-  whose.reached = end;
-  require(!whose.away || whose.moves == mirror::stage::spilled, who + " has a row while it is on its way");
-  require(!whose.copied, who + " has a row while it is copied");
-  whose.away.reset();
-  const int ran = planned.count + (planned.source ? static_cast<int>(planned.source->size()) : 0);
-  fairness_.ran(whose.options.tenant, ran);
-  fairness_.stays(whose.options.tenant, whose.stay += ran);
-  ++whose.rows_in_flight;
-  return {whose.number, end};
+  if (planned.wanted == output::sample) seq.planned_sample(result.sampled);
+  if (seq.slot >= 0 && seq.slot != planned.slot) seen_.visit(feature::moved);
+  note_prefix_hit(planned, end - planned.count, seq);
+  seq.slot = planned.slot;
+  seq.began = true;
+  seq.scheduled = true;
+  seq.reached = end;
+  require(!seq.away || seq.moves == mirror::stage::swapped_out, who + " has a row while it is on its way");
+  require(!seq.copied, who + " has a row while it is copied");
+  seq.away.reset();
+  const int ran = planned.count + (planned.encoder_input ? static_cast<int>(planned.encoder_input->size()) : 0);
+  fairness_.ran(seq.options.tenant, ran);
+  fairness_.stays(seq.options.tenant, seq.stay += ran);
+  ++seq.rows_in_flight;
+  return {seq.number, end};
 }
 
 // Service
@@ -106,16 +106,16 @@ void world::check_waiting(bool nothing_planned) {
 
 void world::check_service(const plan& made, const std::set<sequence_id>& waited) {
   const int tokens = std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
-    return sum + each.count + (each.source ? static_cast<int>(each.source->size()) : 0);
+    return sum + each.count + (each.encoder_input ? static_cast<int>(each.encoder_input->size()) : 0);
   });
   std::set<sequence_id> served, prefilling;
   for (const auto& each : made.rows) served.insert(each.sequence);
   for (auto& [id, each] : live_) {
     const auto where = machine_.phase_of(id);
-    const bool follows = machine_.follows(id);
-    if (follows) seen_.visit(feature::followed);
-    require(!follows || !made.empty(), text(id) + " waits for another one, and nothing is planned");
-    const bool waits = follows || machine_.short_of_memory(id);
+    const bool awaits_prefix = machine_.awaits_prefix(id);
+    if (awaits_prefix) seen_.visit(feature::followed);
+    require(!awaits_prefix || !made.empty(), text(id) + " waits for another one, and nothing is planned");
+    const bool waits = awaits_prefix || machine_.short_of_memory(id);
     const bool could = (where == phase::prefilling || where == phase::decoding) && !waits;
     each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
     if (where == phase::waiting && each.slot >= 0) {
@@ -124,7 +124,7 @@ void world::check_service(const plan& made, const std::set<sequence_id>& waited)
       if (!each.away) each.reached = 0;
     }
     if (where == phase::prefilling && !waits) prefilling.insert(id);
-    check_patience(made, tokens, id, each);
+    check_idle_timeout(made, tokens, id, each);
   }
   check_prefill(prefilling, served, waited);
   check_short(made);
@@ -146,7 +146,7 @@ void world::check_prefill(const std::set<sequence_id>& prefilling, const std::se
   if (prefilling.empty() || settings_.rule == policy::fair_share) return;
   const auto first = firsts(prefilling).front();
   const bool preceded = std::ranges::any_of(served, [&](sequence_id each) {
-    const bool may = settings_.rule != policy::first_come || waited.contains(each);
+    const bool may = settings_.rule != policy::fcfs || waited.contains(each);
     return may && live_.contains(each) && before(each, first);
   });
   first_unserved_ = first == first_prefilling_ && !served.contains(first) && !preceded ? first_unserved_ + 1 : 0;
@@ -154,17 +154,18 @@ void world::check_prefill(const std::set<sequence_id>& prefilling, const std::se
   require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
 }
 
-void world::check_patience(const plan& made, int tokens, sequence_id id, mirror& whose) {
-  if (whose.unserved == 0) return;
+void world::check_idle_timeout(const plan& made, int tokens, sequence_id id, mirror& seq) {
+  if (seq.unserved == 0) return;
   const auto& within = settings_.within;
   require(!made.empty(), text(id) + " could run, and nothing is planned");
-  const bool hurried = within.step_time != limits().step_time && machine_.phase_of(id) == phase::prefilling;
-  require(tokens >= within.step_tokens || whose.unserved <= 1 || (hurried && !made.rows.empty()),
+  const bool hurried =
+      within.target_step_latency != limits().target_step_latency && machine_.phase_of(id) == phase::prefilling;
+  require(tokens >= within.max_batched_tokens || seq.unserved <= 1 || (hurried && !made.rows.empty()),
           text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
-  const int rows = std::max(1, within.step_tokens - std::max(1, within.step_tokens / 8));
-  const int turns = (within.slots + rows - 1) / rows * (within.step_tokens == 1 ? 2 : 1);
-  require(whose.unserved <= turns + 2, text(id) + " decodes and does not get its turn");
+  const int rows = std::max(1, within.max_batched_tokens - std::max(1, within.max_batched_tokens / 8));
+  const int turns = (within.slots + rows - 1) / rows * (within.max_batched_tokens == 1 ? 2 : 1);
+  require(seq.unserved <= turns + 2, text(id) + " decodes and does not get its turn");
 }
 
 // Memory and slots
@@ -175,29 +176,29 @@ void world::check_memory() {
   if (!settings_.forks && in_flight_.empty() && runner_.cache().on_their_way().empty()) check_account_without_forks();
 }
 
-void world::note_seats() {
+void world::note_scheduled() {
   for (auto& [id, each] : live_) {
     const auto where = machine_.phase_of(id);
-    each.seated |= where == phase::prefilling || where == phase::decoding;
-    if (settings_.forks || settings_.growing) each.seated = machine_.seated(id);
-    require(machine_.seated(id) == each.seated, text(id) + " has a slot, or has none, against the contract");
-    if (!each.seated) each.stay = 0;
+    each.scheduled |= where == phase::prefilling || where == phase::decoding;
+    if (settings_.forks || settings_.growing) each.scheduled = machine_.scheduled(id);
+    require(machine_.scheduled(id) == each.scheduled, text(id) + " has a slot, or has none, against the contract");
+    if (!each.scheduled) each.stay = 0;
     if (!machine_.moving(id)) each.copied.reset();  // it has left the slot that is copied
     if (rests(id)) continue;
     each.rested.reset();
   }
 }
 
-// Parking
+// Preemption
 
 bool world::rests(sequence_id id) const {
   const auto where = machine_.phase_of(id);
-  const auto& whose = live_.at(id);
-  return machine_.seated(id) && !whose.away && !whose.copied && (where == phase::idle || where == phase::paused);
+  const auto& seq = live_.at(id);
+  return machine_.scheduled(id) && !seq.away && !seq.copied && (where == phase::idle || where == phase::paused);
 }
 
-bool world::has_rested(const mirror& whose) const {
-  return whose.rested && now_ - *whose.rested >= settings_.within.patience;
+bool world::has_rested(const mirror& seq) const {
+  return seq.rested && now_ - *seq.rested >= settings_.within.idle_timeout;
 }
 
 void world::note_rest() {
@@ -207,10 +208,10 @@ void world::note_rest() {
 }
 
 /// One that ran has lost its slot to one that was put above it.
-bool world::was_displaced(sequence_id id, const mirror& whose, const std::set<sequence_id>& waited) const {
-  if (whose.rested || !whose.seated || !whose.running) return false;
+bool world::was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const {
+  if (seq.rested || !seq.scheduled || !seq.running) return false;
   return std::ranges::any_of(waited, [&](sequence_id above) {
-    return live_.contains(above) && may_displace(settings_, {above, live_.at(above)}, {id, whose});
+    return live_.contains(above) && may_displace(settings_, {above, live_.at(above)}, {id, seq});
   });
 }
 
@@ -222,34 +223,34 @@ bool world::has_another_above(sequence_id id) const {
 /// Only those that have rested for long have lost their slots, and only to somebody; or those that run, to others that
 /// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot. And one
 /// that is displaced may have a slot again in the same plan, unseen.
-void world::check_parked(const std::set<sequence_id>& waited) {
+void world::check_preempted(const std::set<sequence_id>& waited) {
   for (auto& [id, each] : live_) {
-    if (machine_.seated(id)) continue;
-    if (settings_.growing && each.seated) {
+    if (machine_.scheduled(id)) continue;
+    if (settings_.growing && each.scheduled) {
       seen_.visit(feature::made_way);
       require(settings_.forks || each.rested || !each.has_room || has_another_above(id),
               text(id) + " has left for one that comes later");
       each.rested.reset();
-      each.parked = true;
+      each.preempted = true;
       continue;
     }
     const bool displaced = was_displaced(id, each, waited);
     if (!each.rested && !displaced) continue;
     if (displaced && settings_.forks) {
-      each.parked = true;
+      each.preempted = true;
       continue;
     }
-    say(text(id) + (displaced ? " was displaced" : " was parked"));
-    require(displaced || has_rested(each), text(id) + " was parked and has not rested for long");
-    require(!waited.empty() || settings_.forks, text(id) + " was parked for nobody");
-    seen_.visit(displaced ? feature::displaced : feature::parked);
-    each.seated = false;
+    say(text(id) + (displaced ? " was displaced" : " was preempted"));
+    require(displaced || has_rested(each), text(id) + " was preempted and has not rested for long");
+    require(!waited.empty() || settings_.forks, text(id) + " was preempted for nobody");
+    seen_.visit(displaced ? feature::displaced : feature::preempted);
+    each.scheduled = false;
     each.rested.reset();
-    each.parked = true;
-    ++parked_;
+    each.preempted = true;
+    ++preempted_;
   }
-  if (settings_.growing || settings_.rule == policy::priority) parked_ = std::max(parked_, machine_.parked());
-  require(machine_.parked() == parked_, "those that were parked are miscounted");
+  if (settings_.growing || settings_.rule == policy::priority) preempted_ = std::max(preempted_, machine_.preempted());
+  require(machine_.preempted() == preempted_, "those that were preempted are miscounted");
 }
 
 /// Nobody runs that may be displaced by the first of those that wait.
@@ -260,12 +261,12 @@ void world::check_ranks() const {
   if (waiting.empty()) return;
   const auto head = firsts(waiting).front();
   for (const auto& [id, each] : live_)
-    if (machine_.seated(id) && !rests(id))
+    if (machine_.scheduled(id) && !rests(id))
       require(!may_displace(settings_, {head, live_.at(head)}, {id, each}), text(head) + " waits for " + text(id));
 }
 
 /// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.
-void world::check_patience_of_others(bool nothing_planned) const {
+void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (machine_.waiting() == 0 || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
   bool somebody_rests = false;
@@ -276,7 +277,7 @@ void world::check_patience_of_others(bool nothing_planned) const {
   }
   if (!nothing_planned) return;
   const auto wake = machine_.wake();
-  require(wake.has_value() == (somebody_rests && settings_.within.patience != limits().patience),
+  require(wake.has_value() == (somebody_rests && settings_.within.idle_timeout != limits().idle_timeout),
           "somebody waits for one that rests, and is not told when");
   require(!wake || *wake > now_, "it would be woken for nothing");
 }
@@ -286,7 +287,7 @@ void world::check_account_without_forks() const {
   int held = 0;
   std::int64_t bytes = 0;
   for (const auto& [id, each] : live_) {
-    if (!each.seated) continue;
+    if (!each.scheduled) continue;
     ++held;
     require(settings_.growing || machine_.reserved(id) == each.capacity, text(id) + " has less than its memory");
     bytes += settings_.within.usage(machine_.reserved(id));
@@ -298,7 +299,7 @@ void world::check_account_without_forks() const {
 void world::check_sequences() {
   machine_.verify();
   check_busy_slots();
-  note_seats();
+  note_scheduled();
   look_at_shares();
   require(machine_.live() == static_cast<int>(live_.size()), "sequences are lost, or kept");
   for (const auto& [id, each] : live_) {
@@ -314,11 +315,11 @@ void world::check_busy_slots() const {
   for (const auto& each : in_flight_) {
     for (const auto& row : each.step.rows) busy.insert(row.slot);
     for (const auto& cut : each.step.truncations) busy.insert(cut.slot);
-    for (const auto& cut : each.step.trims) busy.insert(cut.slot);
-    for (const auto& taken : each.step.adoptions) busy.insert({taken.slot, taken.of});
+    for (const auto& cut : each.step.releases) busy.insert(cut.slot);
+    for (const auto& taken : each.step.prefix_shares) busy.insert({taken.slot, taken.of});
     for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
-    for (const auto& begun : each.step.spills) busy.insert(begun.slot);
-    for (const auto& begun : each.step.restores) busy.insert(begun.slot);
+    for (const auto& begun : each.step.swap_outs) busy.insert(begun.slot);
+    for (const auto& begun : each.step.swap_ins) busy.insert(begun.slot);
   }
   require(machine_.free_slots() <= settings_.within.all_slots() - static_cast<int>(busy.size()),
           "a slot is free that a plan in flight names");
@@ -329,7 +330,7 @@ void world::check_empty() {
   require(machine_.free_slots() == settings_.within.slots, "not all slots are free in the end");
   require(machine_.memory_in_use() == 0, "memory is set aside for nobody");
   require(runner_.cache().bytes() == 0, "the cache still holds something");
-  require(runner_.cache().spilled_bytes() == 0 && machine_.spill_in_use() == 0, "something is spilled for nobody");
+  require(runner_.cache().swapped_bytes() == 0 && machine_.swap_in_use() == 0, "something is swapped out for nobody");
 }
 
 // What happened
@@ -339,8 +340,8 @@ void world::count_features(const plan& step) {
     for (; times > 0; --times) seen_.visit(what);
   };
   visit_all(feature::cleared, step.clears.size());
-  visit_all(feature::truncated, step.truncations.size() + step.trims.size());
-  visit_all(feature::adopted, step.adoptions.size());
+  visit_all(feature::truncated, step.truncations.size() + step.releases.size());
+  visit_all(feature::shared_prefixes, step.prefix_shares.size());
   visit_all(feature::copied, step.copies.size());
   if (step.rows.empty()) seen_.visit(feature::plan_without_rows);
   for (const auto& each : step.rows)
@@ -356,20 +357,21 @@ void world::describe_plan(const plan& step) const {
   for (const int slot : step.clears) line += " clear " + std::to_string(slot) + ";";
   for (const auto& each : step.truncations)
     line += " cut " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
-  for (const auto& each : step.trims)
-    line += " trim " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
-  for (const auto& each : step.adoptions)
+  for (const auto& each : step.releases)
+    line += " release " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
+  for (const auto& each : step.prefix_shares)
     line += " " + std::to_string(each.slot) + " reads " + std::to_string(each.length) + " of " +
             std::to_string(each.of) + ";";
   for (const auto& each : step.copies)
     line += " copy " + std::to_string(each.begin) + ".." + std::to_string(each.end) + " from " +
             std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
-  for (const auto& each : step.spills) line += " spill " + std::to_string(each.slot) + " as " + text(each.name) + ";";
-  for (const auto& each : step.restores)
+  for (const auto& each : step.swap_outs)
+    line += " swap out " + std::to_string(each.slot) + " as " + text(each.name) + ";";
+  for (const auto& each : step.swap_ins)
     line += " restore " + text(each.name) + " to " + std::to_string(each.slot) + ";";
   for (const auto& each : step.rows)
     line += " [" + text(each.sequence) + " slot " + std::to_string(each.slot) + " x" + std::to_string(each.count) +
-            (each.source ? " source" : "") + (each.chained ? " chained" : "") +
+            (each.encoder_input ? " encoder input" : "") + (each.chained ? " chained" : "") +
             (each.wanted == output::sample ? " sample" : "") + "]";
   say(line);
 }

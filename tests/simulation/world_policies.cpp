@@ -29,9 +29,9 @@ bool world::fits(sequence_id id) const {
   const auto bytes = settings_.within.usage(live_.at(id).capacity);
   const bool alone = machine_.free_slots() == settings_.within.slots;
   const auto budget = settings_.within.memory_bytes;
-  const auto most = alone || !settings_.growing ? budget : make_reservation(settings_)->high(budget);
+  const auto most = alone || !settings_.growing ? budget : make_allocation_policy(settings_)->high(budget);
   return machine_.free_slots() > 0 && !somebody_is_short() &&
-         bytes <= most - machine_.memory_in_use() + machine_.kept_bytes();
+         bytes <= most - machine_.memory_in_use() + machine_.prefix_cached_bytes();
 }
 
 bool world::somebody_is_short() const {
@@ -50,20 +50,20 @@ void world::look_at_shares() {
 // Deadlines
 
 /// False where the verb was refused because the run would come too late.
-bool world::taken_in_time(mirror& begun, bool somewhere, const std::function<void()>& verb) {
+bool world::accepted_time(mirror& begun, bool somewhere, const std::function<void()>& verb) {
   begun.asked = now_;
   try {
     verb();
-  } catch (const too_late& refusal) {
+  } catch (const deadline_unreachable& refusal) {
     say(refusal.what());
-    seen_.visit(feature::too_late);
+    seen_.visit(feature::deadline_unreachable);
     require(refusal.deadline() == begun.options.deadline && refusal.estimate() > refusal.deadline(),
             "a run was refused that would end in time");
     check_lateness(begun, somewhere, refusal.estimate());
     return false;
   }
   check_lateness(begun, somewhere, std::nullopt);
-  fairness_.stays(begun.options.tenant, static_cast<int>(begun.tokens.size() + begun.source().size()));
+  fairness_.stays(begun.options.tenant, static_cast<int>(begun.tokens.size() + begun.encoder_input().size()));
   return true;
 }
 
@@ -71,29 +71,29 @@ void world::check_lateness(const mirror& begun, bool somewhere, std::optional<ti
   const auto pace = outlook_.pace();
   if (settings_.rule != policy::deadline || begun.options.deadline == time::max() || !pace)
     return require(!refused, "a run was refused without a reason");
-  if (settings_.forks || settings_.growing || settings_.within.slack != limits().slack)
+  if (settings_.forks || settings_.growing || settings_.within.max_rollback_tokens != limits().max_rollback_tokens)
     return;  // it is not known what slots hold
   const double end = static_cast<double>(now_.count()) + tokens_until_end(begun, somewhere) * *pace;
   if (refused)
     require(std::abs(static_cast<double>(refused->count()) - end) < 0.51, "a run was refused for a wrong estimate");
   else
-    require(end < static_cast<double>(begun.options.deadline.count()) + 0.51, "a late run was taken in");
+    require(end < static_cast<double>(begun.options.deadline.count()) + 0.51, "a late run was accepted");
   if (!refused) seen_.visit(feature::in_time);
 }
 
 /// By what runs have sampled so far.
-/// What it has cached is in a slot, or spilled.
+/// What it has cached is in a slot, or swapped out.
 bool world::is_somewhere(sequence_id id) const {
-  return machine_.seated(id) || machine_.leaving(id) || live_.at(id).away;
+  return machine_.scheduled(id) || machine_.leaving(id) || live_.at(id).away;
 }
 
-double world::tokens_to_run(const mirror& whose, bool somewhere) const {
-  const int cached = somewhere ? whose.reached : 0;
-  const auto known = static_cast<double>(whose.tokens.size() + whose.ahead.size());
-  const double fed = known - cached + (cached == 0 ? static_cast<double>(whose.source().size()) : 0);
-  const auto left = static_cast<double>(whose.samples_left());
+double world::tokens_to_run(const mirror& seq, bool somewhere) const {
+  const int cached = somewhere ? seq.reached : 0;
+  const auto known = static_cast<double>(seq.tokens.size() + seq.ahead.size());
+  const double fed = known - cached + (cached == 0 ? static_cast<double>(seq.encoder_input().size()) : 0);
+  const auto left = static_cast<double>(seq.samples_left());
   if (left == 0) return fed;
-  const double taken = whose.sampled_in_run() + static_cast<double>(whose.ahead.size());
+  const double taken = seq.sampled_in_run() + static_cast<double>(seq.ahead.size());
   return fed - 1 + std::clamp(outlook_.samples() - taken, 1., left);
 }
 

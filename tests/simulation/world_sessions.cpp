@@ -9,23 +9,23 @@ namespace cogen::scheduler::simulate {
 void world::copy_out(sequence_id id) {
   visit(id, verb::copy_out);
   say("copy out " + text(id));
-  auto* const whose = const_cast<mirror*>(find(id));
-  const bool stored = whose && machine_.stored(id);
-  const bool possible = whose && !whose->running && machine_.seated(id) && !machine_.moving(id);
+  auto* const seq = const_cast<mirror*>(find(id));
+  const bool stored = seq && machine_.stored(id);
+  const bool possible = seq && !seq->running && machine_.scheduled(id) && !machine_.moving(id);
   const auto made = when_memory_allows([&] { return machine_.copy_out(id); });
   require(made.has_value() == possible, text(id) + " was copied out, or was not, against the contract");
-  const bool away = whose && whose->away && !machine_.seated(id) && !machine_.moving(id);
+  const bool away = seq && seq->away && !machine_.scheduled(id) && !machine_.moving(id);
   require(away || !stored, text(id) + " is stored against the contract");
-  require(!away || stored || whose->reached == 0, text(id) + " is not stored against the contract");
+  require(!away || stored || seq->reached == 0, text(id) + " is not stored against the contract");
   const auto at_hand = possible ? made : stored ? machine_.stored(id) : std::nullopt;
   if (at_hand) {
-    session begun{whose->options, {whose->tokens, whose->sampled, at_hand->image, machine_.exact(id)}, {}};
+    session begun{seq->options, {seq->tokens, seq->sampled, at_hand->snapshot, machine_.exact(id)}, {}};
     if (possible) {
-      whose->copied = at_hand->name;
-      whose->rested.reset();
+      seq->copied = at_hand->name;
+      seq->rested.reset();
       copies_[at_hand->name] = std::move(begun);
-    } else if (!whose->running) {
-      begun.image = runner_.cache().kept(at_hand->name);
+    } else if (!seq->running) {
+      begun.snapshot = runner_.cache().kept(at_hand->name);
       seen_.visit(feature::copied_stored);
       keep_session(std::move(begun));
     }
@@ -33,27 +33,27 @@ void world::copy_out(sequence_id id) {
   check_sequences();
 }
 
-void world::end_copy(ticket name, bool ok) {
+void world::end_copy(swap_id name, bool ok) {
   const auto found = copies_.extract(name);
   if (!found) return;
-  for (auto& [id, whose] : live_)
-    if (whose.copied == name) whose.copied.reset();
+  for (auto& [id, seq] : live_)
+    if (seq.copied == name) seq.copied.reset();
   if (!ok) return seen_.visit(feature::copy_lost);
-  found.mapped().image = runner_.cache().kept(name);
+  found.mapped().snapshot = runner_.cache().kept(name);
   keep_session(std::move(found.mapped()));
 }
 
 void world::keep_session(session made) {
   constexpr std::size_t most = 4;
-  const auto& said = *made.before.image;
-  const auto& held = made.image.tokens;
+  const auto& said = *made.before.snapshot;
+  const auto& held = made.snapshot.tokens;
   // What a slot is filled from counts as further by what runs in it in the same plan.
-  require(static_cast<int>(held.size()) == said.length && made.image.reach <= said.reach,
-          "another image is kept than was told");
+  require(static_cast<int>(held.size()) == said.length && made.snapshot.reach <= said.reach,
+          "another snapshot is kept than was told");
   require(said.cached <= static_cast<int>(made.before.tokens.size()) && said.cached <= said.length &&
               std::equal(held.begin(), held.begin() + said.cached, made.before.tokens.begin()),
-          "an image holds other tokens than its sequence");
-  require(!made.image.altered || !said.exact || !made.before.exact, "an image is told to be exact and is not");
+          "a snapshot holds other tokens than its sequence");
+  require(!made.snapshot.altered || !said.exact || !made.before.exact, "a snapshot is told to be exact and is not");
   sessions_.push_back(std::move(made));
   if (sessions_.size() > most) sessions_.pop_front();
 }
@@ -65,21 +65,21 @@ bool world::open() {
   added.tokens = from.before.tokens;
   added.sampled = from.before.sampled;
   say("open a sequence of " + std::to_string(added.tokens.size()) + " tokens, " +
-      std::to_string(from.before.image->cached) + " of them cached");
-  const auto spill_bytes = settings_.within.spill_bytes;
-  const auto bytes = settings_.within.usage(from.before.image->length);
-  const bool fits = spill_bytes > 0 && machine_.spill_in_use() + bytes <= spill_bytes;
+      std::to_string(from.before.snapshot->cached) + " of them cached");
+  const auto swap_bytes = settings_.within.swap_bytes;
+  const auto bytes = settings_.within.usage(from.before.snapshot->length);
+  const bool fits = swap_bytes > 0 && machine_.swap_in_use() + bytes <= swap_bytes;
   const auto id = when_memory_allows([&] { return machine_.resume(from.options, from.before); });
   const auto kept = machine_.stored(id);
   require(kept.has_value() == fits, text(id) + " is stored, or is not, against its room");
   if (kept) {
-    runner_.keep(kept->name, from.image);
+    runner_.keep(kept->name, from.snapshot);
     added.away = kept->name;
     added.opened = true;
-    added.reached = from.before.image->cached;
+    added.reached = from.before.snapshot->cached;
   }
   seen_.visit(fits ? feature::opened : feature::opened_without_room);
-  taken_in(id, std::move(added));
+  accepted(id, std::move(added));
   return true;
 }
 

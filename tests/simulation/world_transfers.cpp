@@ -7,38 +7,39 @@
 
 namespace cogen::scheduler::simulate {
 
-/// What was parked is spilled by the next plan or lost, and what is restored had been spilled.
+/// What was preempted is swapped out by the next plan or lost, and what is restored had been swapped out.
 void world::note_transfers(const plan& made) {
-  for (const auto& each : made.spills) {
+  for (const auto& each : made.swap_outs) {
     if (each.beside) {
       seen_.visit(feature::copied_out);
       continue;
     }
-    seen_.visit(feature::spilled);
-    ++spilled_;
+    seen_.visit(feature::swapped_out);
+    ++swapped_;
     const auto found = live_.find(each.sequence);
-    if (found == live_.end() || !found->second.parked) continue;
-    found->second.parked = false;
+    if (found == live_.end() || !found->second.preempted) continue;
+    found->second.preempted = false;
     if (!machine_.leaving(each.sequence)) continue;  // it has been cut to nothing since
     found->second.away = each.name;
     found->second.moves = mirror::stage::leaving;
   }
   for (auto& [id, each] : live_) {
-    if (!std::exchange(each.parked, false)) continue;
+    if (!std::exchange(each.preempted, false)) continue;
     each.reached = 0;
-    if (settings_.within.spill_bytes > 0) seen_.visit(feature::not_spilled);
+    if (settings_.within.swap_bytes > 0) seen_.visit(feature::not_swapped_out);
   }
-  for (const auto& each : made.restores) {
-    seen_.visit(feature::restored);
+  for (const auto& each : made.swap_ins) {
+    seen_.visit(feature::swapped_in);
     const auto found = live_.find(each.sequence);
-    if (found == live_.end() || !found->second.away || !machine_.seated(each.sequence)) continue;  // it has left again
-    auto& whose = found->second;
-    require(whose.away == each.name && whose.moves == mirror::stage::spilled, "what is restored was not spilled");
-    whose.moves = mirror::stage::returning;
-    whose.seated = true;
+    if (found == live_.end() || !found->second.away || !machine_.scheduled(each.sequence))
+      continue;  // it has left again
+    auto& seq = found->second;
+    require(seq.away == each.name && seq.moves == mirror::stage::swapped_out, "what is restored was not swapped out");
+    seq.moves = mirror::stage::returning;
+    seq.scheduled = true;
   }
   for (std::size_t i = 0; i < made.drops.size(); ++i) seen_.visit(feature::dropped);
-  require(machine_.spilled() == spilled_, "those that were spilled are miscounted");
+  require(machine_.swapped_out() == swapped_, "those that were swapped out are miscounted");
 }
 
 bool world::end_transfer() {
@@ -53,25 +54,25 @@ bool world::end_transfer() {
     machine_.transferred(name, ok);
   }
   end_copy(name, ok);
-  for (auto& [id, whose] : live_) {
-    if (whose.away != name) continue;
-    const bool left = whose.moves == mirror::stage::leaving;
+  for (auto& [id, seq] : live_) {
+    if (seq.away != name) continue;
+    const bool left = seq.moves == mirror::stage::leaving;
     if (!ok) {
       seen_.visit(left ? feature::lost_leaving : feature::lost_returning);
-      whose.reached = 0;
-      whose.seated &= whose.running && !left;
+      seq.reached = 0;
+      seq.scheduled &= seq.running && !left;
     }
-    whose.moves = mirror::stage::spilled;
-    if (!ok || !left) whose.away.reset();
+    seq.moves = mirror::stage::swapped_out;
+    if (!ok || !left) seq.away.reset();
   }
   check_sequences();
   return true;
 }
 
 /// Only right after a plan, which tells of everything that is dropped.
-void world::check_spilled() const {
-  require(machine_.spill_in_use() == runner_.cache().spilled_bytes(), "the account of the spilled is wrong");
-  require(machine_.spill_in_use() <= settings_.within.spill_bytes, "more is spilled than there is room for");
+void world::check_swapped() const {
+  require(machine_.swap_in_use() == runner_.cache().swapped_bytes(), "the account of the swapped out is wrong");
+  require(machine_.swap_in_use() <= settings_.within.swap_bytes, "more is swapped out than there is room for");
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -79,7 +79,7 @@ class client {
     const auto ahead = below(6);
     auto wanted = token_ids(chosen.prompt)
                       .max_tokens(static_cast<int>(chosen.continuation.size()))
-                      .lookahead(static_cast<int>(ahead))
+                      .max_buffered_tokens(static_cast<int>(ahead))
                       .ignore_end();
     return {all_.running->generate(std::move(wanted)), &chosen, ahead};
   }
@@ -126,7 +126,7 @@ class client {
     if (next)
       take(of, *next);
     else
-      check(of.read == of.expected->continuation.size() || of.stream.reason() == finish_reason::stopped,
+      check(of.read == of.expected->continuation.size() || of.stream.reason() == finish_reason::aborted,
             "a stream ended early");
     co_return next.has_value();
   }
@@ -231,7 +231,7 @@ class client {
       case 3:
         return token_ids({1}).sampling(sampling().temperature(std::numeric_limits<double>::quiet_NaN()));
       default:
-        return token_ids(std::vector<token>(static_cast<std::size_t>(all_.max_length), 1));
+        return token_ids(std::vector<token>(static_cast<std::size_t>(all_.max_sequence_length), 1));
     }
   }
 

@@ -36,7 +36,7 @@ void spawn_clients(net::thread_pool& threads, subject& all, tally& counts, const
                   });
 }
 
-void summarise(const tally& counts, const engine_stats& stats) {
+void summarize(const tally& counts, const engine_stats& stats) {
   fmt::print("{} operations; {} tokens read; {} steps of {:.2f} rows, {} tokens run\n", counts.asked.load(),
              counts.tokens.load(), stats.steps,
              static_cast<double>(stats.rows) / static_cast<double>(std::max<std::uint64_t>(1, stats.steps)),
@@ -58,7 +58,7 @@ void soak(verdict& all_in_all, const options& wanted) {
   }
   threads.join();
   wait_for([&] { return all.running->stats().sequences == 0 && all.running->stats().free_slots == wanted.slots; });
-  summarise(counts, all.running->stats());
+  summarize(counts, all.running->stats());
   judge_deeds(all_in_all, all, counts, wanted);
   judge_end(all_in_all, all, counts, wanted);
   judge_course(all_in_all, seen, wanted);

@@ -12,7 +12,8 @@ namespace po = boost::program_options;
 std::optional<options> parse(int argc, char** argv) {
   options wanted;
   po::options_description known(
-      "Keeps an engine on its own thread under overload: clients that read, dawdle, cancel, stop, drop, fork, park and "
+      "Keeps an engine on its own thread under overload: clients that read, dawdle, cancel, stop, drop, fork, preempt "
+      "and "
       "ask for nonsense. Fails where a token is lost or wrong, an operation is not answered, a slot does not come back "
       "or descriptors do not stay the same. From 60 seconds on also where memory grows, or one of all that clients do "
       "never happened. ctest gives it COGEN_SOAK_SECONDS for each subject (cmake --preset asan "

@@ -19,16 +19,16 @@ subject toy(const options& wanted) {
   control->before = [list = control.get()](const scheduler::plan&) { list->batches.clear(); };
   engine_parts parts;
   parts.limits.slots = wanted.slots;
-  parts.limits.max_length = 64;
-  parts.limits.step_tokens = 16;
-  parts.limits.patience = std::chrono::nanoseconds(0);
-  parts.limits.usage.per_block = 1;  // what takes nothing would be spilled, and the toy runner has no transfers
+  parts.limits.max_sequence_length = 64;
+  parts.limits.max_batched_tokens = 16;
+  parts.limits.idle_timeout = std::chrono::nanoseconds(0);
+  parts.limits.usage.per_block = 1;  // what takes nothing would be swapped out, and the toy runner has no transfers
   parts.runner = std::make_unique<test::toy_runner>(control, wanted.slots);
   engine_options options;
   options.max_sequences = most_sequences(wanted);
   subject made;
   options.events = made.wanting;
-  made.max_length = parts.limits.max_length;
+  made.max_sequence_length = parts.limits.max_sequence_length;
   made.vocabulary = test::toy_vocabulary;
   made.running = std::make_unique<engine>(std::move(parts), options);
   for (token i = 0; i < stories; ++i) {
@@ -42,18 +42,18 @@ subject golden(const options& wanted) {
   const auto model = test::golden_model("llama_default");
   auto options = test::tiny_engine(*model);
   subject made;
-  made.max_length = options.max_length;
+  made.max_sequence_length = options.max_sequence_length;
   made.vocabulary = static_cast<int>(model->config().vocabulary);
   for (int i = 0; i < stories; ++i) {
     const auto prompt = test::some_tokens(*model, 1 + (i * 5) % 100, static_cast<unsigned>(i));
     made.stories.push_back({prompt, test::loop_by_hand(*model, options, prompt, said)});
   }
   options.slots = wanted.slots;
-  options.patience = std::chrono::milliseconds(0);
+  options.idle_timeout = std::chrono::milliseconds(0);
   options.max_sequences = most_sequences(wanted);
-  options.by_hand = false;
+  options.external_stepping = false;
   options.events = made.wanting;
-  made.spills = true;
+  made.swap_outs = true;
   made.running = std::make_unique<engine>(model, options);
   return made;
 }

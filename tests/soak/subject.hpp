@@ -38,12 +38,12 @@ struct subject {
   std::shared_ptr<crowd> wanting = std::make_shared<crowd>();
   std::unique_ptr<cogen::engine> running;
   std::vector<story> stories;
-  int max_length = 0;
+  int max_sequence_length = 0;
   int vocabulary = 0;
-  bool spills = false;  // what is parked; else it is run again
+  bool swap_outs = false;  // what is preempted; else it is run again
 };
 
-/// Parks whatever rests while another one waits, and takes in fewer sequences than the clients may want at once, as
+/// Preempts whatever rests while another one waits, and takes in fewer sequences than the clients may want at once, as
 /// those that fork want two.
 subject make_subject(const options& wanted);
 

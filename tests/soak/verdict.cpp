@@ -32,8 +32,8 @@ void judge_end(verdict& all_in_all, const subject& all, const tally& counts, con
       stats.sequences == 0 && stats.free_slots == wanted.slots,
       fmt::format("{} sequences are left, and {} of {} slots free", stats.sequences, stats.free_slots, wanted.slots));
   all_in_all.expect(
-      stats.cache_bytes == 0 && stats.spill_bytes == 0,
-      fmt::format("{} bytes of caches and {} bytes of spilled ones are left", stats.cache_bytes, stats.spill_bytes));
+      stats.cache_bytes == 0 && stats.swap_bytes == 0,
+      fmt::format("{} bytes of caches and {} bytes of swapped out ones are left", stats.cache_bytes, stats.swap_bytes));
   all_in_all.expect(!all.running->error(), "the engine is dead: " + all.running->error().message());
   all_in_all.expect(counts.wrong == 0, fmt::format("{} times something else than expected", counts.wrong.load()));
   all_in_all.expect(counts.asked == counts.answered,
@@ -70,8 +70,8 @@ void judge_deeds(verdict& all_in_all, const subject& all, const tally& counts, c
   happened("engine held up by a reader", counts.held_up);
   happened("forks that reached their end", counts.forked);
   happened("refusals", counts.refused);
-  happened("parked", stats.parked);
-  if (all.spills) happened("spilled", stats.spilled);
+  happened("preempted", stats.preempted);
+  if (all.swap_outs) happened("swapped out", stats.swapped_out);
   happened("resumed", all.wanting->resumed());
 }
 

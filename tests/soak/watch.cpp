@@ -11,8 +11,9 @@ namespace cogen::soak {
 namespace {
 
 void print(std::size_t second, const moment& now, std::uint64_t deeds, const tally& counts, const engine_stats& stats) {
-  fmt::print("{:>5} s  {:>6} deeds  {:>9} tokens read  {:>7} parked  {:>7} spilled  {:>4} waiting  {:>7} KiB\n", second,
-             deeds, counts.tokens.load(), stats.parked, stats.spilled, stats.waiting, now.resident / 1024);
+  fmt::print("{:>5} s  {:>6} deeds  {:>9} tokens read  {:>7} preempted  {:>7} swapped out  {:>4} waiting  {:>7} KiB\n",
+             second, deeds, counts.tokens.load(), stats.preempted, stats.swapped_out, stats.waiting,
+             now.resident / 1024);
   std::fflush(stdout);
 }
 

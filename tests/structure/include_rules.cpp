@@ -37,11 +37,11 @@ const std::map<std::string, names, std::less<>> may_include = {
 
 const names folders = {"kernels", "device",   "layers", "models", "text",
                        "load",    "sampling", "async",  "engine", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "numerics.hpp"};
+const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
                                                                {"load_model.hpp", "models"},
                                                                {"sampling.hpp", "sampling"},
-                                                               {"device_draw.hpp", "sampling"}};
+                                                               {"sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
@@ -51,9 +51,9 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
 
 // The part a public header belongs to; `name` is what follows cogen/.
 bool is_plain_header_of_cache(std::string_view name) {
-  constexpr std::string_view headers[] = {"cache/codec.hpp", "cache/layer_factory.hpp", "cache/layer_shape.hpp",
-                                          "cache/sight.hpp", "cache/sink_window.hpp",   "cache/transfer.hpp",
-                                          "cache/view.hpp"};
+  constexpr std::string_view headers[] = {
+      "cache/codec.hpp",       "cache/layer_factory.hpp", "cache/kv_cache_spec.hpp", "cache/attention_span.hpp",
+      "cache/sink_window.hpp", "cache/transfer.hpp",      "cache/view.hpp"};
   return std::find(std::begin(headers), std::end(headers), name) != std::end(headers);
 }
 

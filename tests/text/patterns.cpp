@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(an_endless_search_is_given_up) {
   BOOST_CHECK_THROW(found("(?:(a)|b|ab)*[cd]", std::string(3'000'000, 'a')), std::runtime_error);
 }
 
-BOOST_AUTO_TEST_CASE(each_behaviour_treats_matches_its_own_way) {
+BOOST_AUTO_TEST_CASE(each_behavior_treats_matches_its_own_way) {
   using enum split_behavior;
   constexpr std::string_view text = "a--b-";
   BOOST_TEST(pieces("-", text, removed) == (strings{"a", "b"}));

@@ -37,7 +37,7 @@ bool has_unknown(const tokenizer& tokens, const std::vector<token>& ids) {
   return tokens.unknown() && std::find(ids.begin(), ids.end(), *tokens.unknown()) != ids.end();
 }
 
-/// Whether a text that normalisation has changed still stands for the same tokens.
+/// Whether a text that normalization has changed still stands for the same tokens.
 bool encodes_alike(const tokenizer& tokens, const std::string& decoded, const reference_line& expected) {
   return tokens.encode(decoded, {.add_special = false, .parse_special = true}) == expected.ids;
 }

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_pattern_that_explodes_ends_in_an_error) {
   BOOST_TEST(mentions(message, "gave up"));
 }
 
-BOOST_AUTO_TEST_CASE(marks_piled_on_one_letter_are_normalised) {
+BOOST_AUTO_TEST_CASE(marks_piled_on_one_letter_are_normalized) {
   auto spec = small_spec({});
   spec.normalizer = {unicode_form::nfc};
   tokenizer tokens(spec);

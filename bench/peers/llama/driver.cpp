@@ -27,7 +27,7 @@ struct settings {
   int batch = 2048;
   int ubatch = 512;
   bool unified = false;
-  bool reuse = false;
+  bool prefix_caching = false;
 };
 
 /// Jobs that read prompts and jobs that go on from there fit the same context.
@@ -115,7 +115,7 @@ class server {
     begin_ = clock_type::now();
     for (std::size_t arrived = 0, ended = 0; ended < requests_.size();) {
       arrived = take_in(arrived);
-      seat();
+      admission_result();
       if (running_.empty())
         std::this_thread::sleep_until(begin_ + duration_cast<clock_type::duration>(seconds(what.arrivals[arrived])));
       else
@@ -158,14 +158,14 @@ class server {
     return arrived;
   }
 
-  void seat() {
+  void admission_result() {
     for (; !waiting_.empty() && !free_.empty(); waiting_.pop_front()) {
       auto& each = *waiting_.front();
       auto found = std::ranges::find(free_, each.number, &slot::holds);
-      const bool reused = wanted_.reuse && found != free_.end();
-      if (!reused) found = free_.begin();
+      const bool hit = wanted_.prefix_caching && found != free_.end();
+      if (!hit) found = free_.begin();
       each.slot = found->number;
-      each.fed = reused ? what_.prompt_tokens - 1 : 0;
+      each.fed = hit ? what_.prompt_tokens - 1 : 0;
       llama_memory_seq_rm(llama_get_memory(context_.get()), each.slot, each.fed, -1);
       free_.erase(found);
       running_.push_back(&each);
@@ -176,20 +176,20 @@ class server {
     for (int i = 0; i < count; ++i, ++each.fed)
       batch_.add(each.tokens[static_cast<std::size_t>(each.fed)], each.fed, each.slot,
                  each.fed + 1 == static_cast<int>(each.tokens.size()));
-    if (each.fed == static_cast<int>(each.tokens.size())) drawn_.push_back({&each, batch_.size() - 1});
+    if (each.fed == static_cast<int>(each.tokens.size())) sampled_.push_back({&each, batch_.size() - 1});
   }
 
   /// Returns how many requests have ended.
   std::size_t step() {
     batch_.clear();
-    drawn_.clear();
+    sampled_.clear();
     for (auto* each : running_)
       if (!each->times.empty()) add(*each, 1);
     for (auto* each : running_)
       if (each->times.empty()) add(*each, std::min(batch_.room(), what_.prompt_tokens - each->fed));
     if (const int status = llama_decode(context_.get(), batch_.get()))
       throw std::runtime_error("llama_decode ended with status " + std::to_string(status));
-    for (const auto& [each, row] : drawn_) {
+    for (const auto& [each, row] : sampled_) {
       each->tokens.push_back(most_likely(llama_get_logits_ith(context_.get(), row), vocabulary_));
       each->times.push_back(now());
     }
@@ -212,7 +212,7 @@ class server {
   };
 
   struct row_of_request {
-    request* whose;
+    request* seq;
     int row;
   };
 
@@ -227,7 +227,7 @@ class server {
   std::vector<request*> running_;
   std::deque<request*> waiting_;
   std::deque<slot> free_;
-  std::vector<row_of_request> drawn_;
+  std::vector<row_of_request> sampled_;
 };
 
 job parsed(const std::string& line) {
@@ -264,7 +264,7 @@ settings parse(int argc, char** argv) {
   wanted.threads = processors();
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    const bool takes_one = name != "--unified" && name != "--reuse";
+    const bool takes_one = name != "--unified" && name != "--prefix-caching";
     if (takes_one && i + 1 == argc) throw std::invalid_argument(name + " needs a value");
     if (name == "--model")
       wanted.model = argv[++i];
@@ -276,11 +276,11 @@ settings parse(int argc, char** argv) {
       wanted.ubatch = std::atoi(argv[++i]);
     else if (name == "--unified")
       wanted.unified = true;
-    else if (name == "--reuse")
-      wanted.reuse = true;
+    else if (name == "--prefix-caching")
+      wanted.prefix_caching = true;
     else
-      throw std::invalid_argument(name +
-                                  ": there are --model FILE, --threads, --batch, --ubatch, --unified and --reuse");
+      throw std::invalid_argument(
+          name + ": there are --model FILE, --threads, --batch, --ubatch, --unified and --prefix-caching");
   }
   if (wanted.model.empty() || wanted.threads < 1 || wanted.batch < 1 || wanted.ubatch < 1)
     throw std::invalid_argument("--model FILE is needed, and each number must be at least 1");

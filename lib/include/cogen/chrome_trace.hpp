@@ -14,8 +14,8 @@ namespace cogen {
 /// Track "engine" has a slice for each step, with its number, rows and tokens, and a mark for each refusal. Track
 /// "slot N" has a slice "request ID" for each time that a sequence has that slot, and in it a slice "prefill" for each
 /// step that prefilled it. Counters say what held during a step, and are written where they change: "batch size"
-/// [rows], "slots in use", "waiting" and "parked" [sequences], "cache" [bytes]. Times are microseconds of the engine's
-/// clock.
+/// [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
+/// engine's clock.
 ///
 /// Whole events are written, and flushed at the end of the engine or of this sink, whichever comes first, and about ten
 /// times a second: what a dying process leaves behind is a valid trace that lacks only the bracket at its end, which
@@ -33,7 +33,7 @@ class chrome_trace final : public event_sink {
 
   void on_step(const step_event& step) override;
   void on_sequence(const sequence_event& event) override;
-  void on_end(const failure& why, clock::time_point at) override;
+  void on_end(const diagnostics& why, clock::time_point at) override;
 
  private:
   class writer;

@@ -65,9 +65,9 @@ auto async_open(std::shared_ptr<opening_face> shared, std::filesystem::path from
 }  // namespace detail
 
 /// What an engine has to know of a model with an encoder.
-struct reads_sources {
+struct encoder_spec {
   token start;      ///< every answer begins with it
-  int longest = 0;  ///< tokens of a source
+  int longest = 0;  ///< tokens of an encoder input
 };
 
 /// What an engine is put together from. `engine(model, options)` fills it in; tests, simulations and own back ends
@@ -75,24 +75,24 @@ struct reads_sources {
 struct engine_parts {
   std::unique_ptr<cogen::runner> runner;
   scheduler::limits limits;
-  std::unique_ptr<scheduler::order> order = scheduler::first_come();
-  std::unique_ptr<scheduler::victims> victims = scheduler::longest_rested();
-  std::unique_ptr<scheduler::reservation> reservation = scheduler::whole_length();
+  std::unique_ptr<scheduler::scheduling_policy> scheduling_policy = scheduler::fcfs();
+  std::unique_ptr<scheduler::preemption_policy> preemption_policy = scheduler::longest_idle();
+  std::unique_ptr<scheduler::allocation_policy> allocation_policy = scheduler::reserve_max_length();
   std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
   std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
   std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
-  std::optional<reads_sources> sources;              ///< none: the model has no encoder
-  std::string identity;                              ///< of the model: sessions are opened where it is the same
+  std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
+  std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
 
 /// Runs every request it is given in one continuously refilled batch.
 ///
-/// Owns the caches, the scheduler and one thread (none with `options.by_hand`). Members may be called from any thread.
-/// The destructor ends everything: each pending operation completes with error::engine_stopped, and the thread is
-/// joined; called on that very thread, it marks the end and the thread finishes by itself. Streams, sequences and
-/// executors may outlive the engine.
+/// Owns the caches, the scheduler and one thread (none with `options.external_stepping`). Members may be called from
+/// any thread. The destructor ends everything: each pending operation completes with error::engine_stopped, and the
+/// thread is joined; called on that very thread, it marks the end and the thread finishes by itself. Streams, sequences
+/// and executors may outlive the engine.
 class engine {
  public:
   using executor_type = async::engine_executor;
@@ -105,9 +105,9 @@ class engine {
   ~engine();
 
   /// Begins a generation and returns at once. What is wrong with the request is told by the stream: its first `next()`
-  /// fails with error::invalid_request, does_not_fit, too_late or queue_full, and `error()` says why. A full queue,
-  /// parameters that make no sense and an engine that drains or has ended are known when this returns; the rest too,
-  /// but for texts over 16 KiB, which are tokenized by another thread.
+  /// fails with error::invalid_request, does_not_fit, deadline_unreachable or queue_full, and `error()` says why. A
+  /// full queue, parameters that make no sense and an engine that drains or has ended are known when this returns; the
+  /// rest too, but for texts over 16 KiB, which are tokenized by another thread.
   token_stream generate(request what);
 
   /// What a request may come to, and whether this engine can ever run it, told without asking the engine to do
@@ -116,21 +116,21 @@ class engine {
   request_estimate estimate(const request& what) const;
 
   /// A sequence that holds nothing yet. Memory is set aside when it first runs. Throws std::invalid_argument where its
-  /// max_length makes no sense.
+  /// max_sequence_length makes no sense.
   sequence open(const open_options& options = {});
 
-  /// The same beside a source, for a model with an encoder, which reads it when the sequence first runs. The first
-  /// token fed should be the one that answers start with, model_config::decoder_start. Throws std::invalid_argument for
-  /// a model without an encoder, an empty source or one that is too long, or a token outside the vocabulary; without a
-  /// source where the model has an encoder, too.
-  sequence open(std::vector<token> source, const open_options& options = {});
+  /// The same beside an encoder input, for a model with an encoder, which reads it when the sequence first runs. The
+  /// first token fed should be the one that answers start with, model_config::decoder_start. Throws
+  /// std::invalid_argument for a model without an encoder, an empty encoder input or one that is too long, or a token
+  /// outside the vocabulary; without a encoder input where the model has an encoder, too.
+  sequence open(std::vector<token> encoder_input, const open_options& options = {});
 
   /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
   /// bits as the saved one would have. Throws as above. The file is read and checked away from the engine's
-  /// thread. What the sequence had cached counts as spilled, and comes back when the sequence goes on; where
-  /// engine_options::spill_bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
-  /// whatever engine_options::spill_format says. A session of a sequence that was exact() no more opens as such a one;
-  /// one whose cache was saved out of a spill with spill_format::q8 is exact() until that comes back.
+  /// thread. What the sequence had cached counts as swapped out, and comes back when the sequence goes on; where
+  /// engine_options::swap_bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
+  /// whatever engine_options::swap_format says. A session of a sequence that was exact() no more opens as such a one;
+  /// one whose cache was saved out of a swap-out with swap_format::q8 is exact() until that comes back.
   ///
   /// Fails with error::bad_session, and the file, what is wrong with it and what is expected in the sentence: no
   /// session at all, one of a newer version, of another model or another kind of cache, one that was cut short or
@@ -140,7 +140,7 @@ class engine {
   /// ends the wait at once with operation_aborted.
   net::awaitable<sequence> open(std::filesystem::path session, const open_options& options = {});
 
-  /// Signature: void(error_code, sequence). Throws as open() where max_length makes no sense.
+  /// Signature: void(error_code, sequence). Throws as open() where max_sequence_length makes no sense.
   template <net::completion_token_for<void(error_code, sequence)> Token = net::deferred_t>
   auto async_open(std::filesystem::path session, const open_options& options = {}, Token&& completion = {}) {
     return detail::async_open(new_opening(options), std::move(session), std::forward<Token>(completion));
@@ -150,9 +150,9 @@ class engine {
   /// with no hop between threads. They must not block.
   executor_type get_executor() const;
 
-  /// With `options.by_hand`: runs the handlers already queued, then one step if there is one to run. Returns whether
-  /// there was. Exceptions out of those handlers pass through. One thread at a time.
-  bool run_step();
+  /// With `options.external_stepping`: runs the handlers already queued, then one step if there is one to run. Returns
+  /// whether there was. Exceptions out of those handlers pass through. One thread at a time.
+  bool poll_one();
 
   /// Begins nothing more, and waits until all that has begun is over. From here on, for good, requests and new
   /// operations of sequences fail with error::draining; generations go on to their end, and pending operations of
@@ -162,7 +162,7 @@ class engine {
   /// destructor ends it.
   ///
   /// Every cancellation type ends the wait at once with operation_aborted, and not the draining. Several may wait.
-  /// Fails with the code of `error()` where the engine ends before all is over. By hand it takes a `run_step()` to
+  /// Fails with the code of `error()` where the engine ends before all is over. By hand it takes a `poll_one()` to
   /// complete.
   net::awaitable<void> drain();
 
@@ -186,7 +186,7 @@ class engine {
 
   /// Why the engine is dead: error::engine_stopped after `stop()`, error::device_failed after a step failed; else
   /// empty.
-  failure error() const;
+  diagnostics error() const;
 
   engine_stats stats() const;
 

@@ -19,13 +19,13 @@ enum class error {
   queue_full,             ///< as many sequences as may wait do so, or the engine holds as many as it may
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
   timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
-  bad_logits,             ///< the model produced nothing a token could be drawn from
+  bad_logits,             ///< the model produced nothing a token could be sampled from
   callback_threw,         ///< the request's own logits processor threw
   out_of_memory,          ///< memory for this request was refused; the others go on
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
-  too_late,               ///< refused: at the pace so far it would have ended after its deadline
-  deadline_passed,        ///< no token came within the request's `start_within()`
+  deadline_unreachable,   ///< refused: at the pace so far it would have ended after its deadline
+  deadline_exceeded,      ///< no token came within the request's `start_within()`
   draining,               ///< the engine begins nothing any more
   bad_session,            ///< a file is no session, is damaged, or is one of another model or another kind of cache
 };
@@ -37,12 +37,12 @@ error_code make_error_code(error value) noexcept;
 
 /// Why a stream or sequence ended badly: empty code and message while nothing has gone wrong. Cheap to copy; none of
 /// its constructors throws, so that a failure can be told also where memory has run out.
-class failure {
+class diagnostics {
  public:
-  failure() = default;
+  diagnostics() = default;
   /// Where there is no memory for the sentence, the code's own stands in for it.
-  failure(error_code code, std::string_view message) noexcept;
-  failure(error code, std::string_view message) noexcept : failure(make_error_code(code), message) {}
+  diagnostics(error_code code, std::string_view message) noexcept;
+  diagnostics(error code, std::string_view message) noexcept : diagnostics(make_error_code(code), message) {}
 
   explicit operator bool() const noexcept { return code_.failed(); }
   const error_code& code() const noexcept { return code_; }

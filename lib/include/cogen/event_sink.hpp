@@ -3,7 +3,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
 #include <cogen/piece.hpp>
-#include <cogen/timeline.hpp>
+#include <cogen/request_metrics.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -12,24 +12,24 @@ namespace cogen {
 
 /// Something that happened to one stream or sequence.
 ///
-/// One that runs is `taken_in` first and `seated` next; it ends with exactly one of `cancelled` and `finished`. One
-/// that is never taken in has a single event: `refused`, or one of those two where it was let go of or stopped before.
+/// One that runs is `accepted` first and `scheduled` next; it ends with exactly one of `cancelled` and `finished`. One
+/// that is never accepted has a single event: `refused`, or one of those two where it was let go of or stopped before.
 /// But a sequence, unlike a stream, may be refused and asked to run again.
 struct sequence_event {
   enum class kind : std::uint8_t {
-    taken_in,     ///< queued for a slot; `tokens`: of its prompt, or, forked, of what it holds
-    refused,      ///< not taken in, because of `error`
-    seated,       ///< it has `slot`, its first one, or another one than before
-    prefilled,    ///< in `step`, `tokens` of its prompt were run; or several fed at once, or those lost by parking
-    first_token,  ///< in `step` the first token was drawn; a sequence: its first result came
-    parked,       ///< it has left `slot` to others that need it or its memory, or because its owner asked for that
-    resumed,      ///< parked before, it has a slot again: `slot`
-    spilling,     ///< `tokens` begin to go from `slot`, which it has just left, to the host
-    spilled,      ///< they are there; or they are lost, because of `error`
-    restoring,    ///< `tokens` begin to come back into `slot`
-    restored,     ///< they are there; or they are lost, because of `error`, and will be run again
-    cancelled,    ///< its handle was destroyed before it had ended, the usual end of a sequence
-    finished,     ///< for `reason`; where that is `failed`, because of `error`
+    accepted,      ///< queued for a slot; `tokens`: of its prompt, or, forked, of what it holds
+    refused,       ///< not accepted, because of `error`
+    scheduled,     ///< it has `slot`, its first one, or another one than before
+    prefilled,     ///< in `step`, `tokens` of its prompt were run; or several fed at once, or those lost by preemption
+    first_token,   ///< in `step` the first token was sampled; a sequence: its first result came
+    preempted,     ///< it has left `slot` to others that need it or its memory, or because its owner asked for that
+    resumed,       ///< preempted before, it has a slot again: `slot`
+    swapping_out,  ///< `tokens` begin to go from `slot`, which it has just left, to the host
+    swapped_out,   ///< they are there; or they are lost, because of `error`
+    swapping_in,   ///< `tokens` begin to come back into `slot`
+    swapped_in,    ///< they are there; or they are lost, because of `error`, and will be run again
+    cancelled,     ///< its handle was destroyed before it had ended, the usual end of a sequence
+    finished,      ///< for `reason`; where that is `failed`, because of `error`
   };
 
   kind what;
@@ -38,10 +38,10 @@ struct sequence_event {
   int slot = -1;         ///< the one it has, or has just left; -1: none
   int tokens = 0;
   std::uint64_t step = 0;  ///< the last one that served it; 0: none
-  finish_reason reason = finish_reason::stopped;
-  failure error = {};
-  cogen::usage usage = {};        ///< of a stream; final at its end
-  cogen::timeline timeline = {};  ///< up to this event
+  finish_reason reason = finish_reason::aborted;
+  diagnostics error = {};
+  cogen::usage usage = {};                      ///< of a stream; final at its end
+  cogen::request_metrics request_metrics = {};  ///< up to this event
 };
 
 std::string_view to_string(sequence_event::kind what) noexcept;
@@ -56,7 +56,7 @@ struct step_event {
   int prefilled;            ///< of those, how many belonged to rows that prefilled
   int slots_in_use;
   int waiting;               ///< sequences that want a slot and have none
-  int parked;                ///< sequences that have left their slot and have none again
+  int preempted;             ///< sequences that have left their slot and have none again
   std::int64_t cache_bytes;  ///< set aside for the slots that are held
 };
 
@@ -75,8 +75,8 @@ class event_sink {
   virtual void on_sequence(const sequence_event&) {}
 
   /// The engine has ended, because of `why`: error::engine_stopped, or error::device_failed where it died. The last of
-  /// all; every sequence that was taken in has had its end before.
-  virtual void on_end(const failure& /*why*/, clock::time_point /*at*/) {}
+  /// all; every sequence that was accepted has had its end before.
+  virtual void on_end(const diagnostics& /*why*/, clock::time_point /*at*/) {}
 };
 
 }  // namespace cogen

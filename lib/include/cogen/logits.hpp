@@ -7,7 +7,7 @@
 
 namespace cogen {
 
-/// Scores over the vocabulary after one or more tokens: [rows, vocabulary] float32, not normalised. Cheap to move.
+/// Scores over the vocabulary after one or more tokens: [rows, vocabulary] float32, not normalized. Cheap to move.
 class logits {
  public:
   logits() = default;

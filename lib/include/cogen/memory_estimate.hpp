@@ -8,18 +8,19 @@
 namespace cogen {
 
 /// What an engine over a model takes of memory. Not in it: the tokenizer, what one step computes with (activations of
-/// engine_options.step_tokens tokens, logits of a row for each slot), and the process itself.
+/// engine_options.max_batched_tokens tokens, logits of a row for each slot), and the process itself.
 struct memory_estimate {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loading packs them
-  int max_length = 0;             ///< tokens that one sequence may hold
-  std::int64_t slot_bytes = 0;    ///< of the cache of one sequence of that length, its source at its longest included
-  std::int64_t cache_bytes = 0;   ///< of all slots at most: so long each, or engine_options.cache_bytes if that is less
+  int max_sequence_length = 0;    ///< tokens that one sequence may hold
+  std::int64_t slot_bytes =
+      0;  ///< of the cache of one sequence of that length, its encoder input at its longest included
+  std::int64_t cache_bytes = 0;  ///< of all slots at most: so long each, or engine_options.cache_bytes if that is less
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
 };
 
 /// Reads the header and the configuration of a model, as load_model() takes them, and none of its weights. What it says
-/// of weights holds for any engine; caches are the options'. Their `own_layers` make layers, as for an engine.
+/// of weights holds for any engine; caches are the options'. Their `layer_factory` make layers, as for an engine.
 ///
 /// Throws what load_model() does where the header and the configuration are wrong or a tensor is missing or misshapen,
 /// and what the engine's constructor does for options that make no sense for this model. Any thread.

@@ -7,8 +7,8 @@ namespace cogen {
 
 /// How an engine serves a sequence that is driven by hand; its forks are served alike.
 struct open_options {
-  /// Tokens that it may come to hold, from 1 to engine_options::max_length; 0: as many as that.
-  int max_length = 0;
+  /// Tokens that it may come to hold, from 1 to engine_options::max_sequence_length; 0: as many as that.
+  int max_sequence_length = 0;
 
   /// For an engine whose order goes by priority: higher comes first.
   int priority = 0;
@@ -17,11 +17,11 @@ struct open_options {
   std::uint64_t tenant = 0;
 
   /// Whether it begins with what the engine holds of its first tokens, and leaves its own for others, where the engine
-  /// reuses at all.
-  bool reuse = true;
+  /// caches prefixes at all.
+  bool prefix_caching = true;
 
-  /// It shares tokens with those of the same salt alone. Empty: the tenant.
-  std::optional<std::uint64_t> salt = {};
+  /// It shares tokens with those of the same cache salt alone. Empty: the tenant.
+  std::optional<std::uint64_t> cache_salt = {};
 };
 
 }  // namespace cogen

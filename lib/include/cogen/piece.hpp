@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/token_choice.hpp>
+#include <cogen/sampled_token.hpp>
 
 #include <boost/container/small_vector.hpp>
 
@@ -13,7 +13,7 @@
 namespace cogen {
 
 /// Most often one, which then takes no memory of its own.
-using piece_tokens = boost::container::small_vector<token_choice, 1>;
+using piece_tokens = boost::container::small_vector<sampled_token, 1>;
 
 /// A stretch of generated text as it became certain: whole UTF-8 characters, no part of a stop string.
 struct piece {
@@ -23,12 +23,12 @@ struct piece {
 
 /// How a generation ended.
 enum class finish_reason : std::uint8_t {
-  end,          ///< the model said so: an end token, or a stop token of the request
-  stop_string,  ///< a stop string of the request appeared
-  length,       ///< max_tokens were generated, or the context is full
-  stopped,      ///< `stop()` was called
-  failed,       ///< see `error()`
-  out_of_time,  ///< the request's `finish_within()` is over
+  eos,                ///< the model said so: an end token, or a stop token of the request
+  stop_string,        ///< a stop string of the request appeared
+  length,             ///< max_tokens were generated, or the context is full
+  aborted,            ///< `stop()` was called
+  failed,             ///< see `error()`
+  deadline_exceeded,  ///< the request's `finish_within()` is over
 };
 
 std::string_view to_string(finish_reason reason) noexcept;
@@ -39,19 +39,19 @@ struct usage {
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
 
-  /// Whether it is what the request would have brought alone: false once it has gone on from a spill with
-  /// spill_format::q8.
+  /// Whether it is what the request would have brought alone: false once it has gone on from a swap-out with
+  /// swap_format::q8.
   bool exact = true;
 
-  std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was drawn
+  std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
 };
 
 /// A whole generation.
 struct completion {
   std::string text;
-  std::vector<token_choice> tokens;
-  finish_reason reason = finish_reason::stopped;
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
   cogen::usage usage;
 };
 

@@ -33,7 +33,7 @@ using logits_processor = std::function<void(std::span<const token> history, std:
 /// Each setter returns its own object, for chaining, and only stores: `validate()` judges the values, and the engine
 /// calls it when the request is submitted. What is set takes effect in this order, that of Transformers' `generate`:
 /// logit bias, repetition penalty, frequency and presence penalties, min_tokens, the caller's processor; then, unless
-/// greedy, temperature, top_k, top_p, min_p, and the draw.
+/// greedy, temperature, top_k, top_p, min_p, and the sample.
 class sampling {
  public:
   static constexpr double min_temperature = 1e-6, max_temperature = 1e3;

@@ -3,10 +3,10 @@
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/logits.hpp>
+#include <cogen/request_metrics.hpp>
+#include <cogen/sampled_token.hpp>
 #include <cogen/sampling.hpp>
-#include <cogen/timeline.hpp>
 #include <cogen/token.hpp>
-#include <cogen/token_choice.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -27,7 +27,7 @@ namespace detail {
 class sequence_face {
  public:
   using forward_operation = async::operation<logits>;
-  using decode_operation = async::operation<token_choice>;
+  using decode_operation = async::operation<sampled_token>;
   using plain_operation = async::operation<>;
 
   virtual ~sequence_face() = default;
@@ -37,16 +37,16 @@ class sequence_face {
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
   virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
-  virtual void start_park(std::shared_ptr<plain_operation> wait) = 0;
+  virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
   virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
   virtual bool exact() const = 0;
-  virtual failure error() const = 0;
+  virtual diagnostics error() const = 0;
   virtual std::uint64_t id() const = 0;
-  virtual cogen::timeline timeline() const = 0;
+  virtual cogen::request_metrics request_metrics() const = 0;
   virtual void abort() noexcept = 0;
 };
 
@@ -99,56 +99,56 @@ class sequence {
         completion, shared_, std::move(tokens), which);
   }
 
-  /// Appends a token drawn from the distribution after the last token held, and gives it. Needs at least one token
+  /// Appends a token sampled from the distribution after the last token held, and gives it. Needs at least one token
   /// held.
-  net::awaitable<token_choice> decode(sampling how = {});
+  net::awaitable<sampled_token> decode(sampling how = {});
 
-  /// Appends `tokens`, then one drawn after them, which it gives.
-  net::awaitable<token_choice> decode(std::vector<token> tokens, sampling how = {});
+  /// Appends `tokens`, then one sampled after them, which it gives.
+  net::awaitable<sampled_token> decode(std::vector<token> tokens, sampling how = {});
 
-  /// Signature: void(error_code, token_choice).
-  template <net::completion_token_for<void(error_code, token_choice)> Token = net::deferred_t>
+  /// Signature: void(error_code, sampled_token).
+  template <net::completion_token_for<void(error_code, sampled_token)> Token = net::deferred_t>
   auto async_decode(std::vector<token> tokens, sampling how = {}, Token&& completion = {}) {
-    return net::async_initiate<Token, void(error_code, token_choice)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling drawn) {
+    return net::async_initiate<Token, void(error_code, sampled_token)>(
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling sampled) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_decode(*wait);
           };
           using operation = detail::sequence_face::decode_operation;
           auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_decode(std::move(wait), std::move(fed), std::move(drawn));
+          shared->start_decode(std::move(wait), std::move(fed), std::move(sampled));
         },
         completion, shared_, std::move(tokens), std::move(how));
   }
 
   /// Leaves its slot at once, though nobody waits for that: its owner waits for something else, and knows that it takes
   /// long. Completes when what was cached is safe on the host, out of the slot; at once where nothing is cached. Where
-  /// there is no room for that (engine_options::spill_bytes), or it is lost on its way, it completes too: the sequence
+  /// there is no room for that (engine_options::swap_bytes), or it is lost on its way, it completes too: the sequence
   /// then runs its tokens again when it goes on. Either way it goes on by itself with the next operation, to the same
-  /// bits; with spill_format::q8 not to the same bits, where it was spilled.
+  /// bits; with swap_format::q8 not to the same bits, where it was swapped out.
   ///
   /// A cancelled wait loses nothing: the slot is given up all the same. Works while the engine drains, which does not
   /// wait for it.
-  net::awaitable<void> park();
+  net::awaitable<void> suspend();
 
   /// Signature: void(error_code).
   template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
-  auto async_park(Token&& completion = {}) {
+  auto async_suspend(Token&& completion = {}) {
     return net::async_initiate<Token, void(error_code)>(
         [](auto handler, std::shared_ptr<detail::sequence_face> shared) {
-          shared->start_park(plain_wait(std::move(handler), shared));
+          shared->start_suspend(plain_wait(std::move(handler), shared));
         },
         completion, shared_);
   }
 
   /// Writes the sequence to a file, from which engine::open() takes it up again, in this process or another one: its
-  /// tokens, its random numbers, its source and what it has cached. The sequence stays as it is, and where it is: what
-  /// it has cached is copied while steps go on, in memory beside engine_options::spill_bytes until it is written, and
-  /// its next operation waits for the copy. Where that is lost on its way, and where an own runner gives out no images,
-  /// the session holds tokens alone: whoever opens it runs them again, to the same bits.
+  /// tokens, its random numbers, its encoder input and what it has cached. The sequence stays as it is, and where it
+  /// is: what it has cached is copied while steps go on, in memory beside engine_options::swap_bytes until it is
+  /// written, and its next operation waits for the copy. Where that is lost on its way, and where an own runner gives
+  /// out no snapshots, the session holds tokens alone: whoever opens it runs them again, to the same bits.
   ///
-  /// What is in its slot is written bit by bit. What is spilled with spill_format::q8 is written as it would come back,
-  /// and the session says so. One of a sequence that is exact() no more says that, too.
+  /// What is in its slot is written bit by bit. What is swapped out with swap_format::q8 is written as it would come
+  /// back, and the session says so. One of a sequence that is exact() no more says that, too.
   ///
   /// The file is written under another name beside `path`, and takes its place when it is whole and on the disk: where
   /// this fails or is cancelled, what was there before is still there. Fails with the system's error where a file
@@ -177,18 +177,18 @@ class sequence {
   /// The tokens it holds, those of a pending operation not yet among them.
   std::vector<token> tokens() const { return shared_->tokens(); }
 
-  /// Whether all that it has given is what it would have given alone: false for good once it has come back from a spill
-  /// with spill_format::q8, or from a session for which that holds, and for its forks from then on.
+  /// Whether all that it has given is what it would have given alone: false for good once it has come back from a
+  /// swap-out with swap_format::q8, or from a session for which that holds, and for its forks from then on.
   bool exact() const { return shared_->exact(); }
 
   /// When what happened to it, up to now.
-  cogen::timeline timeline() const { return shared_->timeline(); }
+  cogen::request_metrics request_metrics() const { return shared_->request_metrics(); }
 
   /// Names it among all that one engine is asked for, as events and traces do.
   std::uint64_t id() const { return shared_->id(); }
 
   /// Why the last operation that failed did, in words.
-  failure error() const { return shared_->error(); }
+  diagnostics error() const { return shared_->error(); }
 
  private:
   template <class Handler>
@@ -211,7 +211,7 @@ inline net::awaitable<logits> sequence::forward(std::vector<token> tokens, logit
   return async_forward(std::move(tokens), which, net::use_awaitable);
 }
 
-inline net::awaitable<token_choice> sequence::decode(std::vector<token> tokens, sampling how) {
+inline net::awaitable<sampled_token> sequence::decode(std::vector<token> tokens, sampling how) {
   return async_decode(std::move(tokens), std::move(how), net::use_awaitable);
 }
 
@@ -219,9 +219,9 @@ inline net::awaitable<void> sequence::save(std::filesystem::path path) {
   return async_save(std::move(path), net::use_awaitable);
 }
 
-inline net::awaitable<void> sequence::park() { return async_park(net::use_awaitable); }
+inline net::awaitable<void> sequence::suspend() { return async_suspend(net::use_awaitable); }
 
-inline net::awaitable<token_choice> sequence::decode(sampling how) {
+inline net::awaitable<sampled_token> sequence::decode(sampling how) {
   return decode(std::vector<token>{}, std::move(how));
 }
 

@@ -4,7 +4,7 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/piece.hpp>
-#include <cogen/timeline.hpp>
+#include <cogen/request_metrics.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -36,9 +36,9 @@ class stream_face {
   virtual bool ended() const = 0;
   virtual finish_reason reason() const = 0;
   virtual cogen::usage usage() const = 0;
-  virtual failure error() const = 0;
+  virtual diagnostics error() const = 0;
   virtual std::uint64_t id() const = 0;
-  virtual cogen::timeline timeline() const = 0;
+  virtual cogen::request_metrics request_metrics() const = 0;
 };
 
 }  // namespace detail
@@ -119,13 +119,13 @@ class token_stream {
   cogen::usage usage() const { return shared_->usage(); }
 
   /// When what happened to it, up to now or its end; agrees with `usage()`.
-  cogen::timeline timeline() const { return shared_->timeline(); }
+  cogen::request_metrics request_metrics() const { return shared_->request_metrics(); }
 
   /// Names it among all that one engine is asked for, as events and traces do.
   std::uint64_t id() const { return shared_->id(); }
 
   /// Why it failed, in words; empty where it did not.
-  failure error() const { return shared_->error(); }
+  diagnostics error() const { return shared_->error(); }
 
  private:
   template <class Token>

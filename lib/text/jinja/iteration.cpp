@@ -25,7 +25,7 @@ value character_at(const traced_text& text, std::int64_t index) {
 value loop_member(const loop_state& loop, std::string_view name) {
   auto size = static_cast<std::int64_t>(loop.items->items.size());
   auto index = static_cast<std::int64_t>(loop.index);
-  auto neighbour = [&](std::int64_t at) {
+  auto neighbor = [&](std::int64_t at) {
     return at >= 0 && at < size ? loop.items->items[static_cast<std::size_t>(at)] : value();
   };
   if (name == "index") return index + 1;
@@ -35,8 +35,8 @@ value loop_member(const loop_state& loop, std::string_view name) {
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == size;
   if (name == "length") return size;
-  if (name == "previtem") return neighbour(index - 1);
-  if (name == "nextitem") return neighbour(index + 1);
+  if (name == "previtem") return neighbor(index - 1);
+  if (name == "nextitem") return neighbor(index + 1);
   if (name == "depth") return std::int64_t{1};  // only recursive loops, which there are none of, go deeper
   if (name == "depth0") return std::int64_t{0};
   return {};

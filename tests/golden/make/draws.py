@@ -1,4 +1,4 @@
-"""Weights drawn so that every part matters. The usual initialisations leave norms, biases and state spaces without
+"""Weights drawn so that every part matters. The usual initializations leave norms, biases and state spaces without
 effect."""
 import math
 

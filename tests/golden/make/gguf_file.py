@@ -1,4 +1,4 @@
-"""A Llama as a GGUF file: every quantised type in every place, listed rotary factors, interleaved heads."""
+"""A Llama as a GGUF file: every quantized type in every place, listed rotary factors, interleaved heads."""
 import gguf
 import torch
 
@@ -50,7 +50,7 @@ def store(model, folder):
 
 
 def interleaved(config, name, value):
-    """GGML rotates neighbours where Transformers rotates halves: rows of queries and keys change places."""
+    """GGML rotates neighbors where Transformers rotates halves: rows of queries and keys change places."""
     if "q_proj" not in name and "k_proj" not in name:
         return value
     halves = value.reshape(-1, 2, config.head_dim // 2, *value.shape[1:])

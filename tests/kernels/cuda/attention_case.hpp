@@ -23,7 +23,7 @@ struct attention_case {
   int group() const { return heads / wish.kv_heads; }
   int width() const { return heads * wish.head_dim; }
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(wish.head_dim)); }
-  bool sees(int query, int key) const {
+  bool span(int query, int key) const {
     return key <= query && (wish.window == 0 || key > query - wish.window || key < wish.sinks);
   }
   std::string description() const {
@@ -43,8 +43,8 @@ class attention_setup {
       : case_(c),
         memory_(c.wish),
         q_stride_(c.width() + 16),
-        q_(draw(600, q_stride_)),
-        sink_q_(draw(601, c.width())),
+        q_(sample(600, q_stride_)),
+        sink_q_(sample(601, c.width())),
         device_q_(c.type, q_),
         device_sink_q_(c.type, sink_q_),
         out_(c.type, static_cast<std::size_t>(c.rows() * c.width())),
@@ -91,7 +91,7 @@ class attention_setup {
   }
 
  private:
-  std::vector<float> draw(std::uint32_t stream, int width) const {
+  std::vector<float> sample(std::uint32_t stream, int width) const {
     return rounded_to(case_.type, random_source(stream).normals(static_cast<std::size_t>(case_.rows() * width)));
   }
 
@@ -101,8 +101,8 @@ class attention_setup {
   }
 
   bool on_edge(int query, int key) const {
-    return key == query || key % 64 == 0 || (key > 0 && case_.sees(query, key) != case_.sees(query, key - 1)) ||
-           case_.sees(query, key) != case_.sees(query, key + 1);
+    return key == query || key % 64 == 0 || (key > 0 && case_.span(query, key) != case_.span(query, key - 1)) ||
+           case_.span(query, key) != case_.span(query, key + 1);
   }
 
   void fill(int row, random_source& random) {
@@ -144,7 +144,7 @@ class attention_setup {
     std::vector<double> out(static_cast<std::size_t>(case_.width())), weights(static_cast<std::size_t>(case_.heads));
     if (slot < 0) return out;
     for (int position = 0; position <= last; ++position) {
-      if (!case_.sees(last, position)) continue;
+      if (!case_.span(last, position)) continue;
       const std::vector<float> key = memory_.get(false, slot, position), value = memory_.get(true, slot, position);
       for (int head = 0; head < case_.heads; ++head) {
         const float* q = query(row, head, position < case_.wish.sinks);

@@ -46,7 +46,7 @@ inline std::uint32_t run_seed() {
   return seed;
 }
 
-/// Random numbers of about a normal distribution (the sum of four even ones), quick to draw.
+/// Random numbers of about a normal distribution (the sum of four even ones), quick to sample.
 class random_source {
  public:
   explicit random_source(std::uint32_t stream) : state_(run_seed() * 0x9E3779B97F4A7C15U + stream) {}

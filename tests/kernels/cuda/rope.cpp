@@ -60,8 +60,8 @@ class rope_setup {
   explicit rope_setup(const rope_case& c)
       : case_(c),
         memory_(c.wish),
-        near_(number::f32, turns(c.pairs, c.near)),
-        far_(number::f32, turns(c.pairs, c.multiples(), c.near)),
+        device_(number::f32, turns(c.pairs, c.near)),
+        host_(number::f32, turns(c.pairs, c.multiples(), c.near)),
         before_(rounded_to(c.type, random_source(400).normals(c.tokens() * c.stride()))),
         qkv_(c.type, before_),
         sink_q_(c.type, c.tokens() * c.q_width()),
@@ -70,8 +70,8 @@ class rope_setup {
 
   void run(cudaStream_t stream) const {
     rotate_and_append(memory_.layer(), {slots_.data(), positions_.data(), static_cast<int>(case_.tokens())},
-                      {reinterpret_cast<const float*>(near_.data()), case_.near, case_.pairs,
-                       reinterpret_cast<const float*>(far_.data()), case_.multiples()},
+                      {reinterpret_cast<const float*>(device_.data()), case_.near, case_.pairs,
+                       reinterpret_cast<const float*>(host_.data()), case_.multiples()},
                       {qkv_.data(), static_cast<std::int64_t>(case_.stride()), case_.type, case_.heads, sink_q_.data()},
                       stream);
   }
@@ -141,8 +141,8 @@ class rope_setup {
 
   rope_case case_;
   layer_memory memory_;
-  device_numbers near_;
-  device_numbers far_;
+  device_numbers device_;
+  device_numbers host_;
   std::vector<float> before_;
   device_numbers qkv_;
   device_numbers sink_q_;

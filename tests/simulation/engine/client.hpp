@@ -42,7 +42,7 @@ class client : public std::enable_shared_from_this<client> {
   /// It can be given a turn.
   bool waits_for_turn() const { return turn_ && !turn_->dropped(); }
 
-  /// Its coroutine goes on soon, and draws from `chance`.
+  /// Its coroutine goes on soon, and samples from `chance`.
   void take_turn(random chance);
 
   /// Something that happens from outside, whether or not an operation is pending.
@@ -61,7 +61,7 @@ class client : public std::enable_shared_from_this<client> {
 
   void be_ranked_by(std::uint64_t number) { number_ = number; }
 
-  /// Who has the highest of a draw is chosen: so it does not matter who else is there.
+  /// Who has the highest of a sample is chosen: so it does not matter who else is there.
   std::uint64_t rank(std::uint64_t draw) const { return random(draw ^ number_).next(); }
 
  protected:

@@ -3,25 +3,25 @@
 namespace cogen::engine_simulation {
 namespace {
 
-constexpr const char* stream_states[] = {"queued", "waiting", "prefilling", "decoding",
-                                         "paused", "parked",  "ended",      "failed"};
+constexpr const char* stream_states[] = {"queued", "waiting",   "prefilling", "decoding",
+                                         "paused", "preempted", "ended",      "failed"};
 constexpr const char* stream_events[] = {"next",     "next_for", "timed out", "complete", "second",  "total", "partial",
                                          "terminal", "stop",     "destroy",   "device",   "stopped", "gone"};
-constexpr const char* sequence_states[] = {"fresh",  "queued",  "waiting", "prefilling", "decoding", "parking",
-                                           "saving", "opening", "idle",    "parked",     "dead"};
-constexpr const char* sequence_events[] = {"forward", "decode",  "fork",     "truncate", "park",   "save",    "open",
-                                           "total",   "partial", "terminal", "destroy",  "device", "stopped", "gone"};
+constexpr const char* sequence_states[] = {"fresh",  "queued",  "waiting", "prefilling", "decoding", "preemption",
+                                           "saving", "opening", "idle",    "preempted",  "dead"};
+constexpr const char* sequence_events[] = {"forward", "decode",  "fork",     "truncate", "preempt", "save",    "open",
+                                           "total",   "partial", "terminal", "destroy",  "device",  "stopped", "gone"};
 constexpr const char* feature_names[] = {"step held",
                                          "chained",
-                                         "drawn by the device",
-                                         "drawn after a token unknown to the host",
+                                         "sampled by the device",
+                                         "sampled after a token unknown to the host",
                                          "carried out late",
-                                         "source read",
-                                         "parked",
+                                         "encoder input read",
+                                         "preempted",
                                          "displaced",
                                          "reused",
                                          "transferred",
-                                         "image opened",
+                                         "snapshot opened",
                                          "cut when opened",
                                          "lost",
                                          "end",
@@ -53,7 +53,7 @@ constexpr simulation::impossible never_of_streams[] = {
     never(stream_at::ended, stream_event::timed_out, never_waits),
     never(stream_at::failed, stream_event::timed_out, never_waits),
     never(stream_at::paused, stream_event::second, has_read_all),
-    never(stream_at::parked, stream_event::second, has_read_all),
+    never(stream_at::preempted, stream_event::second, has_read_all),
 };
 constexpr simulation::impossible never_of_sequences[] = {
     never(sequence_at::dead, sequence_event::device_failed, is_over),

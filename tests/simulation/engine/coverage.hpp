@@ -5,7 +5,7 @@
 namespace cogen::engine_simulation {
 
 /// What a stream can be at when something happens to it.
-enum class stream_at { queued, waiting, prefilling, decoding, paused, parked, ended, failed, count };
+enum class stream_at { queued, waiting, prefilling, decoding, paused, preempted, ended, failed, count };
 
 /// What happens to it.
 enum class stream_event {
@@ -32,11 +32,11 @@ enum class sequence_at {
   waiting,
   prefilling,
   decoding,
-  parking,
+  preemption,
   saving,
   opening,
   idle,
-  parked,
+  preempted,
   dead,
   count
 };
@@ -46,7 +46,7 @@ enum class sequence_event {
   decode,
   fork,
   truncate,
-  park,
+  suspend,
   save,
   open,
   total,
@@ -63,15 +63,15 @@ enum class sequence_event {
 enum class feature {
   held,
   chained,
-  drawn_by_device,
-  drawn_after_unknown,
+  sampled_by_device,
+  sampled_after_unknown,
   carried_out_late,
-  source_read,
-  parked,
+  encoder_read,
+  preempted,
   displaced,
-  reused,
+  prefix_hit_tokens,
   transferred,
-  image_opened,
+  snapshot_opened,
   cut_when_opened,  ///< before it went on
   lost,
   end,

@@ -24,9 +24,9 @@ sequence_event sequence_event_of(misfortune what) {
   }
 }
 
-std::vector<token> draw_source(world& stage, random& chance) {
-  if (!stage.of().sources) return {};
-  return draw_words(stage, chance, chance.between(1, stage.of().sources->longest));
+std::vector<token> draw_encoder_input(world& stage, random& chance) {
+  if (!stage.of().encoder_inputs) return {};
+  return sampling_words(stage, chance, chance.between(1, stage.of().encoder_inputs->longest));
 }
 
 /// Also where both are NaN.
@@ -54,23 +54,25 @@ held_sequence held_sequence::fork() {
   return child;
 }
 
-std::optional<token> held_sequence::drawn(const language& from, const std::vector<token>& fed,
-                                          const sampling& how) const {
+std::optional<token> held_sequence::sampled(const language& from, const std::vector<token>& fed,
+                                            const sampling& how) const {
   auto after = history;
   after.append_given(fed);
   const auto position = static_cast<std::uint32_t>(after.length());
-  return drawn_alone(from, sampler(how, from.vocabulary()), after, source,
-                     {how.seed().value_or(0), branch.branch(), position, truncations});
+  return sampled_alone(from, sampler(how, from.vocabulary()), after, encoder_input,
+                       {how.seed().value_or(0), branch.branch(), position, truncations});
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
     : client(stage, std::move(name), std::move(where)),
       beginning_(draw_beginning(stage, chance)),
       left_(chance.between(1, 20)) {
-  held_.source = draw_source(stage, chance);
-  held_.max_length = chance.chance(50) ? stage.of().within.max_length : chance.between(2, stage.of().within.max_length);
-  const open_options options{.max_length = held_.max_length};
-  sequence_.emplace(stage.of().sources ? stage.running()->open(held_.source, options) : stage.running()->open(options));
+  held_.encoder_input = draw_encoder_input(stage, chance);
+  held_.max_sequence_length = chance.chance(50) ? stage.of().within.max_sequence_length
+                                                : chance.between(2, stage.of().within.max_sequence_length);
+  const open_options options{.max_sequence_length = held_.max_sequence_length};
+  sequence_.emplace(stage.of().encoder_inputs ? stage.running()->open(held_.encoder_input, options)
+                                              : stage.running()->open(options));
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
@@ -103,7 +105,7 @@ net::awaitable<void> decoder::act(random& chance) {
     case 3:
       co_return truncate(chance);
     case 4:
-      co_return co_await park();
+      co_return co_await suspend();
     case 5:
       co_return co_await save();
     case 6:
@@ -116,7 +118,7 @@ net::awaitable<void> decoder::act(random& chance) {
 std::vector<token> decoder::draw_fed(random& chance, int most) const {
   const bool new_start = held_.tokens.empty() && !chance.chance(3);
   auto fed = new_start ? beginning_ : std::vector<token>();
-  const auto more = draw_words(stage_, chance, chance.between(0, most));
+  const auto more = sampling_words(stage_, chance, chance.between(0, most));
   fed.insert(fed.end(), more.begin(), more.end());
   if (chance.chance(2)) fed.push_back(stage_.spoken().vocabulary());
   return fed;
@@ -132,7 +134,7 @@ net::awaitable<void> decoder::forward(random& chance) {
   visit(sequence_event::forward);
   const auto which = chance.chance(50) ? logits_of::all : logits_of::last;
   const bool leaves = chance.chance(2);
-  const int room = held_.max_length - static_cast<int>(held_.tokens.size());
+  const int room = held_.max_sequence_length - static_cast<int>(held_.tokens.size());
   begin(draw_fed(chance, chance.chance(50) ? std::max(4, room) : 4));
   stage_.say("{}: forward {} tokens for {} logits", name(), fed_.size(), which == logits_of::all ? "all" : "last");
   const auto start = [this, which](auto handler) { sequence_->async_forward(fed_, which, std::move(handler)); };
@@ -152,16 +154,16 @@ net::awaitable<void> decoder::decode(random& chance) {
   visit(sequence_event::decode);
   const auto how = draw_sampling(chance);
   begin(draw_fed(chance, 2));
-  const auto expected = held_.drawn(stage_.spoken(), fed_, how);
+  const auto expected = held_.sampled(stage_.spoken(), fed_, how);
   stage_.say("{}: decode after {} tokens", name(), fed_.size());
   const auto start = [this, &how](auto handler) { sequence_->async_decode(fed_, how, std::move(handler)); };
-  const auto heard = co_await wait_for<token_choice>(start);
+  const auto heard = co_await wait_for<sampled_token>(start);
   stage_.say("{}: hears {} {}", name(), heard.code.message(), heard.value.id);
   if (heard.code) {
     hear_failure(heard.code, !expected);
   } else {
     require(!refusal(1) && expected, "it was given a token though there was none to give");
-    require(heard.value.id == *expected, fmt::format("it drew {}; alone it draws {}", heard.value.id, *expected));
+    require(heard.value.id == *expected, fmt::format("it sampled {}; alone it samples {}", heard.value.id, *expected));
     held_.give(fed_);
     held_.tokens.push_back(heard.value.id);
     held_.history.append_generated(heard.value.id);
@@ -196,20 +198,20 @@ void decoder::truncate(random& chance) {
   held_.truncate(static_cast<std::size_t>(length));
 }
 
-net::awaitable<void> decoder::park() {
-  visit(sequence_event::park);
-  stage_.say("{}: park", name());
-  stage_.expect_parking();
+net::awaitable<void> decoder::suspend() {
+  visit(sequence_event::suspend);
+  stage_.say("{}: preempt", name());
+  stage_.expect_preemption();
   begin({});
-  busy_with_ = sequence_at::parking;
-  const auto start = [this](auto handler) { sequence_->async_park(std::move(handler)); };
+  busy_with_ = sequence_at::preemption;
+  const auto start = [this](auto handler) { sequence_->async_suspend(std::move(handler)); };
   const auto heard = co_await wait_for<std::monostate>(start);
   busy_with_.reset();
   stage_.say("{}: hears {}", name(), heard.code.message());
   if (heard.code == net::error::operation_aborted)
     require(cancelled() || !sequence_, "it was cancelled by nobody");
   else
-    require(!heard.code || stage_.is_death(heard.code), "it could not be parked: " + heard.code.message());
+    require(!heard.code || stage_.is_death(heard.code), "it could not be preempted: " + heard.code.message());
 }
 
 /// Where it fails, or is cancelled, the file is as it was before.
@@ -240,7 +242,7 @@ net::awaitable<void> decoder::open() {
   begin({});
   busy_with_ = sequence_at::opening;
   const auto start = [this](auto handler) {
-    stage_.running()->async_open(*file_, {.max_length = saved_.max_length}, std::move(handler));
+    stage_.running()->async_open(*file_, {.max_sequence_length = saved_.max_sequence_length}, std::move(handler));
   };
   auto heard = co_await wait_for<std::optional<sequence>>(start);
   busy_with_.reset();
@@ -279,7 +281,7 @@ void decoder::interrupt(sequence_event what) {
       sequence_->fork();
       held_.branch.fork();
     }
-    if (what == sequence_event::park) park_unseen();
+    if (what == sequence_event::suspend) suspend_unseen();
     if (what == sequence_event::save) save_unseen();
     if (what == sequence_event::open) open_unseen();
     if (what == sequence_event::truncate) {
@@ -304,9 +306,9 @@ void decoder::start_unseen(const auto& start) {
   signal->emit(type::total);
 }
 
-void decoder::park_unseen() {
-  stage_.expect_parking();
-  start_unseen([this](auto handler) { sequence_->async_park(std::move(handler)); });
+void decoder::suspend_unseen() {
+  stage_.expect_preemption();
+  start_unseen([this](auto handler) { sequence_->async_suspend(std::move(handler)); });
 }
 
 void decoder::save_unseen() {
@@ -346,7 +348,7 @@ void decoder::interfere(random& chance) {
     case 6:
       return interrupt(sequence_event::fork);
     case 7:
-      return interrupt(sequence_event::park);
+      return interrupt(sequence_event::suspend);
     case 8:
       return interrupt(sequence_event::save);
     case 9:
@@ -369,20 +371,20 @@ void decoder::hear_logits(const logits& told, logits_of which) {
   require(told.rows() == rows, fmt::format("it was given {} rows of logits instead of {}", told.rows(), rows));
   for (int i = 0; i < rows; ++i) {
     const auto length = held_.tokens.size() - static_cast<std::size_t>(rows - 1 - i);
-    const auto expected = stage_.spoken().scores(std::span(held_.tokens).first(length), held_.source);
+    const auto expected = stage_.spoken().scores(std::span(held_.tokens).first(length), held_.encoder_input);
     require(same_bits(told[i], expected), fmt::format("row {} of its logits is not what it would be alone", i));
   }
 }
 
-/// With what an operation that feeds `fed_` and then draws must be refused.
-error_code decoder::refusal(int drawn) const {
+/// With what an operation that feeds `fed_` and then samples must be refused.
+error_code decoder::refusal(int sampled) const {
   if (!fed_.empty() && fed_.back() >= stage_.spoken().vocabulary()) return make_error_code(error::invalid_request);
   if (fed_.empty() && held_.tokens.empty()) return make_error_code(error::invalid_request);
-  const auto length = static_cast<int>(held_.tokens.size() + fed_.size()) + drawn;
-  return length > held_.max_length ? make_error_code(error::does_not_fit) : error_code();
+  const auto length = static_cast<int>(held_.tokens.size() + fed_.size()) + sampled;
+  return length > held_.max_sequence_length ? make_error_code(error::does_not_fit) : error_code();
 }
 
-void decoder::hear_failure(error_code code, bool nothing_to_draw) {
+void decoder::hear_failure(error_code code, bool nothing_to_sample) {
   if (code == net::error::operation_aborted) {
     stage_.seen().visit(feature::aborted);
     return require(cancelled() || !sequence_, "it was cancelled by nobody");
@@ -395,7 +397,7 @@ void decoder::hear_failure(error_code code, bool nothing_to_draw) {
   }
   if (code == error::bad_logits) {
     stage_.seen().visit(feature::bad_logits);
-    return require(nothing_to_draw, "there were good logits");
+    return require(nothing_to_sample, "there were good logits");
   }
   require(code == refusal(0) || code == refusal(1), "it failed with " + code.message());
 }
@@ -414,7 +416,7 @@ sequence_at decoder::at() const {
   whole.insert(whole.end(), fed_.begin(), fed_.end());
   if (pending() > 0 && busy_with_) return *busy_with_;
   const int held = stage_.hardware().held_of(whole, beginning_.size() - 1);
-  if (pending() == 0) return whole.empty() ? sequence_at::fresh : held > 0 ? sequence_at::idle : sequence_at::parked;
+  if (pending() == 0) return whole.empty() ? sequence_at::fresh : held > 0 ? sequence_at::idle : sequence_at::preempted;
   if (stage_.rounds() == begun_) return sequence_at::queued;
   if (held == 0) return sequence_at::waiting;
   return held + 1 < static_cast<int>(whole.size()) ? sequence_at::prefilling : sequence_at::decoding;

@@ -9,18 +9,18 @@ namespace cogen::engine_simulation {
 /// A sequence as it ought to be.
 struct held_sequence {
   std::vector<token> tokens;
-  std::vector<token> source;
-  int max_length = 0;
+  std::vector<token> encoder_input;
+  int max_sequence_length = 0;
   token_history history;
-  random_stream branch;  ///< of the draws with a seed; the seed itself comes with each decode
+  random_stream branch;  ///< of the samples with a seed; the seed itself comes with each decode
   std::uint32_t truncations = 0;
 
   void give(std::span<const token> fed);
   void truncate(std::size_t length);
   held_sequence fork();
 
-  /// What a decode would draw, were it fed these tokens; nothing where there is nothing to draw from.
-  std::optional<token> drawn(const language& from, const std::vector<token>& fed, const sampling& how) const;
+  /// What a decode would sample, were it fed these tokens; nothing where there is nothing to sample from.
+  std::optional<token> sampled(const language& from, const std::vector<token>& fed, const sampling& how) const;
 };
 
 /// A loop over one sequence: feeds, decodes, cuts and forks it; the forks go on in coroutines of their own.
@@ -46,11 +46,11 @@ class decoder final : public client {
   net::awaitable<void> decode(random& chance);
   void fork(random& chance);
   void truncate(random& chance);
-  net::awaitable<void> park();
+  net::awaitable<void> suspend();
   net::awaitable<void> save();
   net::awaitable<void> open();
   void start_unseen(const auto& start);
-  void park_unseen();
+  void suspend_unseen();
   void save_unseen();
   void open_unseen();
   void destroy();
@@ -60,8 +60,8 @@ class decoder final : public client {
   std::vector<token> draw_fed(random& chance, int most) const;
   void begin(std::vector<token> fed);
   void hear_logits(const logits& told, logits_of which);
-  void hear_failure(error_code code, bool nothing_to_draw);
-  error_code refusal(int drawn) const;
+  void hear_failure(error_code code, bool nothing_to_sample);
+  error_code refusal(int sampled) const;
 
   const std::vector<token> beginning_;
   held_sequence held_;

@@ -1,6 +1,6 @@
 #include "simulation/engine/device.hpp"
 
-#include "sampling/described_draw.hpp"
+#include "sampling/described_sampling.hpp"
 
 #include <fmt/format.h>
 
@@ -13,28 +13,29 @@
 namespace cogen::engine_simulation {
 namespace {
 
-using simulation_image = scheduler::toy::cache::image;
+using simulation_snapshot = scheduler::toy::cache::snapshot;
 
 /// Four numbers (how far the slot had reached, the oldest that its rings hold, how many tokens there are, how many
-/// bytes of a real cache), the source, the tokens, those bytes.
-class toy_image final : public slot_image {
+/// bytes of a real cache), the encoder input, the tokens, those bytes.
+class toy_snapshot final : public kv_snapshot {
  public:
-  toy_image(const simulation_image& what, const kept_cache::bytes& kept)
-      : source_(static_cast<int>(what.source.size())) {
+  toy_snapshot(const simulation_snapshot& what, const kept_cache::bytes& kept)
+      : encoder_input_(static_cast<int>(what.encoder_input.size())) {
     add({{what.reach, what.oldest, static_cast<int>(what.tokens.size()), static_cast<int>(kept.size())}});
-    add(what.source);
+    add(what.encoder_input);
     add(what.tokens);
     bytes_.insert(bytes_.end(), kept.begin(), kept.end());
   }
-  toy_image(std::vector<std::byte> bytes, int source) : bytes_(std::move(bytes)), source_(source) {}
+  toy_snapshot(std::vector<std::byte> bytes, int encoder_input)
+      : bytes_(std::move(bytes)), encoder_input_(encoder_input) {}
 
   std::size_t size() const noexcept override { return bytes_.size(); }
-  int source() const noexcept override { return source_; }
+  int encoder_input() const noexcept override { return encoder_input_; }
   void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
 
-  simulation_image what() const {
-    return {.tokens = numbers(4 + source_, number(2)),
-            .source = numbers(4, source_),
+  simulation_snapshot what() const {
+    return {.tokens = numbers(4 + encoder_input_, number(2)),
+            .encoder_input = numbers(4, encoder_input_),
             .reach = number(0),
             .oldest = number(1)};
   }
@@ -55,7 +56,7 @@ class toy_image final : public slot_image {
   int number(int index) const { return numbers(index, 1).front(); }
 
   std::vector<std::byte> bytes_;
-  int source_;
+  int encoder_input_;
 };
 
 }  // namespace
@@ -70,23 +71,23 @@ class device::face final : public runner {
   }
 
   int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
-  void launch(step_run& step) override { device_->launch(step); }
+  void launch(step_in_progress& step) override { device_->launch(step); }
 
-  std::string image_format() const override { return device_->settings_.images ? "toy" : ""; }
-  std::shared_ptr<const slot_image> image(scheduler::ticket name) const override {
+  std::string snapshot_format() const override { return device_->settings_.snapshots ? "toy" : ""; }
+  std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
     const auto& from = device_->cache_;
     if (!from.keeps(name)) return nullptr;
     const auto& kept = device_->kept_;
-    return std::make_shared<toy_image>(from.kept(name), kept ? kept->image(name) : kept_cache::bytes());
+    return std::make_shared<toy_snapshot>(from.kept(name), kept ? kept->snapshot(name) : kept_cache::bytes());
   }
-  void keep(scheduler::ticket name, std::shared_ptr<const slot_image> what) override {
-    device_->seen_.visit(feature::image_opened);
-    const auto& image = dynamic_cast<const toy_image&>(*what);
-    device_->cache_.keep(name, image.what());
-    if (device_->kept_) device_->kept_->keep(name, image.kept());
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
+    device_->seen_.visit(feature::snapshot_opened);
+    const auto& snapshot = dynamic_cast<const toy_snapshot&>(*what);
+    device_->cache_.keep(name, snapshot.what());
+    if (device_->kept_) device_->kept_->keep(name, snapshot.kept());
   }
-  std::shared_ptr<const slot_image> make_image(std::vector<std::byte> bytes, int source) const override {
-    return std::make_shared<toy_image>(std::move(bytes), source);
+  std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
+    return std::make_shared<toy_snapshot>(std::move(bytes), encoder_input);
   }
 
  private:
@@ -102,11 +103,11 @@ std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
   return std::make_unique<face>(std::move(self));
 }
 
-void device::launch(step_run& step) {
+void device::launch(step_in_progress& step) {
   describe(step.plan());
   if (breaks_) std::rethrow_exception(std::exchange(breaks_, nullptr));
   check(step.plan());
-  if (settings_.draws) describe_draws(step);
+  if (settings_.sampling) describe_sampling(step);
   const bool held = holds_ || !held_.empty();
   if (!held || !settings_.late) carry_out(step);
   if (!held) return step.done();
@@ -143,7 +144,7 @@ bool device::end_transfer(simulation::random& chance) {
   return true;
 }
 
-void device::carry_out(step_run& step) {
+void device::carry_out(step_in_progress& step) {
   cache_.apply(step.plan());
   if (kept_) kept_->apply(step.plan());
   listener_ = &step.transfers();
@@ -154,18 +155,18 @@ void device::carry_out(step_run& step) {
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
 
-void device::run(step_run& step, int index) {
+void device::run(step_in_progress& step, int index) {
   const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
-  if (row.source) {
-    cache_.read(row.slot, *row.source);
-    seen_.visit(feature::source_read);
+  if (row.encoder_input) {
+    cache_.read(row.slot, *row.encoder_input);
+    seen_.visit(feature::encoder_read);
   }
   if (row.chained) seen_.visit(feature::chained);
   cache_.append(row.slot, row.chained ? std::span(&sampled_before_.at(row.sequence), 1) : step.plan().tokens_of(row));
   const auto content = cache_.content(row.slot);
-  const auto& source = cache_.source(row.slot);
+  const auto& encoder_input = cache_.encoder_input(row.slot);
   const auto scores = [&](std::size_t length) {
-    return settings_.spoken.scores(std::span(content).first(length), source);
+    return settings_.spoken.scores(std::span(content).first(length), encoder_input);
   };
   auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
   switch (row.wanted) {
@@ -186,27 +187,28 @@ void device::run(step_run& step, int index) {
   }
 }
 
-void device::describe_draws(step_run& step) {
+void device::describe_sampling(step_in_progress& step) {
   auto& [rows, lists] = described_[step.plan().number];
   for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
     const auto& row = step.plan().rows[i];
     auto& how = rows.emplace_back();
     how.slot = row.slot;
     how.by_host = row.wanted != scheduler::output::sample ||
-                  !step.drawer_of(static_cast<int>(i)).describe(row.chained, how, lists);
+                  !step.sampler_of(static_cast<int>(i)).describe(row.chained, how, lists);
   }
 }
 
-row_outcome device::draw(step_run& step, int index, std::vector<float> scores) {
+row_output device::draw(step_in_progress& step, int index, std::vector<float> scores) {
   const auto found = described_.find(step.plan().number);
-  if (found == described_.end()) return step.drawer_of(index).draw(scores);
+  if (found == described_.end()) return step.sampler_of(index).sample(scores);
   const auto& how = found->second.rows[static_cast<std::size_t>(index)];
-  if (how.by_host) return step.drawer_of(index).draw(scores);
-  seen_.visit(feature::drawn_by_device);
-  if (how.unknown_last) seen_.visit(feature::drawn_after_unknown);
-  const auto [status, drawn] = test::described_draw(how, found->second.lists)(std::move(scores), drawn_[how.slot]);
-  drawn_[how.slot] = drawn;
-  return device_outcome(status, drawn);
+  if (how.by_host) return step.sampler_of(index).sample(scores);
+  seen_.visit(feature::sampled_by_device);
+  if (how.unknown_last) seen_.visit(feature::sampled_after_unknown);
+  const auto [status, sampled] =
+      test::described_sampling(how, found->second.lists)(std::move(scores), device_sampled_[how.slot]);
+  device_sampled_[how.slot] = sampled;
+  return device_outcome(status, sampled);
 }
 
 void device::check(const scheduler::plan& plan) const {
@@ -219,7 +221,7 @@ void device::check(const scheduler::plan& plan) const {
     if (!sequences.insert(row.sequence).second) throw std::logic_error("a sequence has two rows in one plan");
     if (!slots.insert(row.slot).second) throw std::logic_error("a slot has two rows in one plan");
   }
-  if (tokens > settings_.within.step_tokens) throw std::logic_error("a plan has more tokens than it may");
+  if (tokens > settings_.within.max_batched_tokens) throw std::logic_error("a plan has more tokens than it may");
 }
 
 int device::held_of(std::span<const token> tokens, std::size_t common) const {
@@ -245,17 +247,18 @@ void device::describe(const scheduler::plan& plan) const {
   std::string line = fmt::format("  plan {}:", plan.number);
   for (const int slot : plan.clears) line += fmt::format(" clear {};", slot);
   for (const auto& each : plan.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
-  for (const auto& each : plan.trims) line += fmt::format(" trim {} to {};", each.slot, each.length);
-  for (const auto& each : plan.adoptions) line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
+  for (const auto& each : plan.releases) line += fmt::format(" release {} to {};", each.slot, each.length);
+  for (const auto& each : plan.prefix_shares)
+    line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
   for (const auto& each : plan.copies)
     line += fmt::format(" copy {}..{} from {} to {};", each.begin, each.end, each.from, each.to);
-  for (const auto& each : plan.spills)
-    line += fmt::format(" spill {} as {};", each.slot, static_cast<std::uint64_t>(each.name));
-  for (const auto& each : plan.restores)
+  for (const auto& each : plan.swap_outs)
+    line += fmt::format(" swap out {} as {};", each.slot, static_cast<std::uint64_t>(each.name));
+  for (const auto& each : plan.swap_ins)
     line += fmt::format(" restore {} to {};", static_cast<std::uint64_t>(each.name), each.slot);
   for (const auto& each : plan.rows)
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
-                        each.count, each.source ? " source" : "", each.chained ? " chained" : "",
+                        each.count, each.encoder_input ? " encoder input" : "", each.chained ? " chained" : "",
                         each.wanted == scheduler::output::sample ? " sample" : "");
   told_(line);
 }

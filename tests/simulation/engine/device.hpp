@@ -51,15 +51,15 @@ class device {
   class face;
 
   struct described_rows {
-    std::vector<device_draw> rows;
-    draw_lists lists;
+    std::vector<sampling_row> rows;
+    sampling_lists lists;
   };
 
-  void launch(step_run& step);
-  void carry_out(step_run& step);
-  void run(step_run& step, int index);
-  void describe_draws(step_run& step);
-  row_outcome draw(step_run& step, int index, std::vector<float> scores);
+  void launch(step_in_progress& step);
+  void carry_out(step_in_progress& step);
+  void run(step_in_progress& step, int index);
+  void describe_sampling(step_in_progress& step);
+  row_output draw(step_in_progress& step, int index, std::vector<float> scores);
   void check(const scheduler::plan& plan) const;
   void describe(const scheduler::plan& plan) const;
 
@@ -68,12 +68,12 @@ class device {
   const simulation::log& told_;
   scheduler::toy::cache cache_;
   std::optional<kept_cache> kept_;
-  std::deque<step_run*> held_;
+  std::deque<step_in_progress*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
   std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
-  std::map<int, token> drawn_;                                        // the last that the device has drawn in each slot
+  std::map<int, token> device_sampled_;  // the last that the device has sampled in each slot
   std::exception_ptr breaks_;
-  transfer_listener* listener_ = nullptr;  // where there is an engine
+  swap_listener* listener_ = nullptr;  // where there is an engine
   bool holds_ = false;
 };
 

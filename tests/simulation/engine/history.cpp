@@ -57,7 +57,7 @@ class player {
       case 2:
         return static_cast<void>(chance_.chance(50) ? stage_.end_transfer(chance_) : stage_.release());
       case 3:
-        return stage_.pass(std::chrono::microseconds(chance_.between(0, 3000)));
+        return stage_.advance_clock(std::chrono::microseconds(chance_.between(0, 3000)));
       case 4:
         return come();
       case 5:
@@ -81,10 +81,10 @@ class player {
     if (!stage_.running() || static_cast<int>(stage_.clients().size()) >= stage_.of().most_live) return turn();
     std::vector<int> weights;
     std::ranges::transform(kinds, std::back_inserter(weights), &kind::weight);
-    const auto& drawn = kinds[chance_.weighted(weights)];
+    const auto& sampled = kinds[chance_.weighted(weights)];
     const auto where =
         chance_.chance(30) ? net::any_io_executor(stage_.running()->get_executor()) : stage_.own_executor();
-    stage_.join(drawn.make(stage_, fmt::format("{} {}", drawn.name, action_), where, chance_), chance_);
+    stage_.join(sampled.make(stage_, fmt::format("{} {}", sampled.name, action_), where, chance_), chance_);
   }
 
   void turn() {
@@ -117,9 +117,9 @@ int actions_of(std::uint64_t seed) {
 
 void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
   random chance(what.seed);
-  const auto drawn = draw(chance);
-  world stage(drawn, seen, log);
-  stage.say("{}", describe(drawn));
+  const auto sampled = draw(chance);
+  world stage(sampled, seen, log);
+  stage.say("{}", describe(sampled));
   player client(stage, chance);
   for (const int action : what.actions) {
     chance = simulation::numbers_of(what.seed, action);

@@ -21,13 +21,13 @@ namespace {
 constexpr int dims = 4;
 constexpr int state_numbers = 2;
 
-cache::layer_shape layer_of(cache::layer_kind kind, int window = 0) {
+cache::kv_cache_spec layer_of(cache::layer_kind kind, int window = 0) {
   return {.kind = kind, .kv_heads = 1, .head_dim = dims, .window = window};
 }
 
-std::vector<cache::layer_shape> shapes_of(const kept_options& of) {
+std::vector<cache::kv_cache_spec> shapes_of(const kept_options& of) {
   using enum cache::layer_kind;
-  const cache::layer_shape state{.kind = recurrent, .state = state_numbers};
+  const cache::kv_cache_spec state{.kind = recurrent, .state = state_numbers};
   switch (of.kind) {
     case cache_kind::sliding:
     case cache_kind::packed_sliding:
@@ -67,12 +67,12 @@ std::string name_of(cache_kind kind) {
 cache::cache make_cache(const kept_options& of, const scheduler::limits& within) {
   cache::options options{.type = cache::scalar::f32,
                          .slots = within.all_slots(),
-                         .max_length = within.max_length,
+                         .max_sequence_length = within.max_sequence_length,
                          .longest_step = of.longest_step,
-                         .slack = of.slack};
-  if (is_packed(of.kind)) (options.quantised = cache::int8())->residual = 5;
+                         .max_rollback_tokens = of.max_rollback_tokens};
+  if (is_packed(of.kind)) (options.kv_quantization = cache::int8())->residual = 5;
   if (of.kind == cache_kind::sinks) options.sinks = {.sinks = 2, .window = of.window};
-  if (of.kind == cache_kind::offloaded) options.offload = std::make_shared<cache::immediate_transfer>();
+  if (of.kind == cache_kind::offloaded) options.kv_offload = std::make_shared<cache::immediate_transfer>();
   return {shapes_of(of), options};
 }
 
@@ -81,20 +81,20 @@ void kept_cache::apply(const scheduler::plan& step) {
   for (const int slot : step.clears) cache_.clear(slot);
   for (const auto& each : step.truncations)
     each.length == 0 ? cache_.clear(each.slot) : cache_.truncate(each.slot, each.length);
-  for (const auto& each : step.trims) cache_.trim(each.slot, each.length);
+  for (const auto& each : step.releases) cache_.release(each.slot, each.length);
   for (const auto& each : detail::forks_in(step)) cache_.fork(each.slot, each.origin);
-  for (const auto& each : step.spills) {
+  for (const auto& each : step.swap_outs) {
     auto& into = kept_[each.name];
     into.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));
     cache_.export_slot(each.slot, into);
   }
-  for (const auto& each : step.restores) {
+  for (const auto& each : step.swap_ins) {
     cache_.import_slot(each.slot, each.length, kept_.extract(each.name).mapped());
     filling_[each.name] = each.slot;
   }
 }
 
-void kept_cache::end(scheduler::ticket name, bool ok) {
+void kept_cache::end(scheduler::swap_id name, bool ok) {
   const auto filled = filling_.extract(name);
   if (ok) return;
   filled ? cache_.clear(filled.mapped()) : static_cast<void>(kept_.erase(name));
@@ -145,7 +145,7 @@ void kept_cache::check(int slot, std::span<const token> content) const {
     const auto& layer = cache_.layer(index);
     if (layer.shape().kind == cache::layer_kind::recurrent) continue;
     const auto extent = layer.mask_sizes(slot, 0);
-    const auto held = layer.materialise(slot, static_cast<int>(content.size()));
+    const auto held = layer.to_dense(slot, static_cast<int>(content.size()));
     require(held.k.size(1) == extent.kv_length, slot, index, "shows another number of tokens than it should");
     const auto keys = held.k.contiguous(), values = held.v.contiguous();
     for (int i = 0; i < extent.kv_length; ++i) {

@@ -36,7 +36,7 @@ struct kept_options {
   cache_kind kind = cache_kind::none;
   int window = 1;  ///< of those that have one
   int longest_step = 1;
-  int slack = 0;
+  int max_rollback_tokens = 0;
 };
 
 /// For so many slots of such a length.
@@ -58,10 +58,10 @@ class kept_cache {
   void run(const scheduler::plan& step, const scheduler::toy::cache& told);
 
   /// A transfer has ended; what it brought is lost where it fails.
-  void end(scheduler::ticket name, bool ok);
+  void end(scheduler::swap_id name, bool ok);
 
-  const bytes& image(scheduler::ticket name) const { return kept_.at(name); }
-  void keep(scheduler::ticket name, bytes what) { kept_[name] = std::move(what); }
+  const bytes& snapshot(scheduler::swap_id name) const { return kept_.at(name); }
+  void keep(scheduler::swap_id name, bytes what) { kept_[name] = std::move(what); }
 
  private:
   void write(const cache::step& step, const scheduler::toy::cache& told);
@@ -70,8 +70,8 @@ class kept_cache {
 
   cache::cache cache_;
   cache_kind kind_;
-  std::map<scheduler::ticket, bytes> kept_;
-  std::map<scheduler::ticket, int> filling_;  // the slots that transfers on their way fill
+  std::map<scheduler::swap_id, bytes> kept_;
+  std::map<scheduler::swap_id, int> filling_;  // the slots that transfers on their way fill
 };
 
 }  // namespace cogen::engine_simulation

@@ -5,24 +5,24 @@
 
 namespace cogen::engine_simulation {
 
-std::vector<float> language::scores(std::span<const token> before, std::span<const token> source) const {
+std::vector<float> language::scores(std::span<const token> before, std::span<const token> encoder_input) const {
   std::vector<float> result(static_cast<std::size_t>(vocabulary()), -8);
   if (poison && std::ranges::find(before, *poison) != before.end()) {
     result.assign(result.size(), std::numeric_limits<float>::quiet_NaN());
     return result;
   }
-  const auto next = model.next(before, source);
+  const auto next = model.next(before, encoder_input);
   for (int i = 0; i < words(); ++i) result[static_cast<std::size_t>(i)] = static_cast<float>((i + next) % 7) * 0.25f;
   result[static_cast<std::size_t>(next)] = 3;
   return result;
 }
 
-std::optional<token> drawn_alone(const language& of, const sampler& from, token_history& history,
-                                 std::span<const token> source, const draw_key& key) {
+std::optional<token> sampled_alone(const language& of, const sampler& from, token_history& history,
+                                   std::span<const token> encoder_input, const sampling_key& key) {
   sampling_scratch scratch;
-  auto scores = of.scores(history.tokens(), source);
-  const auto drawn = from.draw(scores, history, key, scratch);
-  return drawn.status == draw_status::drawn ? std::optional(drawn.id) : std::nullopt;
+  auto scores = of.scores(history.tokens(), encoder_input);
+  const auto sampled = from.sample(scores, history, key, scratch);
+  return sampled.status == sampling_status::ok ? std::optional(sampled.id) : std::nullopt;
 }
 
 generation generated_alone(const language& of, const generation_parts& what) {
@@ -33,10 +33,10 @@ generation generated_alone(const language& of, const generation_parts& what) {
   history.append_given(what.prompt);
   while (static_cast<int>(result.tokens.size()) < what.max_tokens) {
     const auto key = numbers.key(static_cast<std::uint32_t>(history.length()));
-    const auto next = drawn_alone(of, from, history, what.source, key);
+    const auto next = sampled_alone(of, from, history, what.encoder_input, key);
     if (!next) return {std::move(result.tokens), finish_reason::failed, make_error_code(error::bad_logits)};
     if (std::ranges::find(what.end_tokens, *next) != what.end_tokens.end()) {
-      result.reason = finish_reason::end;
+      result.reason = finish_reason::eos;
       return result;
     }
     history.append_generated(*next);

@@ -15,19 +15,20 @@ namespace cogen::engine_simulation {
 
 /// The toy model as an engine sees it: scores instead of tokens.
 struct language {
-  static constexpr int tags = 64;  ///< tokens after the model's words, which say whose a sequence is; hardly ever drawn
+  static constexpr int tags =
+      64;  ///< tokens after the model's words, which say whose a sequence is; hardly ever sampled
 
   scheduler::toy::model model;
   std::optional<token> poison;  ///< whoever holds it gets NaN for scores
 
   int words() const { return model.vocabulary; }
   int vocabulary() const { return words() + tags; }
-  std::vector<float> scores(std::span<const token> before, std::span<const token> source) const;
+  std::vector<float> scores(std::span<const token> before, std::span<const token> encoder_input) const;
 };
 
-/// What is drawn after a history with nobody else around; nothing where there is nothing to draw from.
-std::optional<token> drawn_alone(const language& of, const sampler& from, token_history& history,
-                                 std::span<const token> source, const draw_key& key);
+/// What is sampled after a history with nobody else around; nothing where there is nothing to sample from.
+std::optional<token> sampled_alone(const language& of, const sampler& from, token_history& history,
+                                   std::span<const token> encoder_input, const sampling_key& key);
 
 /// How a generation goes with nobody else around.
 struct generation {
@@ -38,7 +39,7 @@ struct generation {
 
 struct generation_parts {
   std::vector<token> prompt;
-  std::vector<token> source;
+  std::vector<token> encoder_input;
   std::vector<token> end_tokens;
   int max_tokens = 0;
   sampling how;  ///< with a seed, where it is not greedy

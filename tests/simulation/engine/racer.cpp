@@ -61,20 +61,19 @@ class race_of_streams final : public racer {
     bool finished = false;
   };
 
-  net::awaitable<void> run(runner& whose) {
+  net::awaitable<void> run(runner& seq) {
     for (;;) {
-      const auto heard = co_await whose.stream->async_next(net::as_tuple(net::use_awaitable));
+      const auto heard = co_await seq.stream->async_next(net::as_tuple(net::use_awaitable));
       const auto& code = std::get<0>(heard);
       const auto& next = std::get<1>(heard);
-      const auto& expected = whose.what->expected;
-      if (code) co_return lose(code, code == expected.code && whose.read == expected.tokens);
+      const auto& expected = seq.what->expected;
+      if (code) co_return lose(code, code == expected.code && seq.read == expected.tokens);
       if (!next) break;
-      whose.read.push_back(next->tokens.front().id);
-      require(
-          whose.read.size() <= expected.tokens.size() && whose.read.back() == expected.tokens[whose.read.size() - 1],
-          "it read what it would not have read alone");
+      seq.read.push_back(next->tokens.front().id);
+      require(seq.read.size() <= expected.tokens.size() && seq.read.back() == expected.tokens[seq.read.size() - 1],
+              "it read what it would not have read alone");
     }
-    whose.finished = true;
+    seq.finished = true;
   }
 
   std::array<runner, 3> runners_;
@@ -84,10 +83,10 @@ class race_of_forks final : public racer {
  public:
   race_of_forks(world& stage, std::string name, net::any_io_executor where, random& chance)
       : racer(stage, std::move(name), std::move(where)), fed_(draw_beginning(stage, chance)) {
-    const auto more = draw_words(stage, chance, chance.between(0, 3));
+    const auto more = sampling_words(stage, chance, chance.between(0, 3));
     fed_.insert(fed_.end(), more.begin(), more.end());
-    held_.source = stage.of().sources ? draw_words(stage, chance, 1) : std::vector<token>();
-    root_.emplace(stage.running()->open(held_.source));
+    held_.encoder_input = stage.of().encoder_inputs ? sampling_words(stage, chance, 1) : std::vector<token>();
+    root_.emplace(stage.running()->open(held_.encoder_input));
     how_ = draw_sampling(chance);
   }
 
@@ -115,33 +114,32 @@ class race_of_forks final : public racer {
   };
 
   bool does_not_fit(error_code code, std::size_t length) const {
-    return code == error::does_not_fit && static_cast<int>(length) > stage_.of().within.max_length;
+    return code == error::does_not_fit && static_cast<int>(length) > stage_.of().within.max_sequence_length;
   }
 
-  net::awaitable<void> run(branch& whose) {
-    for (; whose.left > 0; --whose.left) {
-      const auto expected = whose.held.drawn(stage_.spoken(), {}, how_);
-      const auto heard = co_await whose.handle.async_decode({}, how_, net::as_tuple(net::use_awaitable));
+  net::awaitable<void> run(branch& seq) {
+    for (; seq.left > 0; --seq.left) {
+      const auto expected = seq.held.sampled(stage_.spoken(), {}, how_);
+      const auto heard = co_await seq.handle.async_decode({}, how_, net::as_tuple(net::use_awaitable));
       const auto& code = std::get<0>(heard);
-      if (code) co_return lose(code, !expected || does_not_fit(code, whose.held.tokens.size() + 1));
-      take(whose, std::get<1>(heard).id, expected);
+      if (code) co_return lose(code, !expected || does_not_fit(code, seq.held.tokens.size() + 1));
+      take(seq, std::get<1>(heard).id, expected);
     }
   }
 
-  void take(branch& whose, token drawn, std::optional<token> expected) const {
-    require(expected && drawn == *expected, "a branch drew what it would not have drawn alone");
-    whose.held.tokens.push_back(drawn);
-    whose.held.history.append_generated(drawn);
+  void take(branch& seq, token sampled, std::optional<token> expected) const {
+    require(expected && sampled == *expected, "a branch sampled what it would not have sampled alone");
+    seq.held.tokens.push_back(sampled);
+    seq.held.history.append_generated(sampled);
   }
 
   /// A branch that lost may have been given a token in that moment.
-  net::awaitable<void> go_on(branch& whose) {
-    const auto tokens = whose.handle.tokens();
-    if (tokens.size() > whose.held.tokens.size())
-      take(whose, tokens.back(), whose.held.drawn(stage_.spoken(), {}, how_));
-    require(tokens == whose.held.tokens, "a branch holds other tokens than it should");
-    whose.left = 1;
-    co_await run(whose);
+  net::awaitable<void> go_on(branch& seq) {
+    const auto tokens = seq.handle.tokens();
+    if (tokens.size() > seq.held.tokens.size()) take(seq, tokens.back(), seq.held.sampled(stage_.spoken(), {}, how_));
+    require(tokens == seq.held.tokens, "a branch holds other tokens than it should");
+    seq.left = 1;
+    co_await run(seq);
   }
 
   std::vector<token> fed_;

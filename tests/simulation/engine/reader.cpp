@@ -173,7 +173,7 @@ void reader::hear(error_code code, const completion& heard) {
   if (is_excused(code)) return;
   if (code) return hear_failure(code);  // what came before is still there to be read
   take(heard.tokens);
-  const bool part = heard.reason == finish_reason::stopped && (cancelled(type::partial) || cancelled(type::total));
+  const bool part = heard.reason == finish_reason::aborted && (cancelled(type::partial) || cancelled(type::total));
   if (part) stage_.seen().visit(feature::part_of_a_completion);
   if (part)
     return require(heard.usage.generated_tokens == static_cast<int>(read_.size()), "a part is not all there was");
@@ -181,7 +181,7 @@ void reader::hear(error_code code, const completion& heard) {
   hear_end(heard.reason, heard.usage);
 }
 
-void reader::take(std::span<const token_choice> tokens) {
+void reader::take(std::span<const sampled_token> tokens) {
   require(!heard_end_ || tokens.empty(), "there is more after the end");
   for (const auto& each : tokens) {
     const auto& expected = what_.expected.tokens;
@@ -194,19 +194,19 @@ void reader::take(std::span<const token_choice> tokens) {
 
 void reader::hear_end(finish_reason reason, const usage& used) {
   const auto& expected = what_.expected;
-  if (reason == finish_reason::stopped) {
+  if (reason == finish_reason::aborted) {
     require(stop_asked_, "it was stopped and had not asked for that");
     stage_.seen().visit(feature::stopped);
   } else {
     require(reason == expected.reason && !expected.code,
             fmt::format("it ended for {}; alone for {}", to_string(reason), to_string(expected.reason)));
     require(read_ == expected.tokens, "it ended before its time");
-    stage_.seen().visit(reason == finish_reason::end ? feature::end : feature::length);
+    stage_.seen().visit(reason == finish_reason::eos ? feature::end : feature::length);
   }
   if (!what_.parts.how.is_greedy()) stage_.seen().visit(feature::sampled);
   require(used.prompt_tokens == static_cast<int>(what_.parts.prompt.size()), "its prompt is miscounted");
   require(used.generated_tokens == static_cast<int>(read_.size()), "its tokens are miscounted");
-  if (used.cached_tokens > 0) stage_.seen().visit(feature::reused);
+  if (used.cached_tokens > 0) stage_.seen().visit(feature::prefix_hit_tokens);
   require(used.time_to_first_token.count() >= 0 && used.total_time >= used.time_to_first_token, "its times are wrong");
 }
 
@@ -250,7 +250,7 @@ bool reader::is_excused(error_code code) const {
 void reader::check() const {
   if (stream_) check_cached(stream_->usage().cached_tokens);
   if (!stream_ || gathered_) return;
-  const int ahead = std::max(1, what_.asked.lookahead()) + pending() + seconds_;
+  const int ahead = std::max(1, what_.asked.max_buffered_tokens()) + pending() + seconds_;
   require(stream_->usage().generated_tokens <= static_cast<int>(read_.size()) + ahead, "it ran too far ahead");
 }
 
@@ -266,8 +266,8 @@ stream_at reader::at() const {
   const auto& tokens = what_.expected.tokens;
   whole.insert(whole.end(), tokens.begin(), tokens.end());
   const int held = stage_.hardware().held_of(whole, static_cast<std::size_t>(what_.common));
-  const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.lookahead() && pending() == 0;
-  if (unread && !gathered_) return held > 0 || generated == 0 ? stream_at::paused : stream_at::parked;
+  const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.max_buffered_tokens() && pending() == 0;
+  if (unread && !gathered_) return held > 0 || generated == 0 ? stream_at::paused : stream_at::preempted;
   if (held == 0) return stream_at::waiting;
   return held < static_cast<int>(what_.parts.prompt.size()) ? stream_at::prefilling : stream_at::decoding;
 }

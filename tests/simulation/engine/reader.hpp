@@ -30,7 +30,7 @@ class reader final : public client {
   stream_at at() const;
   void hear(error_code code, const std::optional<piece>& told);
   void hear(error_code code, const completion& told);
-  void take(std::span<const token_choice> tokens);
+  void take(std::span<const sampled_token> tokens);
   void hear_end(finish_reason reason, const usage& used);
   void check_cached(int tokens) const;
   void hear_failure(error_code code);

@@ -7,17 +7,18 @@ namespace {
 
 token word(world& stage, random& chance) { return chance.between(0, stage.spoken().words() - 1); }
 
-/// Beside a source, it comes after the token that answers start with.
+/// Beside an encoder input, it comes after the token that answers start with.
 std::vector<token> draw_prompt(world& stage, random& chance, std::vector<token> prompt) {
-  const int room = stage.of().within.max_length - static_cast<int>(prompt.size()) - (stage.of().sources ? 2 : 1);
-  const auto more = draw_words(stage, chance, chance.between(0, chance.chance(45) ? room : std::min(room, 4)));
+  const int room =
+      stage.of().within.max_sequence_length - static_cast<int>(prompt.size()) - (stage.of().encoder_inputs ? 2 : 1);
+  const auto more = sampling_words(stage, chance, chance.between(0, chance.chance(45) ? room : std::min(room, 4)));
   prompt.insert(prompt.end(), more.begin(), more.end());
   return prompt;
 }
 
 request ask(const generation_parts& parts, const std::vector<token>& prompt) {
   auto asked = token_ids(prompt).sampling(parts.how);
-  if (!parts.source.empty()) asked.source(parts.source);
+  if (!parts.encoder_input.empty()) asked.encoder_input(parts.encoder_input);
   return asked;
 }
 
@@ -25,11 +26,11 @@ request ask(const generation_parts& parts, const std::vector<token>& prompt) {
 bool draw_sharing(world& stage, random& chance, request& asked) {
   if (stage.of().urgent) asked.priority(chance.between(0, 3));
   if (chance.chance(20)) asked.tenant(1);
-  if (chance.chance(10)) asked.salt(2);
+  if (chance.chance(10)) asked.cache_salt(2);
   const bool alone = chance.chance(10), refuses = chance.chance(10);
-  if (alone) asked.salt(1000 + chance.next() / 2);
-  if (refuses) asked.reuse(false);
-  return !alone && !refuses && stage.of().within.reuse && !stage.of().sources;
+  if (alone) asked.cache_salt(1000 + chance.next() / 2);
+  if (refuses) asked.prefix_caching(false);
+  return !alone && !refuses && stage.of().within.prefix_caching && !stage.of().encoder_inputs;
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ std::vector<token> draw_beginning(world& stage, random& chance) {
   return begin;
 }
 
-std::vector<token> draw_words(world& stage, random& chance, int count) {
+std::vector<token> sampling_words(world& stage, random& chance, int count) {
   std::vector<token> result;
   for (; count > 0; --count) result.push_back(word(stage, chance));
   return result;
@@ -62,14 +63,14 @@ reading draw_reading(world& stage, random& chance) {
   const auto begin = draw_beginning(stage, chance);
   const auto prompt = draw_prompt(stage, chance, begin);
   parts.prompt = prompt;
-  if (of.sources) {
-    if (prompt.front() != of.sources->start) parts.prompt.insert(parts.prompt.begin(), of.sources->start);
-    parts.source = draw_words(stage, chance, chance.between(1, of.sources->longest));
+  if (of.encoder_inputs) {
+    if (prompt.front() != of.encoder_inputs->start) parts.prompt.insert(parts.prompt.begin(), of.encoder_inputs->start);
+    parts.encoder_input = sampling_words(stage, chance, chance.between(1, of.encoder_inputs->longest));
   }
   parts.how = draw_sampling(chance);
-  const int lookaheads[] = {0, 1, 3, 16};
-  auto asked = ask(parts, prompt).lookahead(lookaheads[chance.between(0, 3)]);
-  parts.max_tokens = of.within.max_length - static_cast<int>(parts.prompt.size());
+  const int buffer_sizes[] = {0, 1, 3, 16};
+  auto asked = ask(parts, prompt).max_buffered_tokens(buffer_sizes[chance.between(0, 3)]);
+  parts.max_tokens = of.within.max_sequence_length - static_cast<int>(parts.prompt.size());
   if (chance.chance(50)) {
     asked.max_tokens(chance.between(1, 12));
     parts.max_tokens = std::min(parts.max_tokens, asked.max_tokens());
@@ -101,7 +102,7 @@ reading draw_refused_reading(world& stage, random& chance) {
       with_prompt({-1});
       break;
     case 2:
-      with_prompt(draw_words(stage, chance, stage.of().within.max_length + chance.between(0, 3)));
+      with_prompt(sampling_words(stage, chance, stage.of().within.max_sequence_length + chance.between(0, 3)));
       why = error::does_not_fit;
       break;
     case 3:
@@ -111,10 +112,10 @@ reading draw_refused_reading(world& stage, random& chance) {
       asked.stop_token(stage.spoken().vocabulary() + 7);
       break;
     case 5:
-      asked.lookahead(-1);
+      asked.max_buffered_tokens(-1);
       break;
     default:
-      asked = token_ids(stage.of().sources ? std::vector<token>{1} : std::vector<token>());
+      asked = token_ids(stage.of().encoder_inputs ? std::vector<token>{1} : std::vector<token>());
       break;
   }
   result.expected = {{}, finish_reason::failed, make_error_code(why)};

@@ -28,6 +28,6 @@ std::vector<token> draw_beginning(world& stage, random& chance);
 sampling draw_sampling(random& chance);
 
 /// Words of the model.
-std::vector<token> draw_words(world& stage, random& chance, int count);
+std::vector<token> sampling_words(world& stage, random& chance, int count);
 
 }  // namespace cogen::engine_simulation

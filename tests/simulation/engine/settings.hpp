@@ -14,29 +14,29 @@ namespace cogen::engine_simulation {
 
 using simulation::random;
 
-/// Longer than most histories: who is parked before that was displaced.
-constexpr std::chrono::milliseconds long_patience(100);
+/// Longer than most histories: who is preempted before that was displaced.
+constexpr std::chrono::milliseconds long_idle_timeout(100);
 
-/// What differs from one history to the next, drawn from its seed.
+/// What differs from one history to the next, sampled from its seed.
 struct settings {
   scheduler::limits within;
   scheduler::toy::ring rings;
   kept_options kept;
   language spoken;
   std::vector<token> end_tokens;
-  std::optional<reads_sources> sources;
+  std::optional<encoder_spec> encoder_inputs;
   int max_sequences = 0;
-  int holding = 0;      ///< percent of the steps that do not end where they are launched
-  int losing = 0;       ///< percent of the transfers
-  bool late = false;    ///< held steps are carried out when they end, not when they are launched
-  bool draws = false;   ///< the device draws by itself what was described to it
-  bool urgent = false;  ///< some requests are more so than others, and may displace those
+  int holding = 0;        ///< percent of the steps that do not end where they are launched
+  int losing = 0;         ///< percent of the transfers
+  bool late = false;      ///< held steps are carried out when they end, not when they are launched
+  bool sampling = false;  ///< the device samples by itself what was described to it
+  bool urgent = false;    ///< some requests are more so than others, and may displace those
   std::optional<scheduler::watermark_options> marks;  ///< memory is set aside as sequences grow
   clock::duration boost{};                            ///< what a level of that counts for
   std::vector<std::vector<token>> prefixes;           ///< what many prompts begin with
   int actions = 0;                                    ///< before everything is brought to an end
   int most_live = 0;                                  ///< clients at the same time
-  bool images = false;                                ///< what is cached goes into sessions
+  bool snapshots = false;                             ///< what is cached goes into sessions
   bool misfortunes = false;                           ///< the device may fail, the engine be stopped or destroyed
 };
 

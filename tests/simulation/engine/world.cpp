@@ -15,7 +15,7 @@ void require(bool holds, const std::string& what) {
 constexpr std::string_view fire = "the bus is on fire";
 
 /// In memory, where the system has such a folder: files are made in every other history.
-std::filesystem::path fast_folder() {
+std::filesystem::path int8_folder() {
   const std::filesystem::path memory = "/dev/shm";
   return exists(memory) ? memory : std::filesystem::temp_directory_path();
 }
@@ -38,13 +38,13 @@ engine world::make_engine() {
   engine_parts parts;
   parts.runner = device::runner_on(device_);
   parts.limits = settings_.within;
-  if (settings_.urgent) parts.order = scheduler::by_priority(settings_.boost);
-  if (settings_.marks) parts.reservation = scheduler::watermarks(*settings_.marks);
+  if (settings_.urgent) parts.scheduling_policy = scheduler::by_priority(settings_.boost);
+  if (settings_.marks) parts.allocation_policy = scheduler::watermarks(*settings_.marks);
   parts.end_tokens = settings_.end_tokens;
-  parts.sources = settings_.sources;
+  parts.encoder_inputs = settings_.encoder_inputs;
   parts.clock = clock_;
   engine_options options;
-  options.by_hand = true;
+  options.external_stepping = true;
   options.max_sequences = settings_.max_sequences;
   options.log = [this](std::string_view line) {
     say("  log: {}", line);
@@ -56,13 +56,13 @@ engine world::make_engine() {
 }
 
 token world::tag() {
-  const token drawn = spoken().words() + action_ % language::tags;
-  tagged_[drawn].insert(action_);
-  return drawn;
+  const token sampled = spoken().words() + action_ % language::tags;
+  tagged_[sampled].insert(action_);
+  return sampled;
 }
 
 std::filesystem::path world::new_file() {
-  if (!folder_) folder_.emplace(fast_folder());
+  if (!folder_) folder_.emplace(int8_folder());
   return folder_->path() / std::to_string(++files_);
 }
 
@@ -71,7 +71,7 @@ std::filesystem::path world::new_file() {
 void world::round(bool hold) {
   ++rounds_;
   device_->hold(hold);
-  if (engine_) engine_->run_step();
+  if (engine_) engine_->poll_one();
 }
 
 void world::run_handlers(bool all) {
@@ -139,11 +139,11 @@ void world::check() {
   check_stats();
 }
 
-bool world::has_gone(const client& whom) {
-  if (!whom.gone()) return false;
-  say("{} goes{}", whom.name(), whom.finished() ? "" : " with its executor");
-  if (whom.finished()) return true;
-  require(!alive(), whom.name() + " was destroyed");
+bool world::has_gone(const client& seq) {
+  if (!seq.gone()) return false;
+  say("{} goes{}", seq.name(), seq.finished() ? "" : " with its executor");
+  if (seq.finished()) return true;
+  require(!alive(), seq.name() + " was destroyed");
   seen_.visit(feature::went_with_its_executor);
   return true;
 }
@@ -152,13 +152,14 @@ void world::check_stats() {
   if (!alive()) return;
   const auto stats = engine_->stats();
   require(stats.free_slots >= 0 && stats.free_slots <= settings_.within.slots, "slots are lost, or given twice");
-  require(stats.cache_bytes >= 0 && stats.cache_bytes + stats.kept_bytes <= settings_.within.memory_bytes,
+  require(stats.cache_bytes >= 0 && stats.cache_bytes + stats.prefix_cached_bytes <= settings_.within.memory_bytes,
           "more memory is set aside than there is");
   require(stats.waiting >= 0 && stats.waiting <= stats.sequences, "more wait than there are");
-  const bool nobody_rested = settings_.within.patience >= long_patience && now().time_since_epoch() < long_patience;
-  for (; parked_ < stats.parked; ++parked_) {
-    seen_.visit(feature::parked);
-    if (nobody_rested && parked_ >= asked_to_park_) seen_.visit(feature::displaced);
+  const bool nobody_rested =
+      settings_.within.idle_timeout >= long_idle_timeout && now().time_since_epoch() < long_idle_timeout;
+  for (; preempted_ < stats.preempted; ++preempted_) {
+    seen_.visit(feature::preempted);
+    if (nobody_rested && preempted_ >= suspend_requested_) seen_.visit(feature::displaced);
   }
 }
 
@@ -174,7 +175,7 @@ void world::drain(random& chance) {
     run_handlers(chance.chance(80));
     release();
     if (chance.chance(50)) end_transfer(chance);
-    pass(std::chrono::microseconds(chance.between(0, 2000)));
+    advance_clock(std::chrono::microseconds(chance.between(0, 2000)));
     check();
   }
   for (int idle = 0; idle < 3; ++idle) {
@@ -199,12 +200,12 @@ void world::check_empty() {
   require(stats.sequences == 0 && stats.waiting == 0, fmt::format("{} sequences are left", stats.sequences));
   require(stats.free_slots == settings_.within.slots, "not all slots are free in the end");
   require(stats.cache_bytes == 0, "memory is set aside for nobody");
-  require(settings_.within.reuse || stats.kept_slots == 0, "slots are kept though nothing is reused");
+  require(settings_.within.prefix_caching || stats.prefix_cached_slots == 0, "slots are kept though nothing is reused");
   const int filled = device_->filled_slots();  // those too that kept ones read
-  require(filled >= stats.kept_slots && (filled == 0) == (stats.kept_slots == 0),
+  require(filled >= stats.prefix_cached_slots && (filled == 0) == (stats.prefix_cached_slots == 0),
           "slots are filled for nobody, or kept and empty");
-  require(device_->cache().bytes() <= stats.kept_bytes, "the cache holds more than is kept");
-  require(stats.spill_bytes == 0 && device_->cache().spilled_bytes() == 0, "something is spilled for nobody");
+  require(device_->cache().bytes() <= stats.prefix_cached_bytes, "the cache holds more than is kept");
+  require(stats.swap_bytes == 0 && device_->cache().swapped_bytes() == 0, "something is swapped out for nobody");
 }
 
 }  // namespace cogen::engine_simulation

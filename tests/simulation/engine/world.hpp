@@ -44,7 +44,7 @@ class world {
   void run_handlers(bool all);
   bool release() { return device_->release(); }
   bool end_transfer(random& chance) { return device_->end_transfer(chance); }
-  void pass(clock::duration time) { clock_->advance(time); }
+  void advance_clock(clock::duration time) { clock_->advance(time); }
   void befall(misfortune what);
   std::vector<std::shared_ptr<client>>& clients() { return clients_; }
 
@@ -78,8 +78,8 @@ class world {
   /// A file of its own, in a folder that goes with the world.
   std::filesystem::path new_file();
 
-  /// Somebody parks a sequence of their own.
-  void expect_parking() { ++asked_to_park_; }
+  /// Somebody preempts a sequence of their own.
+  void expect_preemption() { ++suspend_requested_; }
 
   /// No client may begin anything new.
   bool closing() const { return closing_; }
@@ -101,7 +101,7 @@ class world {
  private:
   engine make_engine();
   void check_stats();
-  bool has_gone(const client& whom);
+  bool has_gone(const client& seq);
   void check_empty();
   void fail_step(bool at_launch);
   std::string unfinished() const;
@@ -117,7 +117,7 @@ class world {
   std::exception_ptr blamed_;
   bool doomed_ = false;  // a misfortune has befallen it
   std::uint64_t rounds_ = 0;
-  std::uint64_t parked_ = 0, asked_to_park_ = 0;
+  std::uint64_t preempted_ = 0, suspend_requested_ = 0;
   std::map<token, std::set<int>> tagged_;  // in which actions
   int action_ = 0;
   bool closing_ = false;

@@ -39,13 +39,13 @@ class codec {
   virtual std::string name() const = 0;
 
   /// Bytes of one head's packed block, a multiple of 64. Throws std::invalid_argument for a head_dim it cannot pack.
-  virtual std::int64_t packed_bytes(int head_dim) const = 0;
+  virtual std::int64_t quantized_bytes(int head_dim) const = 0;
 
-  /// Packs `values` [64, head_dim] into packed_bytes(head_dim) bytes.
-  virtual void pack(const float* values, int head_dim, std::byte* into) const = 0;
+  /// Packs `values` [64, head_dim] into quantized_bytes(head_dim) bytes.
+  virtual void quantize(const float* values, int head_dim, std::byte* into) const = 0;
 
   /// What the packed bytes stand for: `values` [64, head_dim].
-  virtual void unpack(const std::byte* packed, int head_dim, float* values) const = 0;
+  virtual void dequantize(const std::byte* quantized, int head_dim, float* values) const = 0;
 
   /// The form, where it is the built-in one; null otherwise.
   virtual const group_format* format() const noexcept { return nullptr; }
@@ -64,19 +64,19 @@ class codec {
 std::shared_ptr<const codec> make_group_codec(const group_format& format);
 
 /// How a cache keeps the tokens of full and sliding attention but the newest ones.
-struct quantisation {
+struct quantization {
   std::shared_ptr<const codec> keys;
   std::shared_ptr<const codec> values;
   int residual = 128;  ///< tokens that stay in full precision at least, counted back from each query
 };
 
 /// Eight bits for both: nearly lossless.
-quantisation int8();
+quantization int8();
 /// Eight bits for keys, four for values: keys need the bits more.
-quantisation int8_int4();
+quantization int8_int4();
 /// Four bits for both, keys by channel.
-quantisation int4();
+quantization int4();
 /// Two bits for both, as in KIVI. Experimental: it costs accuracy that shows.
-quantisation kivi2();
+quantization kivi2();
 
 }  // namespace cogen::cache

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cogen/cache/attention_span.hpp>
 #include <cogen/cache/codec.hpp>
-#include <cogen/cache/layer_shape.hpp>
-#include <cogen/cache/sight.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
@@ -16,9 +16,9 @@
 
 namespace cogen::cache {
 
-/// How a device packs all but the newest tokens of a slot, 64 at a time: see view.hpp's packed_tokens(). How the bytes
-/// of a block lie is the device's own.
-struct device_packing {
+/// How a device packs all but the newest tokens of a slot, 64 at a time: see view.hpp's quantized_tokens(). How the
+/// bytes of a block lie is the device's own.
+struct device_quantization {
   group_format keys;
   group_format values;
   int residual = 128;           ///< tokens that stay in full precision at least, counted back from each query
@@ -27,27 +27,27 @@ struct device_packing {
 
 /// Keys and values of one layer. Views.
 struct device_layer {
-  at::Tensor keys;    ///< [slots, places, kv_heads, head_dim]
-  at::Tensor values;  ///< the same
-  sight sees;         ///< causal, and no chunks
-  int ring = 0;       ///< places behind those of the sinks that positions take in turn; 0: one for each position
+  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]
+  at::Tensor values;    ///< the same
+  attention_span span;  ///< causal, and no chunks
+  int ring = 0;         ///< places behind those of the sinks that positions take in turn; 0: one for each position
 
   /// Where the key and the value of a position lie.
   std::int64_t place_of(std::int64_t position) const {
-    return ring == 0 || position < sees.sinks ? position : sees.sinks + (position - sees.sinks) % ring;
+    return ring == 0 || position < span.sinks ? position : span.sinks + (position - span.sinks) % ring;
   }
 
-  std::optional<device_packing> packing = {};
-  at::Tensor packed = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, where it packs
+  std::optional<device_quantization> quantization = {};
+  at::Tensor quantized = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, where it packs
 };
 
 struct device_options {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
   int slots = 1;
-  int max_length = 0;                     ///< tokens that a slot may hold
+  int max_sequence_length = 0;            ///< tokens that a slot may hold
   std::optional<sink_window> sinks = {};  ///< of layers that would see every token
-  std::optional<device_packing> packing = {};
+  std::optional<device_quantization> quantization = {};
 
   /// Tokens behind the sinks that are kept in full precision: the newest ones, in as many places. At least 16, all that
   /// one query sees so (the window; or residual + 64, and then a multiple of 64), the most tokens of a slot in one
@@ -56,14 +56,14 @@ struct device_options {
 
   /// Memory of the host, uint8, slot_bytes() for each slot: tokens of all layers stay there, and the device has room
   /// for two layers, which take turns. Not with a ring. None: tokens stay on the device.
-  at::Tensor far = {};
+  at::Tensor host = {};
 };
 
 /// Some tokens of a slot in one layer, [planes, tokens, …] with tokens side by side: where they stay, and where they
 /// come to while the layer computes.
-struct moving_tokens {
-  at::Tensor far;
-  at::Tensor near;
+struct kv_copy {
+  at::Tensor host;
+  at::Tensor device;
 };
 
 /// What a model remembers in the memory of a device: for each slot all layers in one range, or in two where it packs,
@@ -77,23 +77,23 @@ class device_cache {
   /// Layers of full and sliding attention, all with the same heads; where there is a ring or tokens are packed, all
   /// that see the same, which is everything where they are packed: std::invalid_argument otherwise, naming layer and
   /// kind, or for options that make no sense. Throws what LibTorch throws where the device has no memory left.
-  device_cache(std::span<const layer_shape> shapes, const device_options& options);
+  device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   /// Bytes of one slot, wherever it stays.
-  static std::int64_t slot_bytes(std::span<const layer_shape> shapes, const device_options& options);
+  static std::int64_t slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
-  int max_length() const noexcept { return max_length_; }
+  int max_sequence_length() const noexcept { return max_sequence_length_; }
   int length(int slot) const { return table_.length(slot); }
 
   /// Where tokens stay far, the layer after next is in the same place.
   const device_layer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
 
-  bool is_far() const noexcept { return near_.defined(); }
+  bool on_host() const noexcept { return device_.defined(); }
 
   /// Tokens [begin, end) of a slot, where tokens stay far.
-  moving_tokens moving(int layer, int slot, int begin, int end) const;
+  kv_copy moving(int layer, int slot, int begin, int end) const;
 
   /// Where the keys of slot `slot` begin in the keys of any layer, in tokens.
   std::int64_t origin(int slot) const { return slot * slot_rows_; }
@@ -120,12 +120,12 @@ class device_cache {
  private:
   void check_bound(int slot, std::int64_t length) const;
 
-  int max_length_;
+  int max_sequence_length_;
   std::int64_t slot_rows_;
   slot_table table_;
-  at::Tensor storage_;  // [slots, 2 * layers, places, kv_heads * head_dim]
-  at::Tensor near_;     // [2, slots, 2, places, kv_heads * head_dim], where that is far
-  at::Tensor packed_;   // [slots, layers, blocks, kv_heads * head_bytes], where it packs
+  at::Tensor storage_;    // [slots, 2 * layers, places, kv_heads * head_dim]
+  at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], where that is far
+  at::Tensor quantized_;  // [slots, layers, blocks, kv_heads * head_bytes], where it packs
   std::vector<device_layer> layers_;
 };
 

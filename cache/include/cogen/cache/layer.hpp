@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cogen/cache/layer_shape.hpp>
+#include <cogen/cache/attention_span.hpp>
+#include <cogen/cache/compressed_snapshot.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/mask.hpp>
 #include <cogen/cache/memory_terms.hpp>
-#include <cogen/cache/packed_image.hpp>
-#include <cogen/cache/sight.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
@@ -51,16 +51,16 @@ at::ScalarType tensor_type(scalar type);
 /// In a step, `reserve` makes room, a kernel writes through `view` and says so by `written` (or `append` does both, the
 /// naive specification), and `advance` makes the new tokens count. A recurrent layer has no tokens: a kernel reads and
 /// writes its `state` instead. Positions come from the slot's length in the table and the row's count; during
-/// the step the table still holds the lengths before it. A kind of your own overrides `append`, `materialise`,
+/// the step the table still holds the lengths before it. A kind of your own overrides `append`, `to_dense`,
 /// `truncate` and `clear`; everything else has a default that works through these.
 ///
 /// Not every kind can go back to every length: a ring has overwritten what it no longer needs, a recurrent state is one
 /// state. `can_truncate` tells; `take_snapshot` adds the present length to those that a slot can return to.
 ///
 /// Layers that keep their memory together name the same `storage()`. What concerns whole slots (`reserve`, `advance`,
-/// `truncate`, `trim`, `clear`, `adopt`, `copy`, snapshots, export, import, `footprint_terms`, `committed_bytes`) is
-/// then called for one of them and acts for all. `cache` calls these members in the right order and checks their
-/// arguments; the length in the table changes after the layers have done their part.
+/// `truncate`, `release`, `clear`, `share_prefix`, `copy`, snapshots, export, import, `footprint_terms`,
+/// `committed_bytes`) is then called for one of them and acts for all. `cache` calls these members in the right order
+/// and checks their arguments; the length in the table changes after the layers have done their part.
 ///
 /// Not thread-safe: readers may share it while nobody changes it. Works on any thread.
 class layer {
@@ -69,24 +69,24 @@ class layer {
   layer(const layer&) = delete;
   layer& operator=(const layer&) = delete;
 
-  const layer_shape& shape() const noexcept { return shape_; }
+  const kv_cache_spec& shape() const noexcept { return shape_; }
   scalar type() const noexcept { return type_; }
 
-  /// Lengths of the slots, of their sources in a cross layer.
+  /// Lengths of the slots, of their encoder inputs in a cross layer.
   const slot_table& slots() const noexcept { return slots_; }
 
   /// Which keys queries see. A kind of your own that follows another rule overrides `rule`.
-  const sight& sees() const noexcept { return sees_; }
-  virtual mask rule() const { return rule_of(sees_); }
+  const attention_span& span() const noexcept { return span_; }
+  virtual mask rule() const { return rule_of(span_); }
 
   /// The memory this layer keeps its tokens in. Only ever compared.
   virtual const void* storage() const noexcept { return this; }
 
   /// The most tokens a slot can hold here.
-  virtual int max_length() const noexcept;
+  virtual int max_sequence_length() const noexcept;
 
   /// How far a slot can go back without a snapshot, from the most it, or what it came from, held. By default any way.
-  virtual int slack() const noexcept;
+  virtual int max_rollback_tokens() const noexcept;
 
   /// The most new tokens of a slot in one step that there is always room for. By default any number.
   virtual int longest_step() const noexcept;
@@ -118,7 +118,7 @@ class layer {
 
   /// The first `length` tokens of a slot, written but not advanced ones included, or those of them that mask_sizes()
   /// names. A copy.
-  virtual keys_values materialise(int slot, int length) const = 0;
+  virtual keys_values to_dense(int slot, int length) const = 0;
 
   /// The keys that `q_length` new tokens of a slot are held against. By default all.
   virtual kv_extent mask_sizes(int slot, int q_length) const;
@@ -133,7 +133,7 @@ class layer {
 
   /// The slot has no owner any more: only what other slots read of its first `length` tokens has to stay. By default
   /// truncate.
-  virtual void trim(int slot, int length);
+  virtual void release(int slot, int length);
 
   /// The slot can return to its present length until it is cut below it or the snapshot is dropped. By default nothing,
   /// as layers that can return to any length need nothing. Throws std::bad_alloc; then nothing has changed.
@@ -144,10 +144,10 @@ class layer {
   virtual void clear(int slot) = 0;
 
   /// The empty slot reads the first `length` tokens of slot `of` from now on. By default it copies them.
-  virtual void adopt(int slot, int of, int length);
+  virtual void share_prefix(int slot, int of, int length);
 
   /// The empty slot begins as `origin` says. By default all of it is copied. Throws like `reserve`.
-  virtual void fork(int slot, const fork_origin& origin);
+  virtual void fork(int slot, const fork_spec& origin);
 
   /// Tokens [begin, end) of slot `from` are copied to slot `to`, which holds `begin` tokens: the same as `from`, where
   /// a kind does not keep single tokens. `from` can be cut to `end`. Throws like `reserve`.
@@ -165,8 +165,8 @@ class layer {
   /// own.
   virtual std::vector<exported_run> exported_runs(int length) const;
 
-  /// The most bytes that pack_image() makes of them, by the slot's length. By default footprint_terms().
-  virtual memory_terms packed_terms() const;
+  /// The most bytes that compress() makes of them, by the slot's length. By default footprint_terms().
+  virtual memory_terms compressed_terms() const;
 
   /// Fills the empty slot with `length` exported tokens. Throws like `reserve`. Copies added to `later` have to be done
   /// before the slot is used.
@@ -180,10 +180,10 @@ class layer {
 
  protected:
   /// `slots` outlives the layer. Throws like `check(shape)`.
-  layer(const layer_shape& shape, scalar type, const slot_table& slots);
-  layer(const layer_shape& shape, scalar type, const slot_table& slots, const sight& sees);
+  layer(const kv_cache_spec& shape, scalar type, const slot_table& slots);
+  layer(const kv_cache_spec& shape, scalar type, const slot_table& slots, const attention_span& span);
 
-  /// Throws std::length_error where a slot would hold more than max_length() tokens after the step.
+  /// Throws std::length_error where a slot would hold more than max_sequence_length() tokens after the step.
   void check_room(const step& step) const;
 
   /// Throws std::invalid_argument, naming both shapes, unless k and v are [tokens, kv_heads, head_dim].
@@ -196,10 +196,10 @@ class layer {
   keys_values read_extent(int slot, int length, const std::function<keys_values(int begin, int end)>& read) const;
 
  private:
-  layer_shape shape_;
+  kv_cache_spec shape_;
   scalar type_;
   const slot_table& slots_;
-  sight sees_;
+  attention_span span_;
 };
 
 }  // namespace cogen::cache

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/sight.hpp>
+#include <cogen/cache/attention_span.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -20,15 +20,15 @@ class mask {
   using rule = std::function<bool(std::int64_t q, std::int64_t kv)>;
 
   /// Throws std::invalid_argument for an empty rule.
-  mask(rule sees);
+  mask(rule span);
 
-  bool operator()(std::int64_t q, std::int64_t kv) const { return sees_(q, kv); }
+  bool operator()(std::int64_t q, std::int64_t kv) const { return span_(q, kv); }
 
   friend mask operator&(mask a, mask b);
   friend mask operator|(mask a, mask b);
 
  private:
-  rule sees_;
+  rule span_;
 };
 
 /// kv <= q
@@ -52,14 +52,14 @@ mask padding(std::int64_t count);
 
 /// Several sequences in one: only positions of the same one see each other. `lengths` are theirs, in order; positions
 /// behind the last one belong to nobody. Throws std::invalid_argument for a length below 0.
-mask packed(const std::vector<std::int64_t>& lengths);
+mask varlen(const std::vector<std::int64_t>& lengths);
 
 /// Positions of the same block see each other both ways, as the tokens of one image do; others nobody by this rule.
 /// `blocks` are [begin, end) pairs. Throws std::invalid_argument where one ends before it begins.
 mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blocks);
 
 /// The rule that kernels follow by themselves.
-mask rule_of(const sight& sees);
+mask rule_of(const attention_span& span);
 
 /// Row i stands for query position i + q_offset, column j for key position j + kv_offset.
 struct mask_window {
@@ -71,6 +71,6 @@ struct mask_window {
 
 /// True where the query of row i sees the key of column j. Boolean, [q_length, kv_length]. Throws std::invalid_argument
 /// for a length or an offset below 0.
-at::Tensor materialise(const mask& mask, const mask_window& window);
+at::Tensor to_dense(const mask& mask, const mask_window& window);
 
 }  // namespace cogen::cache

@@ -10,15 +10,15 @@
 namespace cogen::cache {
 
 /// The first `length` tokens of a slot, read in place by another slot. `slot` is -1 where there is none.
-struct slot_base {
+struct slot_parent {
   int slot = -1;
   int length = 0;
 };
 
 /// What a slot begins with: the first `shared` tokens (a multiple of 64, perhaps 0) are read in slot `base`, those from
 /// there to `end` are copied from slot `from`, whose first tokens are the same.
-struct fork_origin {
-  int base = -1;
+struct fork_spec {
+  int parent = -1;
   int shared = 0;
   int from = -1;
   int end = 0;
@@ -37,7 +37,7 @@ class slot_table {
   /// Tokens the slot holds, those of its base included. Throws std::out_of_range for a slot that does not exist.
   int length(int slot) const { return lengths_[index(slot)]; }
 
-  slot_base base(int slot) const { return bases_[index(slot)]; }
+  slot_parent parent(int slot) const { return parents_[index(slot)]; }
 
   /// How many of the slot's first tokens other slots read in place: below this it can be neither cut nor overwritten.
   int pinned(int slot) const;
@@ -55,13 +55,13 @@ class slot_table {
   void set_length(int slot, int length);
 
   /// The empty slot `slot` now reads the first `base.length` tokens of `base.slot`.
-  void set_base(int slot, slot_base base);
+  void set_parent(int slot, slot_parent parent);
 
  private:
   std::size_t index(int slot) const;
 
   std::vector<std::int32_t> lengths_;
-  std::vector<slot_base> bases_;
+  std::vector<slot_parent> parents_;
 };
 
 }  // namespace cogen::cache

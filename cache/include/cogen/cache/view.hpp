@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/sight.hpp>
+#include <cogen/cache/attention_span.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,16 +44,16 @@ inline std::byte* block_at(std::span<const kv_range> ranges, std::int64_t number
 
 /// The number of full blocks at the start of a sequence that are read packed by the query which is token number
 /// `length` (its position + 1), times 64. It depends on nothing else, so that chunks and whole prompts agree.
-constexpr std::int64_t packed_tokens(std::int64_t length, std::int64_t residual) {
+constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residual) {
   return length > residual ? (length - residual) / block_tokens * block_tokens : 0;
 }
 
 /// How the packed keys, or values, of one head's block are to be read: by `unpack`, or, where `bits` is not 0, as they
 /// lie: rows of codes (a row is one dimension of keys, or one token of values), `number = minimum + code * scale`.
 /// Scales are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
-struct packed_plane {
+struct quantized_plane {
   const codec* how = nullptr;
-  void (*unpack)(const codec& how, const std::byte* packed, int head_dim, float* values) = nullptr;
+  void (*dequantize)(const codec& how, const std::byte* quantized, int head_dim, float* values) = nullptr;
   int bits = 0;
   bool along_rows = false;  ///< groups lie along rows, not across them
   int group = 0;
@@ -64,14 +64,14 @@ struct packed_plane {
 };
 
 /// The tokens of a slot that are kept packed, beside the newest ones in full precision. A query reads block b here if
-/// 64 (b + 1) <= packed_tokens(its position + 1, residual), and in full precision otherwise. Nothing is packed where
+/// 64 (b + 1) <= quantized_tokens(its position + 1, residual), and in full precision otherwise. Nothing is packed where
 /// keys.how is null.
 ///
 /// In each block the keys of head h begin `h * key_bytes` bytes after the block, its values `value_offset + h *
 /// value_bytes` bytes after it, each as its codec packs 64 tokens of one head.
-struct packed_view {
-  packed_plane keys;
-  packed_plane values;
+struct quantized_view {
+  quantized_plane keys;
+  quantized_plane values;
   std::int64_t block_stride = 0;
   std::int64_t key_bytes = 0;
   std::int64_t value_bytes = 0;
@@ -97,13 +97,13 @@ struct kv_view {
   scalar type = scalar::f32;
   int kv_heads = 0;
   int head_dim = 0;
-  sight sees;
+  attention_span span;
   std::int64_t block_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t value_offset = 0;
   int ranges = 0;
   kv_range range[2];
-  packed_view packed;
+  quantized_view quantized;
 
   std::byte* block(std::int64_t number) const {
     return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);

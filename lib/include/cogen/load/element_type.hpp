@@ -163,7 +163,7 @@ constexpr block_layout layout(element_type type) noexcept {
   return {1, 0};
 }
 
-constexpr bool is_quantised(element_type type) noexcept { return layout(type).elements > 1; }
+constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
 
 /// "f32", "q4_1", …
 std::string_view to_string(element_type type) noexcept;

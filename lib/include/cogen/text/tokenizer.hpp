@@ -17,7 +17,7 @@ namespace cogen::text {
 struct encode_options {
   /// Puts the tokens that the model expects around a text (usually one that begins it).
   bool add_special = false;
-  /// Recognises control tokens written in the text. Without it `<|im_end|>` is ten ordinary characters, as it must be
+  /// Recognizes control tokens written in the text. Without it `<|im_end|>` is ten ordinary characters, as it must be
   /// in whatever a user typed. In segments it counts for the trusted ones only.
   bool parse_special = false;
 };

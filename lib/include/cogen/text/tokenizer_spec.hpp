@@ -22,7 +22,7 @@ struct added_token {
   /// Swallows the white space on its left or right.
   bool lstrip = false;
   bool rstrip = false;
-  /// Matched in the normalised text, not in the text as given.
+  /// Matched in the normalized text, not in the text as given.
   bool normalized = false;
   /// Matched only where no word character touches it.
   bool single_word = false;
@@ -105,7 +105,7 @@ struct tokenizer_spec {
   bool strip_first_space = false;
   /// What stands for a character that the vocabulary lacks; without it such characters are dropped.
   std::optional<token> unknown;
-  /// Neighbouring unknown characters become one token.
+  /// Neighboring unknown characters become one token.
   bool fuse_unknown = false;
   /// Characters that the vocabulary lacks are spelled as `<0x41>` tokens where all of their bytes have one.
   bool byte_fallback = false;

@@ -11,29 +11,30 @@ namespace cogen::scheduler {
 
 /// Slot `slot` forgets everything from `length` on. Where that lies within the tokens that it reads in another slot, it
 /// reads whole blocks of them from now on, and takes a copy of the rest. What others read of the slot is never
-/// forgotten. At length 0 it forgets its source, too.
+/// forgotten. At length 0 it forgets its encoder input, too.
 struct truncation {
   int slot;
   int length;
 };
 
-/// Nobody owns slot `slot` any more. Of its first `length` tokens stays what other slots read, and its source; it is
-/// run no further.
-struct trimming {
+/// Nobody owns slot `slot` any more. Of its first `length` tokens stays what other slots read, and its encoder input;
+/// it is run no further.
+struct release {
   int slot;
   int length;
 };
 
-/// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on, and has the same source.
-/// `length` is a multiple of the footprint's block; `of` holds at least that many, and reads none of them elsewhere.
-struct adoption {
+/// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on, and has the same encoder
+/// input. `length` is a multiple of the footprint's block; `of` holds at least that many, and reads none of them
+/// elsewhere.
+struct prefix_share {
   int slot;
   int of;
   int length;
 };
 
 /// Tokens [begin, end) of slot `from` are copied to the same positions of slot `to`, which holds `begin` tokens; where
-/// that is none, the source too.
+/// that is none, the encoder input too.
 struct copy {
   int from;
   int to;
@@ -41,23 +42,23 @@ struct copy {
   int end;
 };
 
-/// All that slot `slot` holds, what it reads in its base and its source included, is copied away under `name`. No plan
-/// changes the slot before the end of that was told.
-struct spilling {
+/// All that slot `slot` holds, what it reads in its base and its encoder input included, is copied away under `name`.
+/// No plan changes the slot before the end of that was told.
+struct swapping_out {
   sequence_id sequence;
   int slot;
-  ticket name;
+  swap_id name;
   int length;           ///< tokens
   bool beside = false;  ///< for copy_out(): it counts in no budget
 };
 
-/// Slot `slot`, which is empty, is filled with the `length` tokens that were spilled under `name`, and with their
-/// source; they are forgotten there. No row names the slot before the end of that was told. Where it fails, the slot is
-/// empty.
-struct restoring {
+/// Slot `slot`, which is empty, is filled with the `length` tokens that were swapped out under `name`, and with their
+/// encoder input; they are forgotten there. No row names the slot before the end of that was told. Where it fails, the
+/// slot is empty.
+struct swapping_in {
   sequence_id sequence;
   int slot;
-  ticket name;
+  swap_id name;
   int length;
 };
 
@@ -68,31 +69,32 @@ struct row {
   int slot;
   int count;
   output wanted;
-  bool chained;               ///< the token to run is the one that this sequence's row in the unabsorbed plan samples
-  int first;                  ///< where plan::tokens has the tokens to run, unless chained: see plan::tokens_of()
-  source_tokens source = {};  ///< to be read into the slot before its first token; null where there is none, or later
+  bool chained;  ///< the token to run is the one that this sequence's row in the unabsorbed plan samples
+  int first;     ///< where plan::tokens has the tokens to run, unless chained: see plan::tokens_of()
+  encoder_tokens encoder_input =
+      {};  ///< to be read into the slot before its first token; null where there is none, or later
 };
 
-/// One step, decided. Applied in this order: drops, clears, truncations, trims, adoptions, copies, each list from its
-/// front; then spills and restores are begun, and all rows run in one forward. Plans are applied in the order of their
-/// numbers, and each one whole; but transfers go on by themselves, and how each one ended is told by
+/// One step, decided. Applied in this order: drops, clears, truncations, releases, shared prefixes, copies, each list
+/// from its front; then swap-outs and swap-ins are begun, and all rows run in one forward. Plans are applied in the
+/// order of their numbers, and each one whole; but transfers go on by themselves, and how each one ended is told by
 /// scheduler::transferred(). A plan may have no rows.
 struct plan {
-  std::uint64_t number = 0;   ///< from 1; 0 for the empty plan
-  std::vector<ticket> drops;  ///< what was spilled under them is forgotten
-  std::vector<int> clears;    ///< slots that forget everything
+  std::uint64_t number = 0;    ///< from 1; 0 for the empty plan
+  std::vector<swap_id> drops;  ///< what was swapped out under them is forgotten
+  std::vector<int> clears;     ///< slots that forget everything
   std::vector<truncation> truncations;
-  std::vector<trimming> trims;
-  std::vector<adoption> adoptions;
+  std::vector<release> releases;
+  std::vector<prefix_share> prefix_shares;
   std::vector<copy> copies;
-  std::vector<spilling> spills;
-  std::vector<restoring> restores;
+  std::vector<swapping_out> swap_outs;
+  std::vector<swapping_in> swap_ins;
   std::vector<row> rows;
   std::vector<token> tokens;  ///< of all rows that are not chained, one after another
 
   bool empty() const {
-    return drops.empty() && clears.empty() && truncations.empty() && trims.empty() && adoptions.empty() &&
-           copies.empty() && spills.empty() && restores.empty() && rows.empty();
+    return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
+           copies.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
   }
 
   /// The tokens of one of `rows`: [count], none where it is chained. Valid as long as `tokens`.
@@ -104,8 +106,8 @@ struct plan {
   /// Is empty again, and keeps its memory.
   void clear() {
     number = 0;
-    drops.clear(), clears.clear(), truncations.clear(), trims.clear(), adoptions.clear(), copies.clear();
-    spills.clear(), restores.clear(), rows.clear(), tokens.clear();
+    drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
+    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear();
   }
 };
 

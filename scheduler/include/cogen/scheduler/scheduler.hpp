@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cogen/scheduler/order.hpp>
+#include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/scheduler/deadline_unreachable.hpp>
 #include <cogen/scheduler/plan.hpp>
-#include <cogen/scheduler/reservation.hpp>
-#include <cogen/scheduler/too_late.hpp>
+#include <cogen/scheduler/preemption_policy.hpp>
+#include <cogen/scheduler/scheduling_policy.hpp>
 #include <cogen/scheduler/types.hpp>
-#include <cogen/scheduler/victims.hpp>
 
 #include <limits>
 #include <memory>
@@ -23,11 +23,11 @@ struct sequence_options {
   /// Tokens it may sample, over all of its runs. With none left, a sampling run feeds its tokens and is then finished.
   int max_new_tokens = std::numeric_limits<int>::max();
 
-  /// Tokens it may hold; memory is set aside for that many while it has a slot. 0: limits.max_length.
-  int max_length = 0;
+  /// Tokens it may hold; memory is set aside for that many while it has a slot. 0: limits.max_sequence_length.
+  int max_sequence_length = 0;
 
   /// What an encoder reads before the first token. Null: nothing. Not counted among the tokens it holds.
-  source_tokens source = {};
+  encoder_tokens encoder_input = {};
 
   /// How urgent it is, for a policy that goes by that: higher comes first.
   int priority = 0;
@@ -38,10 +38,10 @@ struct sequence_options {
   /// When each of its runs should have ended, for a policy that goes by that. time::max(): whenever.
   time deadline = time::max();
 
-  /// Where limits.reuse is set: it begins with what slots hold of sequences of the same salt that reuse, too, and
-  /// leaves its own tokens for them. One with a source does neither.
-  bool reuse = true;
-  std::uint64_t salt = 0;
+  /// Where limits.reuse is set: it begins with what slots hold of sequences of the same cache salt that reuse, too, and
+  /// leaves its own tokens for them. One with an encoder input does neither.
+  bool prefix_caching = true;
+  std::uint64_t cache_salt = 0;
 
   /// The sequence goes, and its slot with it, when a run ends by itself. It may then hold, and memory is set aside for,
   /// no more than its first run needs: that run's tokens and, if it samples, max_new_tokens.
@@ -66,14 +66,14 @@ struct run {
 };
 
 /// An idle sequence as it was when it was told of.
-struct past {
+struct resume_state {
   std::vector<token> tokens;
-  int sampled = 0;                                    ///< over all runs, what was cut off since included
-  std::optional<cogen::scheduler::image> image = {};  ///< of what it had cached, if the caller has that
-  bool exact = true;                                  ///< as scheduler::exact() told
+  int sampled = 0;                                          ///< over all runs, what was cut off since included
+  std::optional<cogen::scheduler::snapshot> snapshot = {};  ///< of what it had cached, if the caller has that
+  bool exact = true;                                        ///< as scheduler::exact() told
 };
 
-struct machine;
+struct state;
 
 /// Decides who runs in the next step: continuous batching as a machine of values.
 ///
@@ -83,44 +83,45 @@ struct machine;
 /// no memory.
 ///
 /// A sequence holds its slot from its first row until it is gone, also while it is out of credits, or idle with
-/// something cached, for as long as limits.patience; the policy of victims says who is parked first, and one whose
-/// tokens others share is not. Where nobody has rested for long, the order may let one that waits displace one that
-/// runs, which is parked then. What a parked sequence has cached is spilled, and restored when it has a slot again;
-/// where there is no room for it, or a transfer fails, its tokens are run again. Memory is set aside as the policy of
-/// reservation says: where that is less than a sequence may come to, and it finds no more when it grows, those that
-/// rest and those that come after it are parked. Slots and memory are given to those that wait in the policy's order;
-/// the first of them is never overtaken by one that fits sooner.
+/// something cached, for as long as limits.idle_timeout; the preemption policy says who is preempted first, and
+/// one whose tokens others share is not. Where nobody has rested for long, the order may let one that waits displace
+/// one that runs, which is preempted then. What a preempted sequence has cached is swapped out, and restored when it
+/// has a slot again; where there is no room for it, or a transfer fails, its tokens are run again. Memory is set aside
+/// as the policy of reservation says: where that is less than a sequence may come to, and it finds no more when it
+/// grows, those that rest and those that come after it are preempted. Slots and memory are given to those that wait in
+/// the policy's order; the first of them is never overtaken by one that fits sooner.
 ///
 /// Where limits.reuse is set, tokens are run once for all sequences that begin with them: a sequence that is given a
 /// slot shares what other slots hold, those included that are kept of sequences that have gone, and one that has not
-/// begun waits while another one is running more of its first tokens. Slots that cannot be cut anywhere (limits.slack)
-/// are shared where they stand; where prompts were seen to part, and in the end, what a slot holds is kept.
+/// begun waits while another one is running more of its first tokens. Slots that cannot be cut anywhere
+/// (limits.max_rollback_tokens) are shared where they stand; where prompts were seen to part, and in the end, what a
+/// slot holds is kept.
 class scheduler {
  public:
   /// Throws std::invalid_argument where a limit makes no sense; the message names it.
-  explicit scheduler(const limits& limits, std::unique_ptr<order> order = first_come(),
-                     std::unique_ptr<victims> victims = longest_rested(),
-                     std::unique_ptr<reservation> reserves = whole_length());
+  explicit scheduler(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy = fcfs(),
+                     std::unique_ptr<preemption_policy> preemption_policy = longest_idle(),
+                     std::unique_ptr<allocation_policy> reserves = reserve_max_length());
   ~scheduler();
   scheduler(scheduler&&) noexcept;
 
   /// Takes in a sequence with its first run. Throws std::length_error when it could never run (its tokens do not fit in
-  /// its max_length, that is above the limit, or memory for it exceeds the budget), std::invalid_argument for negative
-  /// numbers, samples of 0, a run that wants nothing or has no token to run, too_late when the policy refuses runs that
-  /// would end after their deadline.
+  /// its max_sequence_length, that is above the limit, or memory for it exceeds the budget), std::invalid_argument for
+  /// negative numbers, samples of 0, a run that wants nothing or has no token to run, deadline_unreachable when the
+  /// policy refuses runs that would end after their deadline.
   sequence_id submit(const sequence_options& options, run first);
 
   /// Takes in a sequence that holds nothing yet and takes no slot until it runs. Throws as above.
   sequence_id submit(const sequence_options& options);
 
-  /// Takes in an idle sequence with a past; it takes no slot until it runs. Where `limits.spill_bytes` has room for its
-  /// image, which counts as `limits.usage` says, that is stored() from now on: the caller brings it under that name
-  /// before the next plan is run. Without room, and where the image holds more tokens than the sequence may, the tokens
-  /// are run again. Throws as above, and std::invalid_argument where the image makes no sense.
-  sequence_id resume(const sequence_options& options, past before);
+  /// Takes in an idle sequence with a past; it takes no slot until it runs. Where `limits.swap_bytes` has room for its
+  /// snapshot, which counts as `limits.usage` says, that is stored() from now on: the caller brings it under that name
+  /// before the next plan is run. Without room, and where the snapshot holds more tokens than the sequence may, the
+  /// tokens are run again. Throws as above, and std::invalid_argument where the snapshot makes no sense.
+  sequence_id resume(const sequence_options& options, resume_state before);
 
   /// Starts a run of an idle sequence. Throws std::logic_error when it is not idle, std::length_error when it does not
-  /// fit, std::invalid_argument and too_late as above, std::out_of_range for an unknown id.
+  /// fit, std::invalid_argument and deadline_unreachable as above, std::out_of_range for an unknown id.
   void start(sequence_id id, run next);
 
   /// Lets a sampling sequence sample `credits` more tokens before it waits again. Unknown ids and idle sequences are
@@ -135,15 +136,15 @@ class scheduler {
   /// tokens any more. Unknown ids are ignored.
   void cancel(sequence_id id);
 
-  /// Parks an idle sequence now, whether or not another one waits; what others share of its tokens stays in its slot.
-  /// Unknown ids, running sequences and those without a slot are ignored.
-  void park(sequence_id id);
+  /// Preempts an idle sequence now, whether or not another one waits; what others share of its tokens stays in its
+  /// slot. Unknown ids, running sequences and those without a slot are ignored.
+  void suspend(sequence_id id);
 
-  /// What an idle sequence has cached in its slot is copied away by the next plan, among its spills, under a name of
+  /// What an idle sequence has cached in its slot is copied away by the next plan, among its swap-outs, under a name of
   /// its own, and stays where it is, too. It has no row meanwhile. The copy counts in no budget; a plan drops it after
   /// transferred() was told of it. Nothing happens, and nothing is given, where a sequence is unknown, runs, has no
   /// slot or is moving(). Throws std::bad_alloc.
-  std::optional<kept_image> copy_out(sequence_id id);
+  std::optional<kept_snapshot> copy_out(sequence_id id);
 
   /// A new idle sequence with the same tokens as the idle sequence `id`. What `id` has cached is not computed again:
   /// whole blocks are shared (but never the last token of all), the rest is copied. Where no slot is free or others
@@ -159,7 +160,7 @@ class scheduler {
 
   /// It is `now`: runs asked for from here on have come then. Time never goes back, neither here nor for next(); what
   /// is asked for before any time was told has come at 0.
-  void pass(time now);
+  void advance_clock(time now);
 
   /// The next step, planned at `now`. Empty when there is nothing to do now: then nothing is in flight for it, and it
   /// need not be absorbed. Throws std::logic_error when `limits.depth` plans are unabsorbed.
@@ -182,50 +183,50 @@ class scheduler {
               std::vector<event>& events);
 
   /// Nothing is kept any more of sequences that have gone, but for what others read or plans in flight name.
-  void forget_kept();
+  void drop_prefix_cache();
 
-  /// A spill or restore of a plan has ended; where it failed, nothing is kept under its name, and a slot to be filled
-  /// is empty. Possible as soon as the plan was given out. Gives the sequence that it matters to, if there still is
-  /// one. Throws std::out_of_range for a name that is not on its way. Needs no memory.
-  std::optional<sequence_id> transferred(ticket name, bool ok);
+  /// A swap-out or restore of a plan has ended; where it failed, nothing is kept under its name, and a slot to be
+  /// filled is empty. Possible as soon as the plan was given out. Gives the sequence that it matters to, if there still
+  /// is one. Throws std::out_of_range for a name that is not on its way. Needs no memory.
+  std::optional<sequence_id> transferred(swap_id name, bool ok);
 
   /// Tokens of a sequence, sampled ones included, cached or not; valid until the next change. Throws std::out_of_range
   /// for an unknown id, as the nine below do.
   std::span<const token> tokens(sequence_id id) const;
   bool idle(sequence_id id) const;
   phase phase_of(sequence_id id) const;
-  bool seated(sequence_id id) const;           ///< it has a slot
+  bool scheduled(sequence_id id) const;        ///< it has a slot
   bool leaving(sequence_id id) const;          ///< what it has cached is on its way out of its slot
-  bool follows(sequence_id id) const;          ///< it waits until another one has run more of its first tokens
+  bool awaits_prefix(sequence_id id) const;    ///< it waits until another one has run more of its first tokens
   bool moving(sequence_id id) const;           ///< the same, or back, or is copied
   int reserved(sequence_id id) const;          ///< tokens that memory is set aside for in its slot
   bool short_of_memory(sequence_id id) const;  ///< it has a slot, and more to hold than is reserved()
-  bool exact(sequence_id id) const;  ///< neither it nor one it is a fork of was restored from an inexact image
+  bool exact(sequence_id id) const;  ///< neither it nor one it is a fork of was restored from an inexact snapshot
 
-  /// What it has cached and spilled, while that is kept and on no way.
-  std::optional<kept_image> stored(sequence_id id) const;
+  /// What it has cached and swapped out, while that is kept and on no way.
+  std::optional<kept_snapshot> stored(sequence_id id) const;
 
   /// Tokens that its slot held, run for others, when its first row of all was planned.
-  int reused(sequence_id id) const;
+  int prefix_hit_tokens(sequence_id id) const;
 
-  std::uint64_t reused() const;        ///< the sum over all sequences there ever were
-  int slot_of(sequence_id id) const;   ///< -1: it has none, or is unknown
-  int live() const;                    ///< sequences taken in and not gone
-  int waiting() const;                 ///< of those, how many want a slot and have none
-  std::uint64_t parked() const;        ///< how often a sequence was parked
-  std::uint64_t spilled() const;       ///< how often what it had cached was spilled then
-  int free_slots() const;              ///< of limits.slots; what is kept and can go makes room for them
-  int kept_slots() const;              ///< hold what is kept of sequences that have gone
-  std::int64_t memory_in_use() const;  ///< bytes set aside for slots, kept ones included; shared tokens count once
-  std::int64_t kept_bytes() const;     ///< of those, what would be given up as soon as others need it
-  std::int64_t spill_in_use() const;   ///< bytes of limits.spill_bytes
+  std::uint64_t prefix_hit_tokens() const;  ///< the sum over all sequences there ever were
+  int slot_of(sequence_id id) const;        ///< -1: it has none, or is unknown
+  int live() const;                         ///< sequences accepted and not gone
+  int waiting() const;                      ///< of those, how many want a slot and have none
+  std::uint64_t preempted() const;          ///< how often a sequence was preempted
+  std::uint64_t swapped_out() const;        ///< how often what it had cached was swapped out then
+  int free_slots() const;                   ///< of limits.slots; what is kept and can go makes room for them
+  int prefix_cached_slots() const;          ///< hold what is kept of sequences that have gone
+  std::int64_t memory_in_use() const;       ///< bytes set aside for slots, kept ones included; shared tokens count once
+  std::int64_t prefix_cached_bytes() const;  ///< of those, what would be given up as soon as others need it
+  std::int64_t swap_in_use() const;          ///< bytes of limits.swap_bytes
 
   /// Counts everything anew. Throws std::logic_error where two parts contradict each other, which is a defect of the
   /// scheduler. For tests: it takes time in proportion to all that is live.
   void verify() const;
 
  private:
-  std::unique_ptr<machine> machine_;
+  std::unique_ptr<state> state_;
 };
 
 }  // namespace cogen::scheduler

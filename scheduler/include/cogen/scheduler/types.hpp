@@ -16,26 +16,26 @@ using token = std::int32_t;
 using time = std::chrono::nanoseconds;
 
 /// What an encoder reads beside a sequence; null where there is nothing to read. Never changed.
-using source_tokens = std::shared_ptr<const std::vector<token>>;
+using encoder_tokens = std::shared_ptr<const std::vector<token>>;
 
 /// Names one sequence for ever: ids are never used again.
 enum class sequence_id : std::uint64_t {};
 
-/// Names for ever what was spilled from one slot.
-enum class ticket : std::uint64_t {};
+/// Names for ever what was swapped out from one slot.
+enum class swap_id : std::uint64_t {};
 
 /// A copy of what one slot held, and what of it a sequence has cached.
-struct image {
+struct snapshot {
   int length = 0;     ///< tokens that the slot held
   int cached = 0;     ///< how many of the first of those are the sequence's
   int reach = 0;      ///< the most tokens that the slot, or what it was filled from, had held
   bool exact = true;  ///< a slot that is filled from it holds bit by bit what that one held
 };
 
-/// An image that is kept, or will be.
-struct kept_image {
-  ticket name;
-  scheduler::image image;
+/// A snapshot that is kept, or will be.
+struct kept_snapshot {
+  swap_id name;
+  scheduler::snapshot snapshot;
 };
 
 /// How a run of a sequence ends, or why a sequence does.
@@ -95,24 +95,25 @@ struct limits {
 
   /// What a slot holds is kept when its sequence goes, until others need the room: those used longest ago go first. And
   /// a sequence begins with what another slot holds of its first tokens, if that is a block or more.
-  bool reuse = false;
+  bool prefix_caching = false;
 
   /// Tokens one sequence may hold, sampled ones included.
-  int max_length = 2048;
+  int max_sequence_length = 2048;
 
   /// Tokens of one plan. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
   /// eighth of the tokens (one at the least; of plans of a single token every other one) is kept for prefill while any
-  /// waits. A source is read whole in the step of its sequence's first row; where it is longer than what is left of
-  /// the step, it takes all of that, and no later row finds room.
-  int step_tokens = 512;
+  /// waits. An encoder input is read whole in the step of its sequence's first row; where it is longer than what is
+  /// left of the step, it takes all of that, and no later row finds room.
+  int max_batched_tokens = 512;
 
   /// Tokens of a plan that no sequence which feeds one token waits for: of chunks alone. Counts where it is more than
-  /// step_tokens.
+  /// max_batched_tokens.
   int prefill_tokens = 0;
 
   /// How long a plan should take that has both rows of sequences that feed one token, and chunks: the chunks get as
-  /// many tokens as fit in by what absorb() was told of former plans, but never fewer than a sixteenth of step_tokens.
-  std::chrono::nanoseconds step_time = std::chrono::nanoseconds::max();
+  /// many tokens as fit in by what absorb() was told of former plans, but never fewer than a sixteenth of
+  /// max_batched_tokens.
+  std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
 
   /// The budget that `usage` is held against.
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
@@ -122,22 +123,22 @@ struct limits {
 
   /// How far a slot can be cut, counted from the most tokens that it has held, or that another one had which it was
   /// copied or restored from. A sequence that goes back further, and not to its start, is run again from its tokens.
-  int slack = std::numeric_limits<int>::max();
+  int max_rollback_tokens = std::numeric_limits<int>::max();
 
   /// How long a sequence that rests (it is idle, or waits for credits) keeps its slot while another one waits for it.
-  /// After that it is parked: what it has cached is spilled, and it gives the slot up.
-  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
+  /// After that it is preempted: what it has cached is swapped out, and it gives the slot up.
+  std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
 
-  /// Bytes that spilled sequences may take, each as `spill_usage` says. One that does not fit is not spilled, but run
-  /// again from its tokens when it goes on.
-  std::int64_t spill_bytes = 0;
+  /// Bytes that swapped out sequences may take, each as `swap_usage` says. One that does not fit is not swapped out,
+  /// but run again from its tokens when it goes on.
+  std::int64_t swap_bytes = 0;
 
-  /// Bytes that what is spilled of a slot takes, by the tokens that the slot held. Empty: as `usage` says.
-  std::optional<footprint> spill_usage;
+  /// Bytes that what is swapped out of a slot takes, by the tokens that the slot held. Empty: as `usage` says.
+  std::optional<footprint> swap_usage;
 
-  /// Whether a slot that is restored holds bit by bit what was spilled. Where it does not, a sequence that was restored
-  /// is exact() no more, and nobody else begins with what it has run since.
-  bool exact_spills = true;
+  /// Whether a slot that is restored holds bit by bit what was swapped out. Where it does not, a sequence that was
+  /// restored is exact() no more, and nobody else begins with what it has run since.
+  bool exact_swaps = true;
 
   /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
   int depth = 1;
@@ -145,8 +146,8 @@ struct limits {
   /// Those of `slots` and the spare ones together.
   int all_slots() const { return slots + spare_slots; }
 
-  /// Bytes of `spill_bytes` that what is spilled of a slot of so many tokens takes.
-  std::int64_t spilled(std::int64_t length) const { return (spill_usage ? *spill_usage : usage)(length); }
+  /// Bytes of `swap_bytes` that what is swapped out of a slot of so many tokens takes.
+  std::int64_t swapped_out(std::int64_t length) const { return (swap_usage ? *swap_usage : usage)(length); }
 };
 
 }  // namespace cogen::scheduler

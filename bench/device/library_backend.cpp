@@ -1,0 +1,141 @@
+#include "library_backend.hpp"
+
+#include <ATen/TensorIndexing.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/index_put.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/where.h>
+
+#include <optional>
+#include <utility>
+
+namespace cogen::bench {
+
+namespace {
+
+class library_operators final : public device::operators {
+ public:
+  explicit library_operators(std::unique_ptr<device::operators> own) : own_(std::move(own)) {}
+
+  std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                    std::int64_t head_dim) override {
+    return own_->quantized_head_bytes(keys, values, head_dim);
+  }
+
+  at::Tensor quantize(const at::Tensor& codes) override { return own_->quantize(codes); }
+
+  void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
+             const at::Tensor& x) override {
+    const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
+    x.copy_(at::index_select(table, 0, at::where(rows.ids < 0, sampled, rows.ids)));
+  }
+
+  void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                   const at::Tensor& y) override {
+    auto out = y;
+    if (y.scalar_type() == at::kFloat)
+      at::mm_out(out, normed(x, before, by), by.weights.t(), at::kFloat);
+    else
+      out.copy_(multiplied(normed(x, before, by), by));
+  }
+
+  void norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+                  const at::Tensor& y) override {
+    const auto both = multiplied(normed(x, before, by), by);
+    const auto width = y.size(1);
+    y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));
+  }
+
+  void linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) override {
+    x.add_(multiplied(y, by));
+  }
+
+  /// Of caches that keep every token, and positions whose angles are looked up.
+  void rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                         const device::rotation& turn, const device::step_rows& rows,
+                         const cache::device_layer& layer) override {
+    const auto heads = numbers.qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+    const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
+    const auto angles = at::index_select(turn.near, 0, rows.positions).unsqueeze(1);
+    const auto pairs = angles.size(2) / 2;
+    const auto cosines = angles.narrow(2, 0, pairs);
+    const auto sines = angles.narrow(2, pairs, pairs);
+    const auto low = turning.narrow(2, 0, pairs);
+    const auto high = turning.narrow(2, pairs, pairs);
+    turning.copy_(at::cat({low * cosines - high * sines, high * cosines + low * sines}, 2));
+    const c10::List<std::optional<at::Tensor>> where(
+        {rows.slots.clamp_min(0).to(at::kLong), rows.positions.to(at::kLong)});
+    layer.keys.index_put_(where, heads.narrow(1, shape.heads, shape.kv_heads));
+    layer.values.index_put_(where, heads.narrow(1, shape.heads + shape.kv_heads, shape.kv_heads));
+  }
+
+  void attend(const device::qkv_rows& numbers, const device::attention_shape& shape, const device::step_rows& rows,
+              const cache::device_layer& layer, const at::Tensor& out) override {
+    if (!rows.prompts.empty()) return own_->attend(numbers, shape, rows, layer, out);
+    const auto width = layer.keys.stride(1);
+    const auto in_one_row = [&](const at::Tensor& of) {
+      const auto left =
+          static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - layer.values.storage_offset();
+      return of.as_strided({left / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
+    };
+    const auto queries =
+        numbers.qkv.narrow(1, 0, shape.heads * shape.head_dim).unflatten(1, {shape.heads, shape.head_dim});
+    const auto like = rows.slots.options();
+    const auto starts = at::arange(rows.single + 1, like);
+    const auto origins =
+        at::cat({rows.slots.clamp_min(0) * (layer.keys.stride(0) / width), rows.slots.narrow(0, 0, 1)});
+    const auto attended = std::get<0>(at::_flash_attention_forward(
+        queries, in_one_row(layer.keys), in_one_row(layer.values), starts, origins, 1, layer.keys.size(1),
+        /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
+        std::nullopt, std::nullopt, rows.positions + 1));
+    out.copy_(attended.flatten(1));
+  }
+
+  void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
+              const at::Tensor& tokens, const at::Tensor& statuses) override {
+    own_->sample(logits, how, last, tokens, statuses);
+  }
+
+ private:
+  static at::Tensor normed(const at::Tensor& x, const device::rms_norm& by, const device::projection& next) {
+    return at::rms_norm(x, {x.size(1)}, by.weight.to(at::kFloat), by.epsilon).to(next.weights.scalar_type());
+  }
+
+  static at::Tensor multiplied(const at::Tensor& x, const device::projection& by) {
+    return by.bias.defined() ? at::addmm(by.bias, x, by.weights.t()) : at::mm(x, by.weights.t());
+  }
+
+  const std::unique_ptr<device::operators> own_;
+};
+
+class library_backend final : public device::backend {
+ public:
+  explicit library_backend(std::shared_ptr<const device::backend> of) : of_(std::move(of)) {}
+
+  at::Device device() const override { return of_->device(); }
+  std::string description() const override { return of_->description() + ", LibTorch's operators"; }
+  std::unique_ptr<device::stream> make_stream() const override { return of_->make_stream(); }
+  std::unique_ptr<device::operators> make_operators() const override {
+    return std::make_unique<library_operators>(of_->make_operators());
+  }
+  at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
+  std::int64_t free_bytes() const override { return of_->free_bytes(); }
+
+ private:
+  const std::shared_ptr<const device::backend> of_;
+};
+
+}  // namespace
+
+std::shared_ptr<const device::backend> with_library_operators(std::shared_ptr<const device::backend> of) {
+  return std::make_shared<const library_backend>(std::move(of));
+}
+
+}  // namespace cogen::bench

@@ -1,0 +1,177 @@
+#include <cogen/cache/compressed_snapshot.hpp>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::cache {
+namespace {
+
+constexpr int group_size = 32;
+constexpr int scale_bytes = 2;
+constexpr float most_code = 126;
+constexpr std::int8_t infinity = 127, minus_infinity = -127, no_number = -128;
+
+std::int64_t row_bytes(const exported_run& run) { return std::int64_t{run.dims} * bytes_of(*run.type); }
+
+std::int64_t quantized_row_bytes(int dims) {
+  const std::int64_t groups = (dims + group_size - 1) / group_size;
+  return groups * scale_bytes + dims;
+}
+
+std::int64_t quantized_bytes(const exported_run& run) {
+  return run.type ? run.bytes / row_bytes(run) * quantized_row_bytes(run.dims) : run.bytes;
+}
+
+/// The upper half of a float is a bfloat16; this one is no smaller than a 126th.
+std::uint16_t scale_for(float most) {
+  if (!(most > 0)) return 0;
+  const auto bits = std::bit_cast<std::uint32_t>(most / most_code);
+  return static_cast<std::uint16_t>(std::max(1U, (bits >> 16) + ((bits & 0xffffU) != 0)));
+}
+
+float as_float(std::uint16_t scale) { return std::bit_cast<float>(std::uint32_t{scale} << 16); }
+
+std::int8_t code_of(float number, float scale) {
+  if (std::isnan(number)) return no_number;
+  if (std::isinf(number)) return number > 0 ? infinity : minus_infinity;
+  if (scale == 0) return 0;
+  return static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -most_code, most_code));
+}
+
+template <class Number>
+Number number_of(std::int8_t code, float scale) {
+  if (code == no_number) return std::numeric_limits<Number>::quiet_NaN();
+  if (code == infinity) return std::numeric_limits<Number>::infinity();
+  if (code == minus_infinity) return -std::numeric_limits<Number>::infinity();
+  const auto most = static_cast<float>(std::numeric_limits<Number>::max());
+  return static_cast<Number>(std::clamp(static_cast<float>(code) * scale, -most, most));
+}
+
+/// Of `count` numbers those from `used` on become zeros.
+template <class Number>
+void quantize_group_into(const std::byte* numbers, int count, int used, std::byte* compressed) {
+  float values[group_size] = {};
+  float most = 0;
+  for (int i = 0; i < used; ++i) {
+    Number number;
+    std::memcpy(&number, numbers + i * static_cast<int>(sizeof(number)), sizeof(number));
+    values[i] = static_cast<float>(number);
+    if (std::isfinite(values[i])) most = std::max(most, std::abs(values[i]));
+  }
+  const std::uint16_t scale = scale_for(most);
+  std::memcpy(compressed, &scale, scale_bytes);
+  for (int i = 0; i < count; ++i)
+    compressed[scale_bytes + i] = std::bit_cast<std::byte>(code_of(values[i], as_float(scale)));
+}
+
+template <class Number>
+void dequantize_group(const std::byte* compressed, int count, std::byte* numbers) {
+  std::uint16_t scale = 0;
+  std::memcpy(&scale, compressed, scale_bytes);
+  for (int i = 0; i < count; ++i) {
+    const auto number = number_of<Number>(std::bit_cast<std::int8_t>(compressed[scale_bytes + i]), as_float(scale));
+    std::memcpy(numbers + i * static_cast<int>(sizeof(number)), &number, sizeof(number));
+  }
+}
+
+/// Calls `visit(numbers, count, used, packed)` for each group of a run.
+template <class Number, class From, class To, class Visit>
+void each_group(const exported_run& run, From* numbers, To* compressed, Visit visit) {
+  for (const auto* end = numbers + run.bytes; numbers < end;)
+    for (int done = 0; done < run.dims; done += group_size) {
+      const int count = std::min(group_size, run.dims - done);
+      visit(numbers, count, std::clamp(run.dims - run.unused - done, 0, count), compressed);
+      numbers += count * static_cast<int>(sizeof(Number));
+      compressed += scale_bytes + count;
+    }
+}
+
+template <class Number>
+void pack_run(const exported_run& run, const std::byte* snapshot, std::byte* compressed) {
+  each_group<Number>(run, snapshot, compressed, quantize_group_into<Number>);
+}
+
+template <class Number>
+void unpack_run(const exported_run& run, const std::byte* compressed, std::byte* snapshot) {
+  each_group<Number>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* from) {
+    dequantize_group<Number>(from, count, numbers);
+  });
+}
+
+/// Calls `visit` with a number of this type.
+template <class Visit>
+void with_number_of(scalar type, const Visit& visit) {
+  if (type == scalar::f32)
+    visit(float());
+  else if (type == scalar::f16)
+    visit(c10::Half());
+  else
+    visit(c10::BFloat16());
+}
+
+/// Calls `visit(run, snapshot, packed)` for each run, with where it stands on either side.
+template <class From, class To, class Visit>
+void each_run(std::span<const exported_run> runs, From* snapshot, To* compressed, const Visit& visit) {
+  for (const exported_run& run : runs) {
+    visit(run, snapshot, compressed);
+    snapshot += run.bytes;
+    compressed += quantized_bytes(run);
+  }
+}
+
+void check(std::span<const exported_run> runs, std::size_t snapshot, std::size_t compressed) {
+  std::int64_t bytes = 0;
+  for (const exported_run& run : runs) bytes += run.bytes;
+  const auto wanted = compressed_bytes(runs);
+  if (std::cmp_not_equal(snapshot, bytes) || std::cmp_not_equal(compressed, wanted))
+    throw std::invalid_argument("cache: a snapshot of " + std::to_string(bytes) + " bytes takes " +
+                                std::to_string(wanted) + " packed; there are " + std::to_string(snapshot) + " and " +
+                                std::to_string(compressed));
+}
+
+}  // namespace
+
+void append(std::vector<exported_run>& runs, const exported_run& next) {
+  if (next.bytes == 0) return;
+  const bool goes_on = !runs.empty() && runs.back().type == next.type && runs.back().dims == next.dims &&
+                       runs.back().unused == next.unused;
+  if (goes_on)
+    runs.back().bytes += next.bytes;
+  else
+    runs.push_back(next);
+}
+
+std::int64_t compressed_bytes(std::span<const exported_run> runs) {
+  std::int64_t bytes = 0;
+  for (const exported_run& run : runs) bytes += quantized_bytes(run);
+  return bytes;
+}
+
+void compress(std::span<const exported_run> runs, std::span<const std::byte> snapshot,
+              std::span<std::byte> compressed) {
+  check(runs, snapshot.size(), compressed.size());
+  each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, const std::byte* from, std::byte* to) {
+    if (!run.type) return void(std::copy_n(from, run.bytes, to));
+    with_number_of(*run.type, [&](auto number) { pack_run<decltype(number)>(run, from, to); });
+  });
+}
+
+void decompress(std::span<const exported_run> runs, std::span<const std::byte> compressed,
+                std::span<std::byte> snapshot) {
+  check(runs, snapshot.size(), compressed.size());
+  each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, std::byte* to, const std::byte* from) {
+    if (!run.type) return void(std::copy_n(from, run.bytes, to));
+    with_number_of(*run.type, [&](auto number) { unpack_run<decltype(number)>(run, from, to); });
+  });
+}
+
+}  // namespace cogen::cache

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cogen::cache {
+
+/// What a layer of the model attends to, hence what its cache has to remember.
+enum class layer_kind : std::uint8_t {
+  full,       ///< every earlier token
+  sliding,    ///< the last `window` tokens, its own included
+  chunked,    ///< earlier tokens of its own chunk of `window` positions
+  cross,      ///< every token of the encoder input, which an encoder has read
+  recurrent,  ///< a state of a fixed size
+};
+
+/// One layer of a model, as its configuration describes it.
+struct kv_cache_spec {
+  layer_kind kind = layer_kind::full;
+  int kv_heads = 0;        ///< recurrent: 0
+  int head_dim = 0;        ///< recurrent: 0
+  int window = 0;          ///< sliding, chunked; 0 otherwise
+  std::int64_t state = 0;  ///< recurrent: float32 numbers that the state of one slot takes; 0 otherwise
+
+  friend bool operator==(const kv_cache_spec&, const kv_cache_spec&) = default;
+};
+
+/// Throws std::invalid_argument, naming the field and its limit, unless the fields that the kind uses are at least 1
+/// (kv_heads * head_dim and state at most 2^24) and the others 0.
+void check(const kv_cache_spec& shape);
+
+}  // namespace cogen::cache

@@ -1,0 +1,169 @@
+#include "quantized_layer.hpp"
+
+#include "group_codec.hpp"
+#include "quantizing.hpp"
+#include "view_tensors.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::cache {
+quantized_layer::quantized_layer(const kv_cache_spec& shape, scalar type, const slot_table& table,
+                                 const attention_span& attention_span, std::shared_ptr<quantized_storage> storage,
+                                 const block_part& quantized, const block_part& newest)
+    : layer(shape, type, table, attention_span), storage_(std::move(storage)), quantized_(quantized), newest_(newest) {}
+
+int quantized_layer::max_rollback_tokens() const noexcept {
+  return std::min(storage_->quantized->max_rollback_tokens(), storage_->newest->max_rollback_tokens());
+}
+
+int quantized_layer::longest_step() const noexcept {
+  return std::min(storage_->quantized->longest_step(), storage_->newest->longest_step());
+}
+
+void quantized_layer::reserve(const step& step) {
+  check_room(step);
+  storage_->quantized->reserve(step);
+  try {
+    storage_->newest->reserve(step);
+  } catch (...) {
+    for (const step_row& row : step.rows()) storage_->quantized->truncate(row.slot, slots().length(row.slot));
+    throw;
+  }
+}
+
+std::optional<kv_view> quantized_layer::view(int slot, int kv_length) const {
+  kv_view view = view_over(*this, newest_, storage_->newest->layout().stride);
+  view.ranges = storage_->newest->ranges(slot, kv_length, view.range);
+  for (int i = 0; i < view.ranges; ++i) view.range[i].data += newest_.offset;
+  quantized_view& quantized = view.quantized;
+  quantized = {.keys = plane_of(*storage_->how.keys, shape().head_dim, row_order::channel),
+               .values = plane_of(*storage_->how.values, shape().head_dim, row_order::token),
+               .block_stride = storage_->quantized->layout().stride,
+               .key_bytes = quantized_.head_stride,
+               .value_bytes = quantized_.value_head_stride,
+               .value_offset = quantized_.value_offset,
+               .residual = storage_->how.residual};
+  quantized.ranges = storage_->quantized->ranges(slot, kv_length, quantized.range);
+  for (int i = 0; i < quantized.ranges; ++i) quantized.range[i].data += quantized_.offset;
+  return view;
+}
+
+void quantized_layer::written(const step& step) {
+  for (const step_row& row : step.rows()) {
+    const int length = slots().length(row.slot);
+    quantize_due(*view(row.slot, length + row.count), length, row.count);
+  }
+}
+
+void quantized_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
+  check_new(step, k, v);
+  write_step(*this, step, k, v);
+  written(step);
+}
+
+keys_values quantized_layer::to_dense(int slot, int length) const {
+  const kv_view all = *view(slot, length);
+  const int quantized = static_cast<int>(quantized_tokens(length, storage_->how.residual));
+  return read_extent(slot, length, [&](int begin, int end) { return read(all, quantized, begin, end); });
+}
+
+keys_values quantized_layer::read(const kv_view& view, int quantized, int begin, int end) const {
+  keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, at::kFloat), .v = {}};
+  all.v = at::empty_like(all.k);
+  const int boundary = std::clamp(quantized, begin, end);
+  const at::Tensor block = at::empty({block_tokens, view.head_dim}, at::kFloat);
+  const auto dequantize = [&](const codec& codec, const std::byte* from, const at::Tensor& into, int first, int count) {
+    codec.dequantize(from, view.head_dim, block.data_ptr<float>());
+    into.copy_(block.narrow(0, first % block_tokens, count));
+  };
+  for (int at = begin; at < boundary;) {
+    const int count = std::min(boundary - at, block_tokens - at % block_tokens);
+    const std::byte* from = view.quantized.block(at / block_tokens);
+    for (int head = 0; head < view.kv_heads; ++head) {
+      dequantize(*view.quantized.keys.how, from + head * view.quantized.key_bytes,
+                 all.k[head].narrow(0, at - begin, count), at, count);
+      dequantize(*view.quantized.values.how, from + view.quantized.value_offset + head * view.quantized.value_bytes,
+                 all.v[head].narrow(0, at - begin, count), at, count);
+    }
+    at += count;
+  }
+  const keys_values newest = read_tokens(view, boundary, end);
+  all.k.narrow(1, boundary - begin, end - boundary).copy_(newest.k);
+  all.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
+  return all;
+}
+
+bool quantized_layer::can_truncate(int slot, int length) const {
+  return storage_->quantized->can_truncate(slot, length) && storage_->newest->can_truncate(slot, length);
+}
+
+void quantized_layer::truncate(int slot, int length) {
+  storage_->quantized->truncate(slot, length);
+  storage_->newest->truncate(slot, length);
+}
+
+void quantized_layer::release(int slot, int length) {
+  storage_->quantized->release(slot, length);
+  storage_->newest->release(slot, length);
+}
+
+void quantized_layer::share_prefix(int slot, int of, int length) {
+  storage_->quantized->share_prefix(slot, of, length);
+  storage_->newest->share_prefix(slot, of, length);
+}
+
+void quantized_layer::fork(int slot, const fork_spec& origin) {
+  storage_->quantized->fork(slot, origin);
+  storage_->newest->fork(slot, origin);
+}
+
+void quantized_layer::copy(int from, int to, int begin, int end) {
+  storage_->quantized->copy(from, to, begin, end);
+  storage_->newest->copy(from, to, begin, end);
+}
+
+void quantized_layer::take_snapshot(int slot) {
+  storage_->quantized->take_snapshot(slot);
+  storage_->newest->take_snapshot(slot);
+}
+
+void quantized_layer::drop_snapshot(int slot, int length) {
+  storage_->quantized->drop_snapshot(slot, length);
+  storage_->newest->drop_snapshot(slot, length);
+}
+
+std::int64_t quantized_layer::exported_bytes(int length) const {
+  return storage_->quantized->exported_bytes(length) + storage_->newest->exported_bytes(length);
+}
+
+memory_terms quantized_layer::compressed_terms() const {
+  memory_terms terms = footprint_terms();
+  terms.fixed += storage_->quantized->exported_prefix() + storage_->newest->exported_prefix();
+  return terms;
+}
+
+void quantized_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
+  storage_->quantized->export_slot(slot, into.data(), later);
+  storage_->newest->export_slot(slot, into.data() + storage_->quantized->exported_bytes(slots().length(slot)), later);
+}
+
+void quantized_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+                                  std::vector<byte_copy>& later) {
+  storage_->quantized->import_slot(slot, length, from.data(), later);
+  storage_->newest->import_slot(slot, length, from.data() + storage_->quantized->exported_bytes(length), later);
+}
+
+memory_terms quantized_layer::footprint_terms() const {
+  memory_terms terms = storage_->quantized->footprint_terms();
+  return terms += storage_->newest->footprint_terms();
+}
+
+std::int64_t quantized_layer::committed_bytes() const {
+  return storage_->quantized->committed_bytes() + storage_->newest->committed_bytes();
+}
+
+}  // namespace cogen::cache

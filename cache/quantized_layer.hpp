@@ -1,0 +1,64 @@
+#pragma once
+
+#include "token_storage.hpp"
+
+#include <cogen/cache/codec.hpp>
+#include <cogen/cache/layer.hpp>
+
+#include <memory>
+
+namespace cogen::cache {
+
+/// What quantized layers share: packed blocks, and a ring of the newest tokens in full precision.
+struct quantized_storage {
+  std::shared_ptr<token_storage> quantized;
+  std::shared_ptr<token_storage> newest;
+  quantization how;
+};
+
+/// A layer of tokens of which all blocks but the newest are packed, each once. Which ones a query reads packed follows
+/// from its position alone (quantized_tokens); meanwhile both forms exist.
+class quantized_layer final : public layer {
+ public:
+  quantized_layer(const kv_cache_spec& shape, scalar type, const slot_table& table,
+                  const attention_span& attention_span, std::shared_ptr<quantized_storage> storage,
+                  const block_part& quantized, const block_part& newest);
+
+  const void* storage() const noexcept override { return storage_.get(); }
+  int max_sequence_length() const noexcept override { return storage_->quantized->max_sequence_length(); }
+  int max_rollback_tokens() const noexcept override;
+  int longest_step() const noexcept override;
+  void reserve(const step& step) override;
+  std::optional<kv_view> view(int slot, int kv_length) const override;
+  void written(const step& step) override;
+  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+
+  /// float32
+  keys_values to_dense(int slot, int length) const override;
+
+  kv_extent mask_sizes(int slot, int q_length) const override { return extent(slots().length(slot), q_length); }
+  bool can_truncate(int slot, int length) const override;
+  void truncate(int slot, int length) override;
+  void release(int slot, int length) override;
+  void clear(int slot) override { truncate(slot, 0); }
+  void share_prefix(int slot, int of, int length) override;
+  void fork(int slot, const fork_spec& origin) override;
+  void copy(int from, int to, int begin, int end) override;
+  void take_snapshot(int slot) override;
+  void drop_snapshot(int slot, int length) override;
+  std::int64_t exported_bytes(int length) const override;
+  memory_terms compressed_terms() const override;
+  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override;
+  memory_terms footprint_terms() const override;
+  std::int64_t committed_bytes() const override;
+
+ private:
+  keys_values read(const kv_view& view, int quantized, int begin, int end) const;
+
+  std::shared_ptr<quantized_storage> storage_;
+  block_part quantized_;
+  block_part newest_;
+};
+
+}  // namespace cogen::cache

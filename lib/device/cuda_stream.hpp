@@ -1,0 +1,12 @@
+#pragma once
+
+#include "device/stream.hpp"
+
+#include <memory>
+
+namespace cogen::device {
+
+/// A CUDA stream of its own; recordings are CUDA graphs, which share one pool of memory.
+std::unique_ptr<stream> make_cuda_queue(int device);
+
+}  // namespace cogen::device

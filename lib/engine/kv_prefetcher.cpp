@@ -1,0 +1,39 @@
+#include "engine/kv_prefetcher.hpp"
+
+namespace cogen::detail {
+
+kv_prefetcher::kv_prefetcher(const device::backend& where, device::stream& work, const cache::device_cache& memory)
+    : work_(work), memory_(memory), coming_(where.make_stream()), going_(where.make_stream()) {}
+
+void kv_prefetcher::begin(std::span<const scheduler::row> rows) {
+  rows_.clear();
+  for (const auto& row : rows) rows_.push_back({row.slot, memory_.length(row.slot), row.count});
+  fetch(0);
+}
+
+/// The next layer comes to where the one before this was, once that has been read and has gone back.
+void kv_prefetcher::wait_layer(int layer) {
+  work_.after(*coming_);
+  if (layer + 1 < memory_.layers()) fetch(layer + 1);
+}
+
+void kv_prefetcher::fetch(int layer) {
+  coming_->after(work_);
+  coming_->after(*going_);
+  for (const auto& row : rows_) {
+    const auto tokens = memory_.moving(layer, row.slot, 0, row.held);
+    coming_->copy_rows(tokens.device, tokens.host);
+  }
+}
+
+void kv_prefetcher::store_layer(int layer) {
+  going_->after(work_);
+  for (const auto& row : rows_) {
+    const auto tokens = memory_.moving(layer, row.slot, row.held, row.held + row.count);
+    going_->copy_rows(tokens.host, tokens.device);
+  }
+}
+
+void kv_prefetcher::end() { work_.after(*going_); }
+
+}  // namespace cogen::detail

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "device/backend.hpp"
+
+#include <cogen/sampling_row.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cogen::detail {
+
+/// How the rows of a step sample, on their way to a device, and what they have sampled, on its way back. Two of each on
+/// the host take turns, so that a step can be written while the one before it is still under way.
+class sampling_block {
+ public:
+  /// For at most so many rows.
+  sampling_block(const device::backend& where, std::int64_t rows);
+
+  /// Begins a step of `rows` rows, none of which samples as yet.
+  void begin(std::int64_t rows);
+
+  sampling_row& row(std::int64_t index) { return sampling_[static_cast<std::size_t>(index)]; }
+  sampling_lists& lists() noexcept { return lists_; }
+
+  /// Has them sampled from `logits` [rows, vocabulary], and begins to bring back what comes of it. `last` is the
+  /// device's own memory of what was sampled in each slot.
+  void run(device::operators& on, const at::Tensor& logits, const at::Tensor& last);
+
+  /// Which of the two steps this is.
+  std::size_t turn() const noexcept { return turn_; }
+
+  /// What came of a row in a step that has ended.
+  token sampled(std::size_t turn, std::int64_t row) const {
+    return tokens_in(host_sampled_[turn]).const_data_ptr<token>()[row];
+  }
+  sampling_status status(std::size_t turn, std::int64_t row) const {
+    return static_cast<sampling_status>(statuses_in(host_sampled_[turn]).const_data_ptr<std::uint8_t>()[row]);
+  }
+
+ private:
+  at::Tensor tokens_in(const at::Tensor& sampled) const { return sampled.narrow(0, 0, 4 * most_).view(at::kInt); }
+  at::Tensor statuses_in(const at::Tensor& sampled) const { return sampled.narrow(0, 4 * most_, most_); }
+
+  const device::backend& where_;
+  std::vector<sampling_row> sampling_;
+  sampling_lists lists_;
+  std::size_t turn_ = 0;
+  std::array<at::Tensor, 2> host_;  // bytes
+  at::Tensor device_;
+  std::int64_t most_;   // rows
+  at::Tensor sampled_;  // [most * 5] bytes: tokens int32, then statuses
+  std::array<at::Tensor, 2> host_sampled_;
+};
+
+}  // namespace cogen::detail

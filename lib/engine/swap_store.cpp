@@ -1,0 +1,165 @@
+#include "engine/swap_store.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::detail {
+namespace {
+
+/// What was exported goes where it is kept. Nothing else holds it then, where that is elsewhere.
+std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& made,
+                            const std::shared_ptr<compressed_snapshot>& compressed) noexcept try {
+  const auto whole = std::move(made);
+  compressed ? compressed->pack(whole->bytes()) : whole->move();
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+std::exception_ptr copy(const kv_snapshot& from, stored_snapshot& to) noexcept try {
+  auto rest = to.bytes();
+  from.read([&](std::span<const std::byte> piece) {
+    std::ranges::copy(piece, rest.begin());
+    rest = rest.subspan(piece.size());
+  });
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+/// Empty where they have to be read first.
+std::span<const std::byte> bytes_in_memory(const kv_snapshot& of) {
+  const auto* stored = dynamic_cast<const stored_snapshot*>(&of);
+  return stored ? stored->bytes() : std::span<const std::byte>();
+}
+
+}  // namespace
+
+swap_store::swap_store(cache::cache& slots, std::shared_ptr<cache::transfer> by, swap_room room)
+    : slots_(slots), by_(std::move(by)), room_(std::move(room)) {
+  lost_.reserve(static_cast<std::size_t>(slots.slots()));
+}
+
+swap_store::~swap_store() {
+  std::unique_lock lock(mutex_);
+  none_left_.wait(lock, [this] { return on_their_way_ == 0; });
+}
+
+std::shared_ptr<const kv_snapshot> swap_store::snapshot(scheduler::swap_id name) const {
+  const auto found = kept_.find(name);
+  return found == kept_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<stored_snapshot> swap_store::make_snapshot(int slot) const {
+  const int encoder_input = slots_.encoder_length(slot);
+  const auto size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(slot), encoder_input));
+  return std::make_shared<stored_snapshot>(size, encoder_input);
+}
+
+/// Null where it is kept as it is exported: what is copied for somebody else always is.
+std::shared_ptr<compressed_snapshot> swap_store::make_packed(const scheduler::swapping_out& what) const {
+  if (what.beside || room_.format == swap_format::exact) return nullptr;
+  const int encoder_input = slots_.encoder_length(what.slot);
+  return std::make_shared<compressed_snapshot>(slots_.exported_runs(slots_.length(what.slot), encoder_input),
+                                               encoder_input);
+}
+
+void swap_store::find_room(stored_snapshot& made) const {
+  const auto size = static_cast<std::int64_t>(made.size());
+  if (!room_.file || size <= room_.bytes - *in_memory_) return made.count_in(in_memory_);
+  const auto begin = room_.file->take(size);
+  if (!begin) throw std::runtime_error("the file of what is swapped out has no gap for it");
+  made.reserve(room_.file, *begin);
+}
+
+void swap_store::begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept try {
+  auto made = make_snapshot(what.slot);
+  auto compressed = make_packed(what);
+  if (!what.beside) find_room(compressed ? compressed->kept() : *made);
+  auto copies = slots_.begin_export(what.slot, made->bytes());
+  kept_[what.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : made;
+  start(std::move(copies), [this, made, compressed, name = what.name, &listener](std::exception_ptr error) mutable {
+    if (!error) error = put_away(made, compressed);
+    ended({name, -1}, std::move(error), listener);
+  });
+} catch (...) {
+  kept_.erase(what.name);
+  listener.transferred(what.name, std::current_exception());
+}
+
+void swap_store::begin(const scheduler::swapping_in& what, swap_listener& listener) noexcept {
+  auto held = std::move(kept_.extract(what.name).mapped());
+  const auto bytes = bytes_in_memory(*held);
+  if (!bytes.empty()) return fill(what, std::move(held), bytes, listener);
+  try {
+    read_first(what, std::move(held), listener);
+  } catch (...) {
+    listener.transferred(what.name, std::current_exception());
+  }
+}
+
+/// Some layers take their bytes at once, on the thread that changes the cache.
+void swap_store::read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
+                            swap_listener& listener) {
+  auto read = std::make_shared<stored_snapshot>(held->size(), held->encoder_input());
+  std::function<void()> next = [this, what, read, &listener] { fill(what, read, read->bytes(), listener); };
+  start({}, [this, held, read, next, name = what.name, &listener](std::exception_ptr error) mutable {
+    if (!error) error = copy(*held, *read);
+    if (error) return ended({name, -1}, std::move(error), listener);
+    listener.go_on(std::move(next));
+    const std::lock_guard lock(mutex_);
+    if (--on_their_way_ == 0) none_left_.notify_all();
+  });
+}
+
+void swap_store::fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
+                      std::span<const std::byte> bytes, swap_listener& listener) {
+  try {
+    auto copies = slots_.begin_import(what.slot, what.length, bytes, held->encoder_input());
+    start(std::move(copies), [this, held, at = loss{what.name, what.slot}, &listener](std::exception_ptr error) {
+      ended(at, std::move(error), listener);
+    });
+  } catch (...) {
+    slots_.clear(what.slot);
+    listener.transferred(what.name, std::current_exception());
+  }
+}
+
+template <class Done>
+void swap_store::start(std::vector<cache::byte_copy> copies, Done done) {
+  if (!by_) by_ = std::make_shared<cache::worker_transfer>();
+  {
+    const std::lock_guard lock(mutex_);
+    ++on_their_way_;
+  }
+  try {
+    by_->start(std::move(copies), std::move(done));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --on_their_way_;
+    throw;
+  }
+}
+
+void swap_store::ended(loss if_it_fails, std::exception_ptr error, swap_listener& listener) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (error) lost_.push_back(if_it_fails);
+  }
+  listener.transferred(if_it_fails.name, std::move(error));
+  const std::lock_guard lock(mutex_);
+  if (--on_their_way_ == 0) none_left_.notify_all();
+}
+
+void swap_store::clear_lost() {
+  const std::lock_guard lock(mutex_);
+  for (const loss& each : lost_) {
+    kept_.erase(each.name);
+    if (each.slot >= 0) slots_.clear(each.slot);
+  }
+  lost_.clear();
+}
+
+}  // namespace cogen::detail

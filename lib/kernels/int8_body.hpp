@@ -1,0 +1,368 @@
+#pragma once
+
+#include "kernels/dots.hpp"
+#include "kernels/input_rows.hpp"
+#include "kernels/int8_table.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+// Products of activations in 8 bits and one tile of quantized weights. A group of 32 inputs (or each half of it that
+// has its own scale) is summed in integers; the sum times the activations' scale, rounded, times the weights' is added
+// to the output, then the group's minimum times the sum of its inputs, group after group: the same bits whichever path
+// and instruction set computes it.
+namespace cogen::kernels {
+namespace {
+
+constexpr int quads_in_group = quantized_group / 4;
+
+// Each weights class is a group of some weights, from one lane on: it says what scales and minima vector c of outputs
+// has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order.
+
+// Scales, then minima, of 16 bits or wide ones of 32; where a group has two parts, of 16 inputs, the scales of each.
+template <bool Minimum, bool Wide, int Parts>
+struct group_header {
+  static constexpr bool minimum = Minimum;
+  static constexpr int parts = Parts;
+  static constexpr int scale_bytes = Wide ? 4 : 2;
+  static constexpr int header = tile_lanes * (Parts + (Minimum ? 1 : 0)) * scale_bytes;
+
+  COGEN_INLINE dots::f scale(int c, int part) const {
+    const std::byte* at = data + scale_bytes * (part * tile_lanes + lane + c * simd::width);
+    if constexpr (Wide)
+      return simd::load(reinterpret_cast<const float*>(at));
+    else
+      return simd::load_f16(at);
+  }
+  COGEN_INLINE dots::f least(int c) const { return scale(c, Parts); }
+
+  const std::byte* data;
+  int lane;
+};
+
+template <bool Minimum, bool Wide = false>
+struct nibble_group : group_header<Minimum, Wide, 1> {
+  using head = group_header<Minimum, Wide, 1>;
+  using sums = dots::nibbles;
+  static constexpr bool whole_bytes = false;
+  static constexpr int bytes = head::header + tile_lanes * quantized_group / 2;
+
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[Minimum ? 0 : 1]; }
+  COGEN_INLINE void advance() { this->data += bytes; }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int, Use use) const {
+    COGEN_UNROLL
+    for (int eight = 0; eight < quads_in_group / 2; ++eight) {
+      const std::byte* lanes = this->data + head::header + 4 * (eight * tile_lanes + this->lane);
+      dots::i packed[C], w[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = dots::low(packed[c]);
+      use(2 * eight, w);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = dots::high(packed[c]);
+      use(2 * eight + 1, w);
+    }
+  }
+};
+
+template <bool Minimum, bool Wide = false, int Parts = 1>
+struct byte_group : group_header<Minimum, Wide, Parts> {
+  using head = group_header<Minimum, Wide, Parts>;
+  using sums = dots::bytes;
+  static constexpr bool whole_bytes = true;
+  static constexpr int bytes = head::header + tile_lanes * quantized_group;
+
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
+    return x.starts[Parts == 1 ? 2 : 3 + part];
+  }
+  COGEN_INLINE void advance() { this->data += bytes; }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int part, Use use) const {
+    COGEN_UNROLL
+    for (int at = 0; at < quads_in_group / Parts; ++at) {
+      const int quad = part * quads_in_group / Parts + at;
+      const std::byte* lanes = this->data + head::header + 4 * (quad * tile_lanes + this->lane);
+      dots::i w[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = simd::load_bits(lanes + 4 * c * simd::width);
+      use(quad, w);
+    }
+  }
+};
+
+constexpr int panel_lanes = 2 * simd::width;
+
+// A group as a panel holds it, for some lanes: scales and minima in float32, a byte for each weight.
+template <class Packed>
+struct panel_group {
+  using sums = typename Packed::sums;
+  static constexpr bool minimum = Packed::minimum;
+  static constexpr int parts = 1;
+  static constexpr int header = panel_lanes * (minimum ? 8 : 4);
+  static constexpr int bytes = header + panel_lanes * quantized_group;
+
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
+  COGEN_INLINE void advance() { data += bytes; }
+  COGEN_INLINE dots::f scale(int c, int part) const {
+    return simd::load(reinterpret_cast<const float*>(data) + part * panel_lanes + c * simd::width);
+  }
+  COGEN_INLINE dots::f least(int c) const { return scale(c, 1); }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int, Use use) const {
+    COGEN_UNROLL
+    for (int quad = 0; quad < quads_in_group; ++quad) {
+      dots::i w[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = simd::load_bits(data + header + 4 * (quad * panel_lanes + c * simd::width));
+      use(quad, w);
+    }
+  }
+
+  const std::byte* data;
+};
+
+// A packed group that leaves what is used of it in a panel.
+template <class Packed>
+struct unpacked_group : Packed {
+  using panel_type = panel_group<Packed>;
+
+  COGEN_INLINE void advance() {
+    Packed::advance();
+    panel += panel_type::bytes;
+  }
+  COGEN_INLINE dots::f scale(int c, int part) const {
+    const dots::f value = Packed::scale(c, part);
+    simd::store(reinterpret_cast<float*>(panel) + part * panel_lanes + c * simd::width, value);
+    return value;
+  }
+  COGEN_INLINE dots::f least(int c) const { return scale(c, 1); }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int part, Use use) const {
+    Packed::template quads<C>(
+        part, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
+          __builtin_memcpy(panel + panel_type::header + 4 * quad * panel_lanes, w, sizeof w);
+          use(quad, w);
+        });
+  }
+
+  std::byte* panel;
+};
+
+// The current group of M rows.
+template <int M>
+using activation_rows = input_rows<activation_group, M>;
+
+// Fetches the tile to come into the second-level cache, some of it with each group that a register tile multiplies.
+struct int8_fetch {
+  const std::byte* next;
+  int step;  // bytes, for each row
+
+  COGEN_INLINE void fetch(int rows) {
+    for (int byte = 0; byte < step * rows; byte += 64) __builtin_prefetch(next + byte, 0, 2);
+    next += step * rows;
+  }
+};
+
+// What register tiles work on: some groups of some lanes of a tile, and all rows.
+struct int8_span {
+  const int8_job& job;
+  int lane;
+  std::int64_t first;  // groups
+  std::int64_t last;
+  float* sums;  // [rows, panel_lanes] between spans, where there are several
+  int8_fetch& ahead;
+};
+
+template <int M, int C>
+struct int8_sums {
+  dots::f sum[M][C];
+
+  COGEN_INLINE void begin(const int8_span& span, std::int64_t row) {
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c)
+        sum[m][c] = span.first == 0 ? simd::zero() : simd::load(span.sums + (row + m) * panel_lanes + c * simd::width);
+    }
+  }
+  COGEN_INLINE void keep(const int8_span& span, std::int64_t row) const {
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) simd::store(span.sums + (row + m) * panel_lanes + c * simd::width, sum[m][c]);
+    }
+  }
+  COGEN_INLINE void finish(const int8_job& job, int lane, std::int64_t row) const {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const int at = lane + c * simd::width;
+      const int live = job.last_lane - at;
+      if (live <= 0) return;
+      const dots::f bias = job.bias ? simd::load_first(job.bias + at, live) : simd::zero();
+      COGEN_UNROLL
+      for (int m = 0; m < M; ++m) {
+        float* y = job.y + (row + m) * job.y_stride + at;
+        dots::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
+        if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
+        simd::store_first(y, value, live);
+      }
+    }
+  }
+};
+
+// One group's part that shares its scales: its sums of integers, times both scales.
+template <class Weights, int M, int C>
+COGEN_INLINE void add_part(const Weights& weights, int part, const activation_rows<M>& x, int8_sums<M, C>& total) {
+  using integers = typename Weights::sums;
+  dots::i sum[M][C];
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(Weights::start(*x[m], part));
+  }
+  weights.template quads<C>(
+      part, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
+        COGEN_UNROLL
+        for (int m = 0; m < M; ++m) {
+          const dots::i codes = dots::four(x[m]->codes + 4 * quad);
+          COGEN_UNROLL
+          for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], w[c], codes);
+        }
+      });
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const dots::f scale = weights.scale(c, part);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      const dots::f raw = simd::from_bits(integers::finish(sum[m][c], Weights::start(*x[m], part)));
+      const dots::f value = dots::fma(raw, simd::set(x[m]->scale), simd::set(x[m]->offset));
+      total.sum[m][c] = dots::fma(value, scale, total.sum[m][c]);
+    }
+  }
+}
+
+template <class Weights, int M, int C>
+COGEN_INLINE void add_minimum(const Weights& weights, const activation_rows<M>& x, int8_sums<M, C>& total) {
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const dots::f least = weights.least(c);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m]->scaled_sum), total.sum[m][c]);
+  }
+}
+
+// M rows and C vectors of outputs.
+template <int M, int C, class Weights>
+void multiply_groups(const int8_span& span, Weights weights, std::int64_t row) {
+  int8_sums<M, C> total;
+  total.begin(span, row);
+  int8_fetch ahead = span.ahead;
+  const auto* first_row = reinterpret_cast<const activation_group*>(span.job.x + row * span.job.x_stride);
+  activation_rows<M> x(first_row + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
+  for (std::int64_t group = span.first; group < span.last; ++group, weights.advance(), x.advance(1)) {
+    ahead.fetch(M);
+    add_part(weights, 0, x, total);
+    if constexpr (Weights::parts == 2) add_part(weights, 1, x, total);
+    if constexpr (Weights::minimum) add_minimum(weights, x, total);
+  }
+  span.ahead = ahead;
+  if (span.last == span.job.inputs / quantized_group)
+    total.finish(span.job, span.lane, row);
+  else
+    total.keep(span, row);
+}
+
+template <int M, int C, class Weights>
+COGEN_INLINE void multiply_block(const int8_span& span, const Weights& weights, std::int64_t row, std::int64_t rows) {
+  if constexpr (M > 1)
+    if (rows < M) return multiply_block<M - 1, C>(span, weights, row, rows);
+  multiply_groups<M, C>(span, weights, row);
+}
+
+// All rows, in blocks of nearly equal size; the first one may find its weights elsewhere than the others.
+template <int Rows, int C, class First, class Others>
+void multiply_blocks(const int8_span& span, const First& first, const Others& others) {
+  const std::int64_t rows = span.job.rows;
+  const std::int64_t blocks = (rows + Rows - 1) / Rows;
+  multiply_block<Rows, C>(span, first, 0, rows / blocks);
+  for (std::int64_t block = 1; block < blocks; ++block) {
+    const std::int64_t row = rows * block / blocks;
+    multiply_block<Rows, C>(span, others, row, rows * (block + 1) / blocks - row);
+  }
+}
+
+template <class Packed>
+int8_fetch fetch_of(const int8_job& job, int lanes) {
+  const int columns = (job.last_lane - job.first_lane + lanes - 1) / lanes;
+  return {job.tile + job.ahead, Packed::bytes / (static_cast<int>(job.rows) * columns) + 1};
+}
+
+// Few rows, which take no second look at any weight.
+template <class Packed, int Rows, int C>
+void multiply_once(const int8_job& job) {
+  int8_fetch ahead = fetch_of<Packed>(job, C * simd::width);
+  for (int lane = job.first_lane; lane < job.last_lane; lane += C * simd::width) {
+    const Packed weights{{job.tile, lane}};
+    multiply_block<Rows, C>({job, lane, 0, job.inputs / quantized_group, nullptr, ahead}, weights, 0, job.rows);
+  }
+}
+
+constexpr int panel_groups = 20;  // 25 KiB, which stay in the first-level cache
+
+// Some groups at a time of all rows; weights that take unpacking are unpacked once for all of them.
+template <class Packed>
+void multiply_by_spans(const int8_job& job) {
+  using panel = panel_group<Packed>;
+  alignas(64) std::byte unpacked[panel_groups * panel::bytes];
+  alignas(64) float sums[max_int8_rows * panel_lanes];
+  int8_fetch ahead = fetch_of<Packed>(job, panel_lanes);
+  const std::int64_t groups = job.inputs / quantized_group;
+  const std::int64_t spans = (groups + panel_groups - 1) / panel_groups;
+  for (int lane = job.first_lane; lane < job.last_lane; lane += panel_lanes)
+    for (std::int64_t at = 0; at < spans; ++at) {
+      const int8_span span{job, lane, groups * at / spans, groups * (at + 1) / spans, sums, ahead};
+      const Packed weights{{job.tile + span.first * Packed::bytes, lane}};
+      if constexpr (Packed::whole_bytes)
+        multiply_blocks<dots::narrow_rows, 2>(span, weights, weights);
+      else
+        multiply_blocks<dots::narrow_rows, 2>(span, unpacked_group<Packed>{weights, unpacked}, panel{unpacked});
+    }
+}
+
+template <class Packed>
+void multiply_int8_tile(const int8_job& job) {
+  const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
+  if (wide && job.rows <= dots::wide_rows) return multiply_once<Packed, dots::wide_rows, 4>(job);
+  if (job.rows <= dots::narrow_rows) return multiply_once<Packed, dots::narrow_rows, 2>(job);
+  multiply_by_spans<Packed>(job);
+}
+
+void multiply_int8(const int8_job& job) {
+  switch (job.storage) {
+    case weight_storage::q4:
+      return multiply_int8_tile<nibble_group<false>>(job);
+    case weight_storage::q4_min:
+      return multiply_int8_tile<nibble_group<true>>(job);
+    case weight_storage::q8:
+      return multiply_int8_tile<byte_group<false>>(job);
+    case weight_storage::q8_min:
+      return multiply_int8_tile<byte_group<true>>(job);
+    case weight_storage::q4_wide:
+      return multiply_int8_tile<nibble_group<true, true>>(job);
+    case weight_storage::q8_wide:
+      return multiply_int8_tile<byte_group<true, true>>(job);
+    case weight_storage::q8_halves:
+      return multiply_int8_tile<byte_group<false, true, 2>>(job);
+    default:
+      return;
+  }
+}
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,15 @@
+#include "kernels/int8_body.hpp"
+#include "kernels/int8_table.hpp"
+#include "kernels/quantize_body.hpp"
+
+// The table of the instruction set for which the including file is compiled, under the name COGEN_KERNEL_TABLE.
+namespace cogen::kernels {
+
+const int8_table COGEN_KERNEL_TABLE = {
+    .quantize = quantize_row,
+    .round = round_row,
+    .multiply = multiply_int8,
+    .multiply_bf16 = nullptr,
+};
+
+}  // namespace cogen::kernels

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "kernels/weight_storage.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+// What the files of one instruction set offer for compute_type::int8; as in kernel_table.hpp, nothing of the standard
+// library.
+namespace cogen::kernels {
+
+/// Sums of integers are counted from here: the bits of sum_start + n, |n| < 2^22, are the float 1.5 * 2^23 + n, which
+/// one multiply-add turns into n * scale.
+constexpr std::int32_t sum_start = 0x4b400000;
+
+/// 32 inputs of one row, rounded to 8 bits: input = code * scale, or all of them not numbers where the scale is none.
+struct activation_group {
+  std::int8_t codes[quantized_group];  // -127..127
+  float scale;                         // its last two bits are 0, so that products with 1.5 * 2^23 are exact
+  float offset;                        // -1.5 * 2^23 * scale
+  float scaled_sum;                    // of the inputs
+  // sum_start, then it less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the
+  // others.
+  std::int32_t starts[5];
+};
+
+/// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.
+struct int8_job {
+  const std::byte* tile;
+  weight_storage storage;
+  int first_lane;
+  int last_lane;
+  std::int64_t inputs;
+  const std::byte* x;     // [rows] of activation_group [inputs / 32], for bf16 weights of bf16 [inputs, made even]
+  std::int64_t x_stride;  // bytes
+  float* y;
+  std::int64_t y_stride;
+  std::int64_t rows;  // at most max_int8_rows
+  const float* bias;
+  bool add_to_y;
+  std::int64_t ahead;  // bytes from this tile to the one that is likely to be multiplied next
+};
+
+constexpr int max_int8_rows = 128;
+
+struct int8_table {
+  /// x [inputs] to groups [inputs / 32].
+  void (*quantize)(const float* x, std::int64_t inputs, activation_group* groups);
+  /// x [inputs] to bf16 [inputs, made even by a zero].
+  void (*round)(const float* x, std::int64_t inputs, std::uint16_t* rounded);
+  /// Tiles of the quantized storages.
+  void (*multiply)(const int8_job& job);
+  /// Tiles of bf16; null where the processor has no such products.
+  void (*multiply_bf16)(const int8_job& job);
+};
+
+extern const int8_table portable_int8;
+extern const int8_table avx2_int8;
+extern const int8_table avx512_int8;
+extern const int8_table avx512_vnni_int8;
+extern const int8_table emulated_avx2_int8;
+extern const int8_table emulated_avx512_int8;
+extern const int8_table emulated_avx512_vnni_int8;
+void avx512_multiply_bf16(const int8_job& job);
+void emulated_avx512_multiply_bf16(const int8_job& job);
+
+}  // namespace cogen::kernels

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cogen/sampling_row.hpp>
+
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+namespace cogen::cuda {
+
+/// The largest vocabulary draw() takes.
+constexpr int max_sampled_vocabulary = 262144;
+
+/// One step's samples. All pointers are to memory the device can read, and write where they are not to const.
+struct sampling_batch {
+  float* logits;                 ///< [rows, vocabulary]; biases and penalties change it
+  std::int64_t stride;           ///< from one row of logits to the next, in floats
+  int vocabulary;                ///< from 1 to max_sampled_vocabulary
+  int rows;                      ///< 0 samples nothing
+  const sampling_row* sampling;  ///< [rows]
+  const token_bias* biases;      ///< what the samples' `biases` and `held_back` are parts of
+  const token_count* counts;     ///< what the samples' `counts` are parts of
+  token* last_tokens;            ///< [slots]
+  token* tokens;                 ///< [rows]
+  sampling_status* statuses;     ///< [rows]
+};
+
+/// Chooses the next token of each row with its own parameters: to `tokens`, `statuses` and the slot's `last_tokens`;
+/// token 0 where the status is not `drawn`. Rows that are padding or sampled by the host are left alone, outputs
+/// included. No two rows may have the same slot.
+///
+/// A row's token is that of sampler::draw() on the CPU: the same steps in the same order, weights that are equal bit by
+/// bit, and sums in double, in an order that depends on the row alone, neither on the other rows nor on where it lies.
+/// That order is not the CPU's; the tokens differ only where a random number or top_p falls between two roundings of
+/// the same sum, about once in 10^13 samples.
+///
+/// Enqueues one kernel of one block for each row on `stream`, and reads nothing of the batch on the host: it can be
+/// captured in a graph, whose replays sample by what `draws` and the lists hold then. Returns cudaErrorInvalidValue for
+/// numbers out of range, and what the launch came to. Any thread.
+cudaError_t sample(const sampling_batch& batch, cudaStream_t stream);
+
+}  // namespace cogen::cuda

@@ -1,0 +1,89 @@
+#include "absorb.hpp"
+
+#include "admit.hpp"
+
+#include <algorithm>
+
+namespace cogen::scheduler {
+namespace {
+
+/// What one row means to the run it belongs to.
+class row_result_reader {
+ public:
+  row_result_reader(state& all, sequence& seq, const row_in_flight& row, int index, std::vector<event>& events)
+      : all_(all), seq_(seq), row_(row), index_(index), events_(events) {}
+
+  void take_in(const row_result& result) {
+    if (result.failed) return fail();
+    if (row_.wanted == output::sample) return take_token(result.sampled);
+    if (row_.wanted != output::nothing) tell({.what = event::kind::logits, .last = row_.last});
+    if (!row_.last) return;
+    if (row_.wanted == output::nothing)
+      finish_run(finish::length);
+    else
+      end();
+  }
+
+ private:
+  void take_token(token sampled) {
+    tell({.what = event::kind::token, .sampled = sampled});
+    if (seq_.ends_with(sampled)) return finish_run(finish::end_token);
+    --seq_.current.unknown;
+    ++seq_.sampled;
+    seq_.tokens.push_back(sampled);
+    if (seq_.room() + seq_.current.unknown == 0) return finish_run(finish::length);
+    if (seq_.current.samples + seq_.current.unknown == 0) end();
+  }
+
+  void fail() {
+    seq_.cached = std::min(seq_.cached, row_.begin);
+    if (seq_.length() == seq_.current.length_fed) seq_.undo();
+    finish_run(finish::failed);
+  }
+
+  void finish_run(finish reason) {
+    tell({.what = event::kind::finished, .reason = reason});
+    end();
+  }
+
+  void end() {
+    if (row_.wanted == output::sample) all_.measured.ended(seq_.sampled - seq_.current.sampled_before);
+    seq_.end();
+    rest(all_, seq_);
+    if (seq_.options.release_at_end) forget(all_, seq_);
+  }
+
+  void tell(event what) {
+    what.sequence = seq_.id;
+    what.row = index_;
+    events_.push_back(what);
+  }
+
+  state& all_;
+  sequence& seq_;
+  const row_in_flight& row_;
+  int index_;
+  std::vector<event>& events_;
+};
+
+}  // namespace
+
+void take_in(state& all, const plan_in_flight& done, std::span<const row_result> results, std::vector<event>& events) {
+  events.reserve(done.rows.size());
+  for (std::size_t i = 0; i < done.rows.size(); ++i) {
+    const auto& row = done.rows[i];
+    const auto found = all.sequences.find(row.sequence);
+    if (found == all.sequences.end() || !found->second.running) continue;
+    if (found->second.current.arrival != row.arrival) continue;
+    row_result_reader(all, found->second, row, static_cast<int>(i), events).take_in(results[i]);
+  }
+}
+
+void forget(state& all, sequence& seq) {
+  all.queued.remove(seq);
+  depart(all, seq);
+  all.queued.leave(seq.options.tenant);
+  all.sequences.erase(seq.id);
+}
+
+}  // namespace cogen::scheduler

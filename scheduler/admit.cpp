@@ -1,0 +1,179 @@
+#include "admit.hpp"
+
+#include "preempt.hpp"
+#include "prefix_cache.hpp"
+#include "reserve.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::scheduler {
+namespace {
+
+bool free_for(state& all, const sequence& seq, const origin& first) {
+  const bool fits = all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, seq), first, first.source());
+  return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
+}
+
+admission_result lose(state& all, sequence& seq) {
+  unseat(all, seq);
+  all.queued.place(seq);
+  return admission_result::lost;
+}
+
+/// From its first token.
+void run_again(state& all, sequence& seq) {
+  seq.cached = 0;
+  all.queued.place(seq);
+}
+
+admission_result move(state& all, sequence& seq) {
+  const auto first = all.slots.share(seq.slot, seq.cached, seq.cached);
+  if (!free_for(all, seq, first)) return lose(all, seq);
+  const int left = seq.slot;
+  take_slot(all, seq, first);
+  all.slots.leave(left);
+  return admission_result::ready;
+}
+
+bool can_be_swapped_out(const state& all, const sequence& seq) {
+  const slot& from = all.slots[seq.slot];
+  return all.within.swap_bytes > 0 && seq.cached > 0 && all.swapped_out.fits(all.within.swapped_out(from.length));
+}
+
+void swap_out(state& all, sequence& seq) {
+  const slot& from = all.slots[seq.slot];
+  const auto name = all.swapped_out.take_out(seq.id, seq.slot, from.length, all.within.swapped_out(from.length));
+  seq.away = {name, away::stage::leaving, from.length, from.reach, all.within.exact_swaps};
+  seq.awaits_prefix.reset();
+  all.queued.drop(seq);
+  all.slots.begin_transfer(seq.slot);
+  all.slots.leave(std::exchange(seq.slot, -1));
+}
+
+void forget_swapped(state& all, sequence& seq) {
+  if (seq.away) all.swapped_out.drop(seq.away->name);
+  seq.away.reset();
+}
+
+/// The slot is its own, and empty.
+void swap_in(state& all, sequence& seq) {
+  seq.away->at = away::stage::returning;
+  all.swapped_out.bring_back(seq.away->name, seq.id, seq.slot, seq.away->length);
+  all.slots.begin_transfer(seq.slot, seq.away->length, seq.away->reach);
+}
+
+/// Others leave their slots until there is room, or will be.
+void make_room(state& all, const sequence& waits) {
+  const int tokens = to_be_reserved(all, waits);
+  while (!all.slots.will_fit(tokens)) {
+    auto* const leaves = next_to_leave(all, waits);
+    if (!leaves) return;
+    preempt(all, *leaves);
+  }
+}
+
+bool has_room(state& all, const sequence& seq) {
+  return all.slots.has_free_slot() && reclaim(all, to_be_reserved(all, seq));
+}
+
+bool admit_alone(state& all, sequence& seq) {
+  if (!has_room(all, seq)) make_room(all, seq);
+  if (!has_room(all, seq)) return false;
+  take_slot(all, seq);
+  seq.cached > 0 ? swap_in(all, seq) : forget_swapped(all, seq);
+  return true;
+}
+
+bool admit_known(state& all, sequence& seq) {
+  if (!all.slots.has_free_slot()) return false;
+  const auto found = find_known(all, seq);
+  if (found.slot < 0 || !admit_with(all, seq, found)) return false;
+  forget_swapped(all, seq);
+  return true;
+}
+
+}  // namespace
+
+void admit(state& all) {
+  auto& waiting = all.queued.waiting;
+  if (!waiting.empty() && somebody_is_short(all)) return;
+  while (!waiting.empty()) {
+    sequence& head = *waiting.first();
+    if (!admit_known(all, head) && !admit_alone(all, head)) return;
+    head.fresh = true;
+    all.queued.give_slot(head);
+    all.queued.place(head);
+  }
+}
+
+void preempt(state& all, sequence& seq) {
+  if (can_be_swapped_out(all, seq))
+    swap_out(all, seq);
+  else
+    unseat(all, seq);
+  ++all.preempted;
+  all.queued.place(seq);
+}
+
+void admit_beside(state& all, sequence& child, const sequence& parent) {
+  admit(all);
+  if (parent.slot < 0 || parent.in_transfer()) return;
+  // The last token is not shared, so that it can be run again.
+  const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
+  if (!all.slots.has_free_slot() || !free_for(all, child, first)) return;
+  take_slot(all, child, first);
+  child.cached = parent.cached;
+  all.queued.place(child);
+}
+
+void unseat(state& all, sequence& seq) {
+  forget_swapped(all, seq);
+  seq.cached = 0;
+  seq.awaits_prefix.reset();
+  if (seq.slot < 0) return;
+  all.queued.drop(seq);
+  all.slots.leave(std::exchange(seq.slot, -1));
+}
+
+void depart(state& all, sequence& seq) {
+  if (seq.slot >= 0 && !seq.in_transfer()) {
+    all.queued.drop(seq);
+    leave_slot(all, seq);
+  }
+  unseat(all, seq);
+}
+
+void arrive(state& all, sequence& seq, bool ok) {
+  const bool lost = !ok && seq.away->at != away::stage::copied;
+  if (ok && seq.away->at == away::stage::returning && !seq.away->exact) seq.exact = false;
+  if (ok && seq.away->at == away::stage::leaving)
+    seq.away->at = away::stage::stored;
+  else
+    seq.away.reset();
+  if (lost) seq.cached = 0;
+  seq.running ? all.queued.place(seq) : rest(all, seq);
+}
+
+void rest(state& all, sequence& seq) {
+  all.queued.drop(seq);
+  seq.awaits_prefix.reset();
+  if (seq.cached == 0) unseat(all, seq);
+  // Nobody else begins with what it is about to forget, and holds it up.
+  if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
+  all.queued.place(seq);
+}
+
+admission_result prepare(state& all, sequence& seq, plan& into) {
+  const slot& scheduled = all.slots[seq.slot];
+  if (!all.slots.goes_back(seq.slot, seq.cached)) run_again(all, seq);
+  if (scheduled.pinned() > seq.cached) return move(all, seq);
+  if (scheduled.length == seq.cached) return admission_result::ready;
+  if (all.slots.read_beyond(seq.slot, seq.cached)) return admission_result::later;
+  while (!all.slots.cut(seq.slot, seq.cached, into))
+    if (!all.slots.evict()) return lose(all, seq);
+  all.known.cut(seq.slot, seq.cached);
+  return admission_result::ready;
+}
+
+}  // namespace cogen::scheduler

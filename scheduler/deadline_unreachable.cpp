@@ -1,0 +1,37 @@
+#include <cogen/scheduler/deadline_unreachable.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+namespace cogen::scheduler {
+namespace {
+
+using seconds = std::chrono::duration<double>;
+using milliseconds = std::chrono::duration<double, std::milli>;
+
+std::string sentence(seconds left, double tokens, deadline_unreachable::pace_type pace) {
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "the deadline %s %.3f s%s; at %.3f ms a token, the run and what is ahead of it, %.0f tokens, take %.3f s",
+      left.count() < 0 ? "was" : "is in", std::abs(left.count()), left.count() < 0 ? " ago" : "",
+      milliseconds(pace).count(), tokens, seconds(tokens * pace).count());
+  return text;
+}
+
+/// As far as time goes.
+time later(time now, deadline_unreachable::pace_type by) {
+  const double most = static_cast<double>(time::max().count()) - static_cast<double>(now.count());
+  return by.count() < most ? now + time(std::llround(by.count())) : time::max();
+}
+
+}  // namespace
+
+deadline_unreachable::deadline_unreachable(time now, time deadline, double tokens, pace_type pace)
+    : runtime_error(sentence(seconds(deadline) - seconds(now), tokens, pace)),
+      deadline_(deadline),
+      estimate_(later(now, tokens * pace)),
+      pace_(pace) {}
+
+}  // namespace cogen::scheduler

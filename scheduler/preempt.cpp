@@ -1,0 +1,77 @@
+#include "preempt.hpp"
+
+#include "reserve.hpp"
+
+namespace cogen::scheduler {
+namespace {
+
+/// Rows in flight may sample tokens that it would have to be run again from, or end its run.
+bool can_be_preempted(const state& all, const sequence& seq) {
+  const bool awaits_rows = seq.running && (seq.current.unknown > 0 || seq.remaining() == 0);
+  return !awaits_rows && all.slots.only_its_owners(seq.slot);
+}
+
+bool has_rested(const state& all, const sequence& seq) {
+  return seq.since && all.now - *seq.since >= all.within.idle_timeout;
+}
+
+holder as_holder(const state& all, const sequence& seq) {
+  return {seq.as_candidate(), seq.since, seq.cached, all.slots[seq.slot].bytes};
+}
+
+/// Those that rest stand in the order in which they began to, and `may` holds for the first of them.
+sequence* first_of_resting(state& all, const auto& may) {
+  sequence* first = nullptr;
+  for (sequence* each : all.queued.resting) {
+    if (!may(*each)) break;
+    if (!can_be_preempted(all, *each)) continue;
+    if (!first || all.leaves->before(as_holder(all, *each), as_holder(all, *first))) first = each;
+  }
+  return first;
+}
+
+bool comes_lower(const state& all, const holder& a, const holder& b) {
+  if (all.policy->before(b.run, a.run)) return true;
+  return !all.policy->before(a.run, b.run) && all.leaves->before(a, b);
+}
+
+/// Of those that run, and that `may` holds for.
+sequence* lowest_of_running(state& all, const auto& may) {
+  sequence* lowest = nullptr;
+  const auto look_at = [&](sequence& each) {
+    const auto held = as_holder(all, each);
+    if (!may(held.run) || !can_be_preempted(all, each)) return;
+    if (!lowest || comes_lower(all, held, as_holder(all, *lowest))) lowest = &each;
+  };
+  for (sequence* each : all.queued.decoding) look_at(*each);
+  for (sequence* each : all.queued.prefilling.all()) look_at(*each);
+  return lowest;
+}
+
+}  // namespace
+
+sequence* next_to_leave(state& all, const sequence& waits) {
+  if (auto* const rests = first_of_resting(all, [&](auto& each) { return has_rested(all, each); })) return rests;
+  const auto above = waits.as_candidate();
+  return lowest_of_running(all, [&](const candidate& each) { return all.policy->displaces(above, each); });
+}
+
+sequence* next_to_make_way(state& all, const sequence& grows) {
+  if (auto* const rests = first_of_resting(all, [](auto&) { return true; })) return rests;
+  const auto above = grows.as_candidate();
+  return lowest_of_running(all, [&](const candidate& each) { return precedes(*all.policy, above, each); });
+}
+
+std::optional<time> next_to_preempt(const state& all) {
+  const auto& waiting = all.queued.waiting;
+  if (waiting.empty() || (all.slots.has_free_slot() && all.slots.fits(to_be_reserved(all, *waiting.first()))))
+    return std::nullopt;
+  for (const auto* each : all.queued.resting)
+    if (each->since && !has_rested(all, *each) && can_be_preempted(all, *each))
+      return all.within.idle_timeout < time::max() - *each->since
+                 ? std::optional(*each->since + all.within.idle_timeout)
+                 : std::nullopt;
+  return std::nullopt;
+}
+
+}  // namespace cogen::scheduler

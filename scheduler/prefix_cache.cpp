@@ -1,0 +1,237 @@
+#include "prefix_cache.hpp"
+
+#include "reserve.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace cogen::scheduler {
+namespace {
+
+bool shares(const state& all, const sequence& seq) {
+  return all.within.prefix_caching && seq.options.prefix_caching && !seq.options.encoder_input;
+}
+
+/// Whether others may begin with what it runs.
+bool offers(const state& all, const sequence& seq) { return shares(all, seq) && seq.exact; }
+
+/// The last token is always run.
+std::span<const token> all_but_last(const sequence& seq) { return {seq.tokens.data(), seq.tokens.size() - 1}; }
+
+/// And so are those fed for the logits of each.
+std::span<const token> to_begin_with(const sequence& seq) {
+  const auto most = all_but_last(seq);
+  const auto before = static_cast<std::size_t>(seq.current.length_before);
+  return seq.current.wanted == output::all_logits ? most.first(std::min(most.size(), before)) : most;
+}
+
+int shared(const sequence& follower, const sequence& leader) {
+  if (follower.options.cache_salt != leader.options.cache_salt) return 0;
+  const auto first = to_begin_with(follower);
+  return static_cast<int>(std::ranges::mismatch(first, all_but_last(leader)).in1 - first.begin());
+}
+
+bool is_worth_it(const state& all, const sequence& seq, int length) {
+  return length >= seq.cached + all.within.usage.block;
+}
+
+/// What is kept from this plan on counts, too.
+prefix_match look_up(const state& all, const sequence& seq) {
+  const auto usable = [&](int slot, int length) {
+    if (slot == seq.slot) return 0;
+    const bool comes = all.slots[slot].kept && all.slots[slot].pending;
+    return comes ? length : all.slots.can_share(slot, length);
+  };
+  return all.known.find(seq.options.cache_salt, to_begin_with(seq), usable);
+}
+
+// Slots that begin with what others hold
+
+int take_unknown(state& all, int capacity, const origin& first) {
+  const int slot = all.slots.take(capacity, first);
+  all.known.forget(slot);
+  return slot;
+}
+
+/// Nothing is lost but less than a block where the slot is taken over.
+bool is_continued(const state& all, const prefix_match& found) {
+  const slot& of = all.slots[found.slot];
+  return !of.branch && of.length < found.length + all.within.usage.block;
+}
+
+bool take_over(state& all, sequence& seq, const prefix_match& found) {
+  const int tokens = to_be_reserved(all, seq);
+  if (!all.slots.can_take_over(found.slot, tokens, found.length)) return false;
+  all.slots.take_over(found.slot, tokens);
+  seq.reserved = tokens;
+  all.known.cut(found.slot, found.length);
+  seq.slot = found.slot;
+  return true;
+}
+
+bool share(state& all, sequence& seq, const prefix_match& found) {
+  const auto first = all.slots.share(found.slot, found.length, found.length);
+  if (!reclaim(all, to_be_reserved(all, seq), first, found.slot) || !all.slots.returns(first)) return false;
+  all.slots.used(found.slot);
+  take_slot(all, seq, first);
+  return true;
+}
+
+/// It has run nothing in its slot, which it gives back for one that takes no more memory.
+void begin_again(state& all, sequence& seq, const prefix_match& found) {
+  const slot& of = all.slots[found.slot];
+  const auto first = all.slots.share(found.slot, found.length, found.length);
+  const bool stays = of.owned || of.kept;
+  if (!stays || !all.slots.is_settled(seq.slot) || first.shared < all.slots[seq.slot].shared) return;
+  all.slots.used(found.slot);
+  all.slots.leave(seq.slot);
+  take_slot(all, seq, first);
+  seq.cached = found.length;
+  all.queued.drop(seq, seq.work());
+  all.queued.place(seq);
+}
+
+// Leaders
+
+bool goes_back_anywhere(const state& all) { return all.within.max_rollback_tokens == std::numeric_limits<int>::max(); }
+
+/// Others part from it there, and may need what its slot holds then.
+void branch_at(const state& all, sequence& seq, int length) {
+  if (goes_back_anywhere(all) || !is_worth_it(all, seq, length)) return;
+  if (seq.branch <= seq.cached || length < seq.branch) seq.branch = length;
+}
+
+/// Whether the slot of the leader can be shared so far when it has run what is planned, or more.
+bool comes_to(const state& all, const sequence& leader, int length) {
+  return length >= leader.cached || all.slots.goes_back(leader.slot, length);
+}
+
+/// Null where nobody runs what the sequence waits for.
+sequence* leader_of(state& all, const following& what) {
+  const auto found = all.sequences.find(what.leader);
+  if (found == all.sequences.end()) return nullptr;
+  sequence& leader = found->second;
+  const bool same = leader.ready() && leader.current.arrival == what.arrival;
+  const bool runs = same && leader.slot >= 0 && leader.served == all.plans;
+  return runs && all.known.length(leader.slot) < what.length && comes_to(all, leader, what.length) ? &leader : nullptr;
+}
+
+/// True where it has found one.
+bool follow(state& all, sequence& seq, const plan& made) {
+  int most = seq.cached + all.within.usage.block - 1;
+  for (const row& each : made.rows) {
+    if (each.count == 1) continue;
+    sequence& leader = all.sequences.at(each.sequence);
+    const int both = offers(all, leader) ? shared(seq, leader) : 0;
+    if (both <= most) continue;
+    if (comes_to(all, leader, both)) {
+      seq.awaits_prefix = {leader.id, leader.current.arrival, most = both};
+      branch_at(all, leader, both);
+    } else {
+      branch_at(all, seq, both);
+    }
+  }
+  return seq.awaits_prefix.has_value();
+}
+
+/// One that comes next may part from it, and would be too late to say so.
+void look_ahead(state& all, sequence& seq) {
+  if (goes_back_anywhere(all) || seq.where != phase::prefilling) return;
+  const auto* const next = all.queued.prefilling.after(seq);
+  if (next && next->fresh && shares(all, *next)) branch_at(all, seq, shared(*next, seq));
+}
+
+}  // namespace
+
+prefix_match find_known(const state& all, const sequence& seq) {
+  if (!shares(all, seq)) return {};
+  const auto found = look_up(all, seq);
+  return is_worth_it(all, seq, found.length) ? found : prefix_match{};
+}
+
+bool admit_with(state& all, sequence& seq, const prefix_match& found) {
+  const bool scheduled =
+      (is_continued(all, found) && take_over(all, seq, found)) || share(all, seq, found) || take_over(all, seq, found);
+  if (scheduled) seq.cached = found.length;
+  return scheduled;
+}
+
+bool reclaim(state& all, int capacity, const origin& first, int but) {
+  while (!all.slots.fits(capacity, first))
+    if (!all.slots.evict(but)) return false;
+  return true;
+}
+
+void take_slot(state& all, sequence& seq, const origin& first) {
+  seq.reserved = to_be_reserved(all, seq);
+  seq.slot = take_unknown(all, seq.reserved, first);
+}
+
+void learn(state& all, const sequence& seq) {
+  if (!offers(all, seq)) return;
+  const std::span tokens(seq.tokens.data(), static_cast<std::size_t>(std::min(seq.cached, seq.length())));
+  const auto held = static_cast<std::size_t>(all.known.length(seq.slot));
+  if (held == 0)
+    all.known.hold(seq.slot, seq.options.cache_salt, tokens);
+  else if (held < tokens.size())
+    all.known.extend(seq.slot, tokens.subspan(held));
+}
+
+void leave_slot(state& all, sequence& seq) {
+  const int left = std::exchange(seq.slot, -1);
+  const slot& of = all.slots[left];
+  const bool filled = !of.pending && !of.moving && all.known.length(left) >= all.within.usage.block;
+  shares(all, seq) && filled ? all.slots.keep(left) : all.slots.leave(left);
+}
+
+void join_leaders(state& all) {
+  if (!all.within.prefix_caching) return;
+  auto& chunks = all.queued.prefilling;
+  for (auto* each = chunks.first(); each;) {
+    sequence& seq = *std::exchange(each, chunks.after(*each));
+    if (!seq.awaits_prefix) continue;
+    if (auto* const leader = leader_of(all, *seq.awaits_prefix)) {
+      branch_at(all, *leader, seq.awaits_prefix->length);
+      continue;
+    }
+    seq.awaits_prefix.reset();
+    if (const auto found = find_known(all, seq); found.slot >= 0) begin_again(all, seq, found);
+  }
+}
+
+bool begin(state& all, sequence& seq, const plan& made) {
+  if (!shares(all, seq)) return true;
+  if (seq.awaits_prefix) return false;
+  const auto found = look_up(all, seq);
+  if (is_worth_it(all, seq, found.length)) {
+    if (all.slots[found.slot].pending) return seq.awaits_prefix.emplace(), false;
+    begin_again(all, seq, found);
+  }
+  branch_at(all, seq, found.shared);
+  if (follow(all, seq, made)) return false;
+  look_ahead(all, seq);
+  return true;
+}
+
+int until_branch(const state& all, const sequence& seq) {
+  if (seq.branch <= seq.cached) return std::numeric_limits<int>::max();
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{seq.branch} + all.within.max_rollback_tokens - seq.cached,
+                                                 std::numeric_limits<int>::max()));
+}
+
+void keep_branch(state& all, sequence& seq) {
+  const int length = seq.branch;
+  if (length == 0 || length > seq.cached) return;
+  seq.branch = 0;
+  if (!seq.exact || all.slots.can_share(seq.slot, length) < length) return;
+  // At least one token is copied, and with it what is only right at this length.
+  const auto first = all.slots.share(seq.slot, length, length - 1);
+  if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
+  const int kept = take_unknown(all, length, first);
+  all.known.hold(kept, seq.options.cache_salt, std::span(seq.tokens).first(static_cast<std::size_t>(length)));
+  all.slots.keep(kept, true);
+}
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "pace.hpp"
+#include "prefix_tree.hpp"
+#include "queues.hpp"
+#include "slot_table.hpp"
+#include "step_costs.hpp"
+#include "swap_pool.hpp"
+
+#include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/scheduler/preemption_policy.hpp>
+
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+namespace cogen::scheduler {
+
+/// A row in flight: which run it belongs to and what that run expects of it.
+struct row_in_flight {
+  sequence_id sequence;
+  std::uint64_t arrival;
+  int begin;  ///< tokens that stood before the row
+  output wanted;
+  bool last;  ///< of what the run can feed
+};
+
+struct plan_in_flight {
+  std::uint64_t number = 0;
+  std::vector<row_in_flight> rows;
+  std::int64_t tokens = 0;  ///< run in it, those of encoder inputs included
+};
+
+/// All that the scheduler knows; the files beside this one hold its verbs.
+struct state {
+  state(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
+        std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> reserves);
+
+  const limits within;
+  const std::unique_ptr<scheduling_policy> policy;
+  const std::unique_ptr<preemption_policy> leaves;
+  const std::unique_ptr<allocation_policy> reserves;
+  slot_table slots;
+  swap_pool swapped_out;
+  prefix_tree known;  ///< what slots hold, for others to begin with
+  queues queued;
+  std::unordered_map<sequence_id, sequence> sequences;
+  std::list<plan_in_flight> in_flight;
+  std::list<plan_in_flight> absorbed;   ///< whose memory the next ones use
+  std::vector<const sequence*> served;  ///< by the plan that is made
+  time now = time::min();
+  pace measured;
+  step_costs costs;
+  std::uint64_t preempted = 0;
+  std::uint64_t prefix_hit_tokens = 0;
+  std::uint64_t plans = 0;
+  std::uint64_t arrivals = 0;
+  std::uint64_t ids = 0;
+};
+
+}  // namespace cogen::scheduler

@@ -1,0 +1,75 @@
+#include "plain_backend.hpp"
+
+#include "plain_operators.hpp"
+
+#include <ATen/ops/empty.h>
+
+namespace cogen::test {
+
+namespace {
+
+class repeated_work final : public device::graph {
+ public:
+  repeated_work(const plain_backend& where, std::function<void()> work) : where_(where), work_(std::move(work)) {}
+
+  void replay() override {
+    if (where_.before) where_.before("replay");
+    work_();
+  }
+
+ private:
+  const plain_backend& where_;
+  const std::function<void()> work_;
+};
+
+class plain_stream final : public device::stream {
+ public:
+  explicit plain_stream(const plain_backend& where) : where_(where) {}
+
+  void run_on_stream(const std::function<void()>& work) override { work(); }
+
+  std::unique_ptr<device::graph> record(const std::function<void()>& work) override {
+    return where_.records ? std::make_unique<repeated_work>(where_, work) : nullptr;
+  }
+
+  void then(std::function<void(std::exception_ptr)> done) override {
+    tell("then");
+    done(std::exchange(lost_, nullptr));
+  }
+
+  void wait() override { tell("wait"); }
+  void after(stream& other) override {
+    if (!lost_) lost_ = static_cast<plain_stream&>(other).lost_;
+  }
+
+  /// Fails when it is done, not when it is begun.
+  void copy_rows(const at::Tensor& to, const at::Tensor& from) override {
+    try {
+      tell("copy");
+      to.copy_(from);
+    } catch (...) {
+      lost_ = std::current_exception();
+    }
+  }
+
+ private:
+  void tell(const char* what) const {
+    if (where_.before) where_.before(what);
+  }
+
+  const plain_backend& where_;
+  std::exception_ptr lost_;
+};
+
+}  // namespace
+
+std::unique_ptr<device::stream> plain_backend::make_stream() const { return std::make_unique<plain_stream>(*this); }
+
+std::unique_ptr<device::operators> plain_backend::make_operators() const { return std::make_unique<plain_operators>(); }
+
+at::Tensor plain_backend::make_host(std::int64_t bytes) const {
+  if (before) before("host memory");
+  return at::empty({bytes}, at::kByte);
+}
+
+}  // namespace cogen::test

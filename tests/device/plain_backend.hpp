@@ -1,0 +1,27 @@
+#pragma once
+
+#include "device/backend.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace cogen::test {
+
+/// A device that is the processor itself: what is begun has ended at once.
+class plain_backend final : public device::backend {
+ public:
+  at::Device device() const override { return at::kCPU; }
+  std::string description() const override { return "the processor"; }
+  std::unique_ptr<device::stream> make_stream() const override;
+  std::unique_ptr<device::operators> make_operators() const override;
+  at::Tensor make_host(std::int64_t bytes) const override;
+  std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }
+
+  /// Called before everything that a device could fail at, with its name; throws in its place.
+  std::function<void(const char* what)> before = {};
+
+  /// Steps of single tokens are recorded: what is played is the work itself.
+  bool records = true;
+};
+
+}  // namespace cogen::test

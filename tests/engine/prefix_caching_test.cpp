@@ -1,0 +1,144 @@
+// Requests begin with what others have had run of their tokens, and say the same bits.
+#include "kept_engines.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace cogen::test {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr int common = 77;
+constexpr int answer = 12;
+
+/// Prompts that share their first tokens, and how an engine answers them.
+class alike {
+ public:
+  alike(const kept_engine& kind, std::shared_ptr<const model> model, const engine_options& options)
+      : model_(std::move(model)),
+        options_(options),
+        running_(model_, options),
+        begin_(some_tokens(*model_, common, 5)) {
+    BOOST_TEST_MESSAGE("over " << kind);
+  }
+
+  std::vector<token> prompt(int own) const {
+    return joined(begin_, some_tokens(*model_, 9, 100 + static_cast<unsigned>(own)));
+  }
+
+  /// All of them at once. Their answers are checked; what they found in the engine is added up.
+  int ask(const std::vector<std::vector<token>>& prompts) {
+    net::io_context context;
+    std::vector<token_stream> streams;
+    std::vector<std::optional<completion>> told(prompts.size());
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      streams.push_back(running_.generate(token_ids(prompts[i]).max_tokens(answer).ignore_end()));
+      streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+        BOOST_TEST(!code);
+        told[i] = std::move(whole);
+      }));
+    }
+    settle(running_, context);
+    int cached = 0;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      BOOST_REQUIRE(told[i]);
+      check(told[i]->tokens, prompts[i]);
+      cached += told[i]->usage.cached_tokens;
+    }
+    return cached;
+  }
+
+  const engine& running() const { return running_; }
+
+ private:
+  void check(const std::vector<sampled_token>& said, const std::vector<token>& prompt) const {
+    std::vector<token> ids;
+    for (const auto& choice : said) ids.push_back(choice.id);
+    BOOST_TEST(ids == loop_by_hand(*model_, options_, prompt, answer), boost::test_tools::per_element());
+  }
+
+  std::shared_ptr<const model> model_;
+  engine_options options_;
+  engine running_;
+  std::vector<token> begin_;
+};
+
+BOOST_AUTO_TEST_SUITE(prefix_caching)
+
+BOOST_DATA_TEST_CASE(one_after_another_they_say_what_they_say_alone, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  if (model->has_encoder()) return;  // beside encoder inputs nothing is shared
+  auto options = each.options();
+  options.slots = 3;
+  alike all(each, model, options);
+  BOOST_TEST(all.ask({all.prompt(1)}) == 0);
+  all.ask({all.prompt(2)});  // what cannot go back is kept from here on where the two part
+  for (int i = 3; i < 8; ++i) BOOST_TEST(all.ask({all.prompt(i)}) == common);
+  BOOST_TEST(all.running().stats().free_slots == options.slots);
+  BOOST_TEST(all.running().stats().prefix_cached_slots > 0);
+  BOOST_TEST(all.running().stats().cache_bytes < all.running().stats().peak_cache_bytes);
+}
+
+BOOST_DATA_TEST_CASE(together_they_run_their_first_tokens_once, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  if (model->has_encoder()) return;
+  alike all(each, model, each.options());
+  std::vector<std::vector<token>> prompts;
+  for (int i = 1; i <= 9; ++i) prompts.push_back(all.prompt(i));
+  BOOST_TEST(all.ask(prompts) == 8 * common);
+  BOOST_TEST(all.running().stats().tokens == common + 9 * (9 + answer - 1));
+  BOOST_TEST(all.running().stats().prefix_hit_tokens == 8 * common);
+}
+
+BOOST_DATA_TEST_CASE(a_conversation_goes_on_where_it_ended, data::make(kept_engines()), each) {
+  const auto model = golden_model(each.golden);
+  if (model->has_encoder()) return;
+  auto options = each.options();
+  alike all(each, model, options);
+  auto said = all.prompt(1);
+  BOOST_TEST(all.ask({said}) == 0);
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto told = loop_by_hand(*model, options, said, answer);
+    const auto held = static_cast<int>(said.size()) + answer - 1;  // the last token was sampled and not run
+    said = joined(joined(said, told), some_tokens(*model, 6, 200 + static_cast<unsigned>(turn)));
+    BOOST_TEST(all.ask({said}) == held);
+  }
+}
+
+/// Tokens run when a sequence of `first` has gone and one of `second` feeds the same.
+std::uint64_t run_by_the_second(const open_options& first, const open_options& second) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const auto tokens = some_tokens(*model, common, 5);
+  std::uint64_t before = 0;
+  drive(running, [&]() -> net::awaitable<void> {
+    for (const auto& each : {first, second}) {
+      before = running.stats().tokens;
+      auto place = running.open(each);
+      co_await place.forward(tokens);
+    }
+  });
+  return running.stats().tokens - before;
+}
+
+BOOST_AUTO_TEST_CASE(sequences_driven_by_hand_share_where_their_options_let_them) {
+  BOOST_TEST(run_by_the_second({}, {}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 3}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3, .cache_salt = 9}, {.tenant = 4, .cache_salt = 9}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 4}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.cache_salt = 1}, {.cache_salt = 2}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.prefix_caching = false}, {}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({}, {.prefix_caching = false}) == unsigned{common});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test

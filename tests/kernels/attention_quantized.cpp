@@ -1,0 +1,284 @@
+// Attention over packed caches: against an oracle over the unpacked numbers, and bit by bit against attention over
+// those numbers in full precision.
+#include "attention_oracle.hpp"
+#include "kernels/attention.hpp"
+#include "kv_storage.hpp"
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/mask.hpp>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace cogen::kernels {
+namespace {
+
+constexpr float scale = 0.3F;
+
+/// A codec of a user's own, with nothing that kernels know: sixteenths, the dimensions in reverse.
+class sixteenths final : public cache::codec {
+ public:
+  std::string name() const override { return "sixteenths"; }
+  std::int64_t quantized_bytes(int head_dim) const override { return std::int64_t{cache::block_tokens} * head_dim; }
+  void quantize(const float* values, int head_dim, std::byte* into) const override {
+    for (int i = 0; i < cache::block_tokens * head_dim; ++i)
+      into[reversed(i, head_dim)] = std::byte(std::clamp(std::lround(values[i] * 16) + 128, 0L, 255L));
+  }
+  void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
+    for (int i = 0; i < cache::block_tokens * head_dim; ++i)
+      values[i] = static_cast<float>(std::to_integer<int>(quantized[reversed(i, head_dim)]) - 128) / 16;
+  }
+
+ private:
+  static int reversed(int i, int head_dim) { return i / head_dim * head_dim + head_dim - 1 - i % head_dim; }
+};
+
+struct quantized_case {
+  std::string name;
+  cache::quantization how;
+  cache::kv_cache_spec shape;
+  int heads;
+  cache::scalar type;
+};
+
+/// [kv_heads, length, head_dim], in double: numbers as a cache of that format keeps them in full precision.
+at::Tensor rounded(const attention_numbers& numbers, const std::vector<float>& of, cache::scalar type) {
+  return numbers.tokens(of).to(at::kFloat).to(cache::tensor_type(type)).to(at::kDouble).contiguous();
+}
+
+/// The same as they are when all whole blocks have been packed.
+at::Tensor unquantized(const at::Tensor& kept, const cache::codec& codec) {
+  const at::Tensor numbers = kept.to(at::kFloat).contiguous();
+  const auto head_dim = static_cast<int>(numbers.size(2));
+  std::vector<std::byte> quantized(static_cast<std::size_t>(codec.quantized_bytes(head_dim)));
+  for (std::int64_t head = 0; head < numbers.size(0); ++head)
+    for (std::int64_t start = 0; start + 64 <= numbers.size(1); start += 64) {
+      float* block = numbers.data_ptr<float>() + (head * numbers.size(1) + start) * head_dim;
+      codec.quantize(block, head_dim, quantized.data());
+      codec.dequantize(quantized.data(), head_dim, block);
+    }
+  return numbers.to(at::kDouble);
+}
+
+/// A sequence whose keys and values go through a cache of some kind.
+class quantized_sequence {
+ public:
+  quantized_sequence(const quantized_case& each, std::int64_t length)
+      : case_(each),
+        numbers_({each.heads, each.shape.kv_heads, each.shape.head_dim}, length, 3),
+        keys_(rounded(numbers_, numbers_.k, each.type)),
+        values_(rounded(numbers_, numbers_.v, each.type)),
+        quantized_keys_(unquantized(keys_, *each.how.keys)),
+        quantized_values_(unquantized(values_, *each.how.values)) {}
+
+  std::int64_t width() const { return numbers_.form.q_width(); }
+
+  /// [length, heads, head_dim]. Each query reads packed what it is its own turn to, whatever its company.
+  at::Tensor expected() const {
+    const std::int64_t length = numbers_.length;
+    const at::Tensor q = numbers_.queries(numbers_.q) * static_cast<double>(scale);
+    const auto scores = [&](const at::Tensor& keys) { return at::matmul(q, numbers_.shared(keys).transpose(1, 2)); };
+    const at::Tensor is_quantized = at::empty({length, length}, at::kBool);
+    for (std::int64_t query = 0; query < length; ++query)
+      for (std::int64_t key = 0; key < length; ++key)
+        is_quantized.data_ptr<bool>()[query * length + key] = key / 64 * 64 + 64 + case_.how.residual <= query + 1;
+    const cache::mask rule = cache::rule_of(cache::span_of(case_.shape));
+    const at::Tensor seen =
+        cache::to_dense(rule, {.q_length = static_cast<int>(length), .kv_length = static_cast<int>(length)});
+    return attended(scores(keys_), numbers_.shared(values_), seen,
+                    other_keys{is_quantized, scores(quantized_keys_), numbers_.shared(quantized_values_)});
+  }
+
+  /// What the queries of all steps get in each run, the sequence growing by `chunk` tokens a step.
+  std::vector<std::vector<float>> attend(const std::vector<execution>& runs, int chunk) const {
+    cache::cache memory = fresh(chunk);
+    std::vector<std::vector<float>> out(runs.size(), std::vector<float>(numbers_.q.size()));
+    for (int first = 0; first < numbers_.length; first += chunk) grow(runs, memory, first, chunk, out);
+    return out;
+  }
+
+  /// The last query's result where all that it reads packed is read unpacked from full precision instead.
+  std::vector<float> attend_unquantized(const execution& run) const {
+    const auto [heads, kv_heads, head_dim] = numbers_.form;
+    const std::int64_t boundary = cache::quantized_tokens(numbers_.length, case_.how.residual);
+    kv_storage storage(cache::scalar::f32, kv_heads, head_dim, numbers_.length);
+    for (const bool value : {false, true}) {
+      const at::Tensor late = (value ? values_ : keys_).to(at::kFloat).contiguous();
+      const at::Tensor early = (value ? quantized_values_ : quantized_keys_).to(at::kFloat).contiguous();
+      for (int head = 0; head < kv_heads; ++head)
+        for (std::int64_t at = 0; at < numbers_.length; ++at)
+          for (int dim = 0; dim < head_dim; ++dim)
+            storage.set(
+                value, at, head, dim,
+                (at < boundary ? early : late).const_data_ptr<float>()[(head * numbers_.length + at) * head_dim + dim]);
+    }
+    token_rows row;
+    row.cache = storage.view();
+    row.cache.span = cache::span_of(case_.shape);
+    std::vector<float> out(static_cast<std::size_t>(width()));
+    attend_rows(run, row, static_cast<int>(numbers_.length) - 1, 1, out.data());
+    return out;
+  }
+
+ private:
+  /// Its rings have no more room than steps of `chunk` tokens need.
+  cache::cache fresh(int chunk) const {
+    return cache::cache({&case_.shape, 1}, {.type = case_.type,
+                                            .max_sequence_length = static_cast<int>(numbers_.length),
+                                            .kv_quantization = case_.how,
+                                            .longest_step = chunk,
+                                            .max_rollback_tokens = 0});
+  }
+
+  void grow(const std::vector<execution>& runs, cache::cache& memory, int first, int chunk,
+            std::vector<std::vector<float>>& out) const {
+    const int count = std::min(chunk, static_cast<int>(numbers_.length) - first);
+    const cache::step step({{.slot = 0, .count = count}});
+    memory.reserve(step);
+    const auto part = [&](const at::Tensor& all) { return all.slice(1, first, first + count).transpose(0, 1); };
+    memory.layer(0).append(step, part(keys_), part(values_));
+    token_rows row;
+    row.cache = *memory.layer(0).view(0, first + count);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      attend_rows(runs[i], row, first, count, out[i].data() + first * width());
+    memory.advance(step);
+  }
+
+  void attend_rows(const execution& run, token_rows& row, int first, int count, float* out) const {
+    row.count = count;
+    row.offset = first;
+    attention(run, {&row, 1},
+              {.q = numbers_.q.data() + first * width(),
+               .q_stride = width(),
+               .out = out,
+               .out_stride = width(),
+               .heads = numbers_.form.heads,
+               .scale = scale});
+  }
+
+  quantized_case case_;
+  attention_numbers numbers_;
+  at::Tensor keys_, values_;                      // [kv_heads, length, head_dim]
+  at::Tensor quantized_keys_, quantized_values_;  // the same, unpacked again
+};
+
+/// All that holds for every form, on every instruction set and with each number of threads.
+void check(const quantized_case& each, std::int64_t length, std::span<worker_pool* const> pools) {
+  const quantized_sequence sequence(each, length);
+  std::vector<execution> runs;
+  for (worker_pool* workers : pools)
+    for (const instruction_set set : tested_instruction_sets()) runs.push_back({workers, set});
+  const at::Tensor expected = sequence.expected();
+  const auto whole = sequence.attend(runs, static_cast<int>(length));
+  const auto one_by_one = sequence.attend(runs, 1), some = sequence.attend(runs, 50),
+             blocks = sequence.attend(runs, 64);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    BOOST_TEST_CONTEXT(each.name << ", residual " << each.how.residual << ", " << each.heads << " heads of "
+                                 << each.shape.head_dim << ", " << name_of(runs[i].set)) {
+      const std::int64_t count = std::ssize(whole[i]), last = (length - 1) * sequence.width();
+      BOOST_TEST(error_of(whole[i], expected) < 4e-6);
+      BOOST_TEST(same_bits(one_by_one[i].data(), whole[i].data(), count));
+      BOOST_TEST(same_bits(some[i].data(), whole[i].data(), count));
+      BOOST_TEST(same_bits(blocks[i].data(), whole[i].data(), count));
+      BOOST_TEST(same_bits(sequence.attend_unquantized(runs[i]).data(), whole[i].data() + last, count - last));
+      BOOST_TEST(same_bits(whole[i].data(), whole[i % tested_instruction_sets().size()].data(), count));
+    }
+}
+
+cache::quantization with_residual(cache::quantization how, int residual) {
+  how.residual = residual;
+  return how;
+}
+
+cache::quantization own(int residual) {
+  return {std::make_shared<sixteenths>(), std::make_shared<sixteenths>(), residual};
+}
+
+BOOST_AUTO_TEST_SUITE(attention_packed_test, *boost::unit_test::fixture<one_torch_thread>())
+
+BOOST_AUTO_TEST_CASE(every_preset_agrees_with_the_oracle_at_every_residual_and_head_size) {
+  worker_pool one(1);
+  worker_pool* const pools[] = {&one};
+  const std::pair<const char*, cache::quantization> presets[] = {{"int8", cache::int8()},
+                                                                 {"int8_int4", cache::int8_int4()},
+                                                                 {"int4", cache::int4()},
+                                                                 {"kivi2", cache::kivi2()},
+                                                                 {"own", own(0)}};
+  constexpr int residuals[] = {0, 1, 63, 64, 100};
+  int number = 0;
+  for (const auto& [name, how] : presets)
+    for (const int head_dim : {5, 12, 40, 64, 80, 128}) {
+      const int residual = residuals[number % 5];
+      const cache::scalar type = all_scalars[number % 3];
+      ++number;  // each residual meets each preset: 6 head sizes, one of them twice
+      check({name, with_residual(how, residual), {.kv_heads = 2, .head_dim = head_dim}, 6, type}, 257, pools);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(every_built_in_form_agrees_with_the_oracle_those_that_kernels_do_not_read_included) {
+  using cache::group_axis, cache::row_order;
+  worker_pool one(1);
+  worker_pool* const pools[] = {&one};
+  for (const int bits : {8, 4, 2})
+    for (const row_order order : {row_order::channel, row_order::token})
+      for (const auto& [axis, group] : {std::pair(group_axis::token, 16), std::pair(group_axis::token, 24),
+                                        std::pair(group_axis::token, 48), std::pair(group_axis::token, 512),
+                                        std::pair(group_axis::channel, 32), std::pair(group_axis::channel, 64)}) {
+        const auto codec = cache::make_group_codec({.bits = bits, .axis = axis, .order = order, .group = group});
+        const std::string name = codec->name() + (order == row_order::token ? " in rows of tokens" : "") +
+                                 ", groups of " + std::to_string(group);
+        check({name, {codec, codec, 20}, {.kv_heads = 1, .head_dim = 72}, 2, cache::scalar::f32}, 200, pools);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(jobs_of_any_number_of_rows_have_the_same_bits) {
+  worker_pool one(1);
+  worker_pool* const pools[] = {&one};
+  for (const int heads : {1, 2, 3, 4, 5, 7, 8, 9, 12, 50})
+    check({"int8_int4",
+           with_residual(cache::int8_int4(), 30),
+           {.kv_heads = 1, .head_dim = 48},
+           heads,
+           cache::scalar::bf16},
+          140, pools);
+}
+
+BOOST_AUTO_TEST_CASE(packed_tokens_that_windows_and_chunks_leave_behind_lie_in_rings) {
+  using cache::layer_kind;
+  worker_pool one(1);
+  worker_pool* const pools[] = {&one};
+  for (const auto& [kind, window] :
+       {std::pair(layer_kind::sliding, 10), std::pair(layer_kind::sliding, 100), std::pair(layer_kind::sliding, 200),
+        std::pair(layer_kind::chunked, 70), std::pair(layer_kind::chunked, 256)})
+    for (const auto& how : {with_residual(cache::int8(), 0), with_residual(cache::int4(), 40), own(5)})
+      check({"windows", how, {.kind = kind, .kv_heads = 1, .head_dim = 24, .window = window}, 3, cache::scalar::f16},
+            500, pools);
+}
+
+BOOST_AUTO_TEST_CASE(several_spans_and_threads_change_no_bit) {
+  worker_pool one(1), three(3);
+  worker_pool* const pools[] = {&one, &three};
+  for (const auto& how : {cache::int8(), cache::int4(), own(128)})
+    check({"long", how, {.kv_heads = 1, .head_dim = 32}, 3, cache::scalar::bf16}, 900, pools);
+}
+
+BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
+  worker_pool workers(2);
+  for (const auto& how : {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2(), own(0)})
+    for (const int chunk : {1, 200}) {
+      const quantized_sequence sequence({"packed", how, {.kv_heads = 1, .head_dim = 40}, 3, cache::scalar::f16}, 200);
+      check_emulations(workers, [&](const execution& run) { return sequence.attend({run}, chunk).front(); });
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,161 @@
+#pragma once
+
+#include "kernels/convert.hpp"
+#include "kernels/tiled_matrix.hpp"
+
+#include <cogen/load/element_type.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace cogen::kernels {
+
+/// Random rows in a source format, and the values that GGML's definition of the format gives them.
+struct encoder_rows {
+  weight_format format;
+  std::int64_t rows;
+  std::int64_t inputs;
+  std::vector<std::byte> bytes;
+  std::vector<float> values;
+
+  weight_source source() const {
+    return {format, rows, [this](std::int64_t first, std::int64_t, std::byte*) {
+              return bytes.data() + first * row_bytes(format, inputs);
+            }};
+  }
+};
+
+inline constexpr weight_format all_formats[] = {weight_format::f32,  weight_format::f16,  weight_format::bf16,
+                                                weight_format::q4_0, weight_format::q4_1, weight_format::q5_0,
+                                                weight_format::q5_1, weight_format::q8_0, weight_format::q4_k,
+                                                weight_format::q5_k, weight_format::q6_k};
+
+inline bool is_quantized(weight_format format) { return format >= weight_format::q4_0; }
+
+/// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
+inline std::int64_t whole_blocks(weight_format format, std::int64_t inputs) {
+  const std::int64_t block = format >= weight_format::q4_k ? 256 : is_quantized(format) ? 32 : 1;
+  return (inputs + block - 1) / block * block;
+}
+
+class row_writer {
+ public:
+  row_writer(weight_format format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed)
+      : engine_(seed), out_{format, rows, inputs, {}, {}} {}
+
+  encoder_rows write() {
+    const std::int64_t count = out_.rows * out_.inputs;
+    for (std::int64_t at = 0; at < count; at += whole_blocks(out_.format, 1)) add();
+    return std::move(out_);
+  }
+
+ private:
+  void add() {
+    switch (out_.format) {
+      case weight_format::q4_k:
+        return add_block_with_minima<load::q4_k_block>();
+      case weight_format::q5_k:
+        return add_block_with_minima<load::q5_k_block>();
+      case weight_format::q6_k:
+        return add_q6_k();
+      default:
+        return is_quantized(out_.format) ? add_block() : add_number();
+    }
+  }
+
+  template <class T>
+  void put(T value) {
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    out_.bytes.insert(out_.bytes.end(), from, from + sizeof value);
+  }
+
+  float sample(float scale) { return std::normal_distribution<float>(0.0F, scale)(engine_); }
+
+  float put_half(float value) {
+    const std::uint16_t half = float_to_f16(value);
+    put(half);
+    return f16_to_float(half);
+  }
+
+  void add_number() {
+    const float value = sample(0.1F);
+    switch (out_.format) {
+      case weight_format::f32:
+        put(value);
+        return out_.values.push_back(value);
+      case weight_format::f16:
+        return out_.values.push_back(put_half(value));
+      default:
+        put(float_to_bf16(value));
+        return out_.values.push_back(bf16_to_float(float_to_bf16(value)));
+    }
+  }
+
+  template <class Block>
+  Block random_block() {
+    Block block;
+    auto* bytes = reinterpret_cast<unsigned char*>(&block);
+    for (std::size_t at = 0; at < sizeof block; ++at) bytes[at] = static_cast<unsigned char>(engine_());
+    block.scale = float_to_f16(sample(0.001F));
+    return block;
+  }
+
+  template <class Block>
+  void add_block_with_minima() {
+    auto block = random_block<Block>();
+    block.minimum = float_to_f16(sample(0.001F));
+    const float scale = f16_to_float(block.scale), minimum = f16_to_float(block.minimum);
+    for (int at = 0; at < 256; ++at) {
+      const auto own = static_cast<float>(load::q4_k_block::scale_of(block.scales, at / 32));
+      const float least = minimum * static_cast<float>(load::q4_k_block::minimum_of(block.scales, at / 32));
+      out_.values.push_back(scale * own * static_cast<float>(block.value(at)) - least);
+    }
+    put(block);
+  }
+
+  void add_q6_k() {
+    const auto block = random_block<load::q6_k_block>();
+    const float scale = f16_to_float(block.scale);
+    for (int at = 0; at < 256; ++at)
+      out_.values.push_back(scale * static_cast<float>(block.scales[at / 16]) *
+                            static_cast<float>(block.value(at) - 32));
+    put(block);
+  }
+
+  void add_block() {
+    const bool minimum = out_.format == weight_format::q4_1 || out_.format == weight_format::q5_1;
+    const bool fifth = out_.format == weight_format::q5_0 || out_.format == weight_format::q5_1;
+    const bool eight = out_.format == weight_format::q8_0;
+    const float scale = put_half(sample(0.01F));
+    const float offset = minimum ? put_half(sample(0.05F)) : 0.0F;
+    const int zero = minimum || eight ? 0 : fifth ? 16 : 8;
+    int values[32];
+    for (int& value : values)
+      value = eight ? static_cast<int>(engine_() % 256U) - 128 : static_cast<int>(engine_() % (fifth ? 32U : 16U));
+    if (fifth) {
+      std::uint32_t high = 0;
+      for (int i = 0; i < 32; ++i) high |= static_cast<std::uint32_t>(values[i] >> 4) << i;
+      put(high);
+    }
+    if (eight)
+      for (const int value : values) put(static_cast<std::int8_t>(value));
+    else
+      for (int i = 0; i < 16; ++i) put(static_cast<std::uint8_t>((values[i] & 15) | (values[i + 16] & 15) << 4));
+    for (const int value : values) {
+      const float product = static_cast<float>(value - zero) * scale;
+      out_.values.push_back(minimum ? product + offset : product);
+    }
+  }
+
+  std::mt19937 engine_;
+  encoder_rows out_;
+};
+
+inline encoder_rows random_rows(weight_format format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed) {
+  return row_writer(format, rows, inputs, seed).write();
+}
+
+}  // namespace cogen::kernels

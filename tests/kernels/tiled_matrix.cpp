@@ -1,0 +1,151 @@
+#include "kernels/tiled_matrix.hpp"
+
+#include "kernels/embed.hpp"
+#include "plain_tiles.hpp"
+#include "quantized_rows.hpp"
+#include "variants.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace cogen::kernels {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(packed_matrix_test)
+
+BOOST_AUTO_TEST_CASE(every_row_of_every_format_comes_back_exactly) {
+  worker_pool workers(2);
+  for (const weight_format format : all_formats)
+    for (const std::int64_t rows : {1, 63, 64, 72, 200})
+      BOOST_TEST_CONTEXT(name_of(format) << " with " << rows << " rows") {
+        const std::int64_t inputs = whole_blocks(format, is_quantized(format) ? 96 : 71);
+        const encoder_rows from = random_rows(format, rows, inputs, 11);
+        const weight_source source = from.source();
+        const tiled_matrix matrix({&source, 1}, inputs, workers);
+        BOOST_TEST(matrix.outputs() == rows);
+        BOOST_TEST(matrix.inputs() == inputs);
+        std::vector<float> row(static_cast<std::size_t>(inputs));
+        for (std::int64_t at = 0; at < rows; ++at) {
+          matrix.row(at, row.data());
+          BOOST_REQUIRE(std::memcmp(row.data(), from.values.data() + at * inputs, row.size() * sizeof(float)) == 0);
+        }
+      }
+}
+
+BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
+  worker_pool workers(2);
+  for (const weight_format format : all_formats)
+    for (const std::int64_t rows : {1, 63, 64, 130})
+      for (const std::int64_t inputs : {1, 96, 577})
+        BOOST_TEST_CONTEXT(name_of(format) << " [" << rows << ", " << inputs << "]") {
+          const encoder_rows from = random_rows(format, rows, whole_blocks(format, inputs), 12);
+          const weight_source source = from.source();
+          const tiled_matrix matrix({&source, 1}, from.inputs, workers);
+          const auto expected = plain_tiles(from).write();
+          BOOST_REQUIRE(matrix.bytes() == expected.size());
+          BOOST_TEST(std::memcmp(matrix.tiles()[0].data, expected.data(), expected.size()) == 0);
+        }
+}
+
+BOOST_AUTO_TEST_CASE(quantized_weights_stay_quantized) {
+  worker_pool workers(1);
+  const encoder_rows from = random_rows(weight_format::q4_1, 128, 64, 1);
+  const weight_source source = from.source();
+  BOOST_TEST(tiled_matrix({&source, 1}, 64, workers).bytes() == from.bytes.size());
+}
+
+BOOST_AUTO_TEST_CASE(sources_of_different_formats_lie_one_after_the_other) {
+  worker_pool workers(2);
+  const encoder_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
+  const encoder_rows k = random_rows(weight_format::q8_0, 24, 64, 2);
+  const encoder_rows v = random_rows(weight_format::f32, 24, 64, 3);
+  const weight_source sources[] = {q.source(), k.source(), v.source()};
+  weight_arena arena;
+  const tiled_matrix matrix(sources, 64, workers, &arena);
+  BOOST_TEST(matrix.outputs() == 120);
+  std::vector<float> row(64);
+  for (const auto& [from, first] : {std::pair(&q, 0), std::pair(&k, 72), std::pair(&v, 96)})
+    for (std::int64_t at = 0; at < from->rows; ++at) {
+      matrix.row(first + at, row.data());
+      BOOST_REQUIRE(std::memcmp(row.data(), from->values.data() + at * 64, 256) == 0);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rows_may_be_given_in_scratch) {
+  worker_pool workers(3);
+  const encoder_rows from = random_rows(weight_format::q4_0, 150, 32, 5);
+  weight_source source = from.source();
+  const std::int64_t bytes = row_bytes(weight_format::q4_0, 32);
+  source.read = [&](std::int64_t first, std::int64_t last, std::byte* scratch) -> const std::byte* {
+    std::memcpy(scratch, from.bytes.data() + first * bytes, static_cast<std::size_t>((last - first) * bytes));
+    return scratch;
+  };
+  const tiled_matrix matrix({&source, 1}, 32, workers);
+  std::vector<float> row(32);
+  matrix.row(149, row.data());
+  BOOST_TEST(std::memcmp(row.data(), from.values.data() + 149 * 32, 128) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_one_arena_lie_side_by_side_and_outlive_it) {
+  worker_pool workers(1);
+  const std::vector<float> values = random_floats(64 * 8, 3);
+  tiled_matrix kept;
+  {
+    weight_arena arena(1 << 20);
+    const weight_source source{weight_format::f32, 64, [&](std::int64_t, std::int64_t, std::byte*) {
+                                 return reinterpret_cast<const std::byte*>(values.data());
+                               }};
+    const tiled_matrix first({&source, 1}, 8, workers, &arena);
+    kept = tiled_matrix({&source, 1}, 8, workers, &arena);
+    BOOST_TEST(kept.tiles()[0].data - first.tiles()[0].data == 64 * 8 * 4);
+  }
+  std::vector<float> row(8);
+  kept.row(63, row.data());
+  BOOST_TEST(std::memcmp(row.data(), values.data() + 63 * 8, 32) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
+  worker_pool workers(1);
+  const auto never = [](std::int64_t, std::int64_t, std::byte*) -> const std::byte* { return nullptr; };
+  const auto packing = [&](weight_format format, std::int64_t rows, std::int64_t inputs) {
+    const weight_source source{format, rows, never};
+    return tiled_matrix({&source, 1}, inputs, workers);
+  };
+  BOOST_CHECK_THROW(packing(weight_format::f32, 0, 8), std::invalid_argument);
+  BOOST_CHECK_THROW(packing(weight_format::f32, 8, 0), std::invalid_argument);
+  BOOST_CHECK_THROW(packing(weight_format::q4_1, 8, 33), std::invalid_argument);
+  BOOST_CHECK_THROW(tiled_matrix({}, 8, workers), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_source_throws_reaches_the_caller) {
+  worker_pool workers(2);
+  const auto broken = [](std::int64_t first, std::int64_t, std::byte* scratch) -> const std::byte* {
+    if (first >= 128) throw std::runtime_error("the file ended");
+    return scratch;
+  };
+  const weight_source source{weight_format::f16, 256, broken};
+  BOOST_CHECK_THROW(tiled_matrix({&source, 1}, 8, workers), std::runtime_error);
+}
+
+BOOST_AUTO_TEST_CASE(embedding_gathers_rows_and_refuses_strangers) {
+  worker_pool workers(2);
+  const encoder_rows from = random_rows(weight_format::q8_0, 100, 32, 9);
+  const weight_source source = from.source();
+  const tiled_matrix table({&source, 1}, 32, workers);
+  const execution run{&workers, instruction_set::portable};
+  const std::vector<token> tokens = {99, 0, 42, 42};
+  std::vector<float> out(4 * 40, 7.0F);
+  embed(run, table, tokens, out.data(), 40);
+  for (std::size_t at = 0; at < tokens.size(); ++at)
+    BOOST_TEST(std::memcmp(out.data() + at * 40, from.values.data() + tokens[at] * 32, 128) == 0);
+  BOOST_TEST(out[32] == 7.0F);
+  BOOST_CHECK_THROW(embed(run, table, std::vector<token>{0, 100}, out.data(), 40), std::invalid_argument);
+  BOOST_CHECK_THROW(embed(run, table, std::vector<token>{-1}, out.data(), 40), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,85 @@
+#include "models/quantized_rows.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <boost/test/unit_test.hpp>
+#include <c10/util/Half.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace cogen::models {
+namespace {
+
+at::Tensor unpacked_4_bits(const quantized_rows& rows) {
+  const auto scales = rows.scales.transpose(0, 1);
+  const auto groups = rows.codes.to(at::kFloat).unflatten(1, {scales.size(1), quantized_group});
+  return ((groups - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1)).flatten(1);
+}
+
+BOOST_AUTO_TEST_SUITE(packed_rows_test)
+
+BOOST_AUTO_TEST_CASE(numbers_in_8_bits_are_off_by_half_a_step) {
+  auto numbers = at::randn({7, 96}) * at::randn({7, 1}).exp();
+  numbers.select(0, 3).zero_();
+  const auto quantized = quantize_in_8_bits(numbers);
+  BOOST_TEST(quantized.codes.scalar_type() == at::kChar);
+  const auto back = quantized.codes.to(at::kFloat) * quantized.scales.unsqueeze(1);
+  BOOST_TEST(((back - numbers).abs() <= quantized.scales.unsqueeze(1) * 0.5001F).all().item<bool>());
+  BOOST_TEST(quantized.codes.to(at::kInt).abs().amax(1).select(0, 0).item<int>() == 127);
+  BOOST_TEST(back.select(0, 3).abs().max().item<float>() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
+  auto numbers = at::randn({5, 128}) * at::randn({5, 1}).exp() + at::randn({5, 1});
+  numbers.select(0, 2).fill_(3);
+  const auto quantized = quantize_in_4_bits(numbers);
+  BOOST_TEST(quantized.codes.to(at::kInt).max().item<int>() == 15);
+  const auto steps = quantized.scales.select(2, 0).transpose(0, 1).repeat_interleave(quantized_group, 1);
+  const auto off = (unpacked_4_bits(quantized) - numbers).abs();
+  BOOST_TEST((off <= steps * 0.5001F + 1e-6F).all().item<bool>());
+  BOOST_CHECK_THROW(quantize_in_4_bits(at::zeros({1, 40})), std::invalid_argument);
+}
+
+/// Of random codes, and what files mean by them.
+template <class Block, class Value>
+void check_stored(load::element_type type, Value value) {
+  constexpr std::int64_t rows = 6, columns = 96;
+  std::mt19937 random(4);
+  std::vector<Block> blocks(rows * columns / quantized_group);
+  for (auto& block : blocks) {
+    for (auto& byte : reinterpret_cast<std::uint8_t(&)[sizeof block]>(block))
+      byte = static_cast<std::uint8_t>(random());
+    block.scale = c10::Half(0.01F * static_cast<float>(random() % 100)).x;
+    if constexpr (requires { block.minimum; }) block.minimum = c10::Half(-0.1F * static_cast<float>(random() % 9)).x;
+  }
+  const auto quantized = stored_4_bits(type, std::as_bytes(std::span(blocks)), rows, columns);
+  const auto numbers = unpacked_4_bits(quantized);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const auto& block = blocks[static_cast<std::size_t>((row * columns + column) / quantized_group)];
+      const int i = static_cast<int>(column % quantized_group);
+      const int nibble = i < 16 ? block.nibbles[i] & 15 : block.nibbles[i - 16] >> 4;
+      BOOST_TEST(quantized.codes[row][column].template item<int>() == nibble);
+      BOOST_TEST(std::abs(numbers[row][column].template item<float>() - value(block, nibble)) < 1e-5F);
+    }
+}
+
+float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
+
+BOOST_AUTO_TEST_CASE(what_files_keep_in_4_bits_stays_as_it_is) {
+  check_stored<load::q4_0_block>(load::element_type::q4_0, [](const auto& block, int nibble) {
+    return half(block.scale) * static_cast<float>(nibble - 8);
+  });
+  check_stored<load::q4_1_block>(load::element_type::q4_1, [](const auto& block, int nibble) {
+    return half(block.scale) * static_cast<float>(nibble) + half(block.minimum);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::models

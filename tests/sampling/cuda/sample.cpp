@@ -1,0 +1,387 @@
+// Samples of the device against those of the CPU.
+#include "device_array.hpp"
+#include "sampling/sample_cuda.hpp"
+#include "sampling/sampler.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <random>
+
+namespace cogen::test {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr token untouched = -7;
+
+boost::test_tools::assertion_result a_device(boost::unit_test::test_unit_id suite) {
+  int devices = 0;
+  boost::test_tools::assertion_result there(cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0);
+  if (there) return there;
+  there.message() << "no CUDA device";
+  std::cout << "no CUDA device: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name()
+            << " is skipped" << std::endl;
+  return there;
+}
+
+/// One row, and all that its sample depends on.
+struct task {
+  std::vector<float> logits;
+  sampling how;
+  token_history history = {};
+  sampling_key key = {};
+  std::vector<token> end_tokens = {};
+  int unknown_last = -1;  ///< a token that only the device knows to be the last of the history
+  bool by_host = false;
+  bool padding = false;
+
+  int vocabulary() const { return static_cast<int>(logits.size()); }
+  sampler made() const { return {how, vocabulary(), end_tokens}; }
+};
+
+struct result {
+  token id;
+  sampling_status status;
+  bool operator==(const result&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& to, const result& what) {
+  return to << "token " << what.id << " with status " << static_cast<int>(what.status);
+}
+
+result on_host(const task& of) {
+  sampling_scratch scratch;
+  auto logits = of.logits;
+  auto history = of.history;
+  if (of.unknown_last >= 0) history.append_generated(of.unknown_last);
+  const auto chosen = of.made().sample(logits, history, of.key, scratch);
+  return {chosen.status == sampling_status::ok ? chosen.id : 0, chosen.status};
+}
+
+/// The memory of a batch of equally wide rows; `gap` floats between two of them.
+class device_batch {
+ public:
+  device_batch(const std::vector<task>& tasks, int gap)
+      : rows_(tasks.size()),
+        width_(tasks.front().logits.size()),
+        stride_(width_ + static_cast<std::size_t>(gap)),
+        logits_(rows_ * stride_),
+        sampling_(rows_),
+        biases_(1 << 16),
+        counts_(1 << 18),
+        last_(rows_ + 1),
+        tokens_(rows_),
+        statuses_(rows_) {
+    write(tasks);
+  }
+
+  /// Slots are dealt from the last one down; none has number 0.
+  void write(const std::vector<task>& tasks) {
+    std::vector<float> logits(rows_ * stride_, 77);
+    std::vector<sampling_row> sampling(rows_);
+    std::vector<token> last(rows_ + 1, untouched);
+    sampling_lists lists;
+    lists.biases.push_back({0, 1000});  // nobody's
+    lists.counts.push_back({0, 1000, 1000});
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const auto& from = tasks[i];
+      std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
+      auto& row = sampling[i];
+      auto history = from.history;
+      BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0));
+      row.slot = from.padding ? -1 : static_cast<std::int32_t>(rows_ - i);
+      row.by_host = from.by_host;
+      row.seed = from.key.seed;
+      row.branch = from.key.branch;
+      row.position = from.key.position;
+      row.sample = from.key.sample;
+      last[rows_ - i] = from.unknown_last >= 0 ? from.unknown_last : untouched;
+    }
+    logits_.write(logits);
+    sampling_.write(sampling);
+    biases_.write(lists.biases);
+    counts_.write(lists.counts);
+    last_.write(last);
+    tokens_.write(std::vector<token>(rows_, untouched));
+    statuses_.write(std::vector<sampling_status>(rows_, sampling_status::processor_failed));
+  }
+
+  void enqueue(cudaStream_t stream) const {
+    check(cuda::sample({.logits = logits_.data(),
+                        .stride = static_cast<std::int64_t>(stride_),
+                        .vocabulary = static_cast<int>(width_),
+                        .rows = static_cast<int>(rows_),
+                        .sampling = sampling_.data(),
+                        .biases = biases_.data(),
+                        .counts = counts_.data(),
+                        .last_tokens = last_.data(),
+                        .tokens = tokens_.data(),
+                        .statuses = statuses_.data()},
+                       stream));
+  }
+
+  /// What was sampled; looks at what must not have been written, too.
+  std::vector<result> read(const std::vector<task>& tasks) const {
+    const auto tokens = tokens_.read();
+    const auto statuses = statuses_.read();
+    const auto last = last_.read();
+    const auto logits = logits_.read();
+    std::vector<result> results;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      results.push_back({tokens[i], statuses[i]});
+      const bool idle = tasks[i].padding || tasks[i].by_host;
+      BOOST_TEST(last[rows_ - i] == (idle ? untouched : tokens[i]));
+      for (std::size_t j = width_; j < stride_; ++j) BOOST_TEST(logits[i * stride_ + j] == 77);
+      if (idle)
+        BOOST_TEST(std::equal(tasks[i].logits.begin(), tasks[i].logits.end(),
+                              logits.begin() + static_cast<std::ptrdiff_t>(i * stride_)));
+    }
+    BOOST_TEST(last[0] == untouched);
+    return results;
+  }
+
+ private:
+  std::size_t rows_, width_, stride_;
+  device_array<float> logits_;
+  device_array<sampling_row> sampling_;
+  device_array<token_bias> biases_;
+  device_array<token_count> counts_;
+  device_array<token> last_;
+  device_array<token> tokens_;
+  device_array<sampling_status> statuses_;
+};
+
+std::vector<result> on_device(const std::vector<task>& tasks, int gap = 0) {
+  const device_stream stream;
+  const device_batch batch(tasks, gap);
+  batch.enqueue(stream);
+  stream.wait();
+  return batch.read(tasks);
+}
+
+/// Tasks of every sort, chosen at random.
+class some_tasks {
+ public:
+  explicit some_tasks(unsigned seed) : random_(seed) {}
+
+  task one(int vocabulary) {
+    task made{logits(vocabulary), parameters(vocabulary)};
+    for (int i = below(40); i > 0; --i) made.history.append_given(std::vector{below(vocabulary)});
+    for (int i = below(40); i > 0; --i) made.history.append_generated(below(vocabulary));
+    made.key = {random_(), random_(), static_cast<std::uint32_t>(random_()), static_cast<std::uint32_t>(random_() % 3)};
+    if (chance(2)) made.end_tokens = {below(vocabulary), 0, vocabulary + 5};
+    if (chance(3))
+      made.unknown_last = chance(2) && made.history.length() > 0 ? made.history.tokens().back() : below(vocabulary);
+    return made;
+  }
+
+  std::vector<task> several(int vocabulary, int count) {
+    std::vector<task> made;
+    for (int i = 0; i < count; ++i) made.push_back(one(vocabulary));
+    return made;
+  }
+
+  std::vector<float> logits(int vocabulary) {
+    std::vector<float> made(static_cast<std::size_t>(vocabulary));
+    const auto fill = [&](auto value) {
+      for (auto& each : made) each = value();
+    };
+    switch (below(9)) {
+      case 0:
+        fill([&] { return normal(); });
+        made[static_cast<std::size_t>(below(vocabulary))] = 25;
+        break;
+      case 1:
+        fill([&] { return 3 * normal(); });
+        break;
+      case 2:
+        fill([&] { return 0.01F * normal(); });
+        break;
+      case 3:
+        fill([value = normal()] { return value; });
+        break;
+      case 4:
+        fill([&] { return std::round(2 * normal()); });
+        break;
+      case 5:
+        fill([&] { return chance(2) ? -infinity : 2 * normal(); });
+        break;
+      case 6:
+        fill([&] { return chance(2) ? -0.0F : chance(50) ? 1e-30F * normal() : 0.0F; });
+        break;
+      case 7:
+        fill([&] { return 1e30F * normal(); });
+        break;
+      default:
+        fill([] { return -infinity; });
+        made[static_cast<std::size_t>(below(vocabulary))] = normal();
+    }
+    return made;
+  }
+
+ private:
+  sampling parameters(int vocabulary) {
+    sampling made;
+    if (chance(8)) return made;
+    made.temperature(any({0.0, 1e-6, 0.3, 0.8, 1.0, 1.0, 1.0, 2.5, 1000.0}));
+    if (chance(2)) made.top_k(any({1, 2, 5, 50, 64, 300, 1000, 1024, 1025, 5000, vocabulary, 1 << 30}));
+    if (chance(2)) made.top_p(any({0.0, 0.05, 0.5, 0.5, 0.9, 0.95, 0.999, 0.9999999, 1 - 0x1p-53}));
+    if (chance(3)) made.min_p(any({1e-6, 0.02, 0.5, 1.0}));
+    if (chance(4)) made.repetition_penalty(any({0.8, 1.3, 100.0}));
+    if (chance(4)) made.presence_penalty(any({-0.5, 0.7, 100.0}));
+    if (chance(4)) made.frequency_penalty(any({-0.5, 0.3, 100.0}));
+    if (chance(4))
+      for (int i = below(20); i > 0; --i) made.logit_bias(below(vocabulary), any({-double(infinity), -3.0, 4.0}));
+    if (chance(3)) made.min_tokens(below(60));
+    return made;
+  }
+
+  template <typename T>
+  T any(std::initializer_list<T> values) {
+    return values.begin()[random_() % values.size()];
+  }
+  bool chance(unsigned of) { return random_() % of == 0; }
+  int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
+
+  /// About normally distributed: the sum of four numbers.
+  float normal() {
+    const auto bits = random_();
+    float sum = -510;
+    for (int i = 0; i < 4; ++i) sum += static_cast<float>(bits >> (8 * i) & 255);
+    return (sum + static_cast<float>(random_() % 1024) / 1024) / 148;
+  }
+
+  std::mt19937 random_;
+};
+
+BOOST_AUTO_TEST_SUITE(cuda_sample, *boost::unit_test::precondition(a_device))
+
+void check_like_host(const std::vector<task>& tasks, int gap) {
+  const auto chosen = on_device(tasks, gap);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto& how = tasks[i].how;
+    BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature()
+                              << ", top_k " << how.top_k() << ", top_p " << how.top_p() << ", min_p " << how.min_p())
+    BOOST_TEST(chosen[i] == on_host(tasks[i]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_those_of_the_cpu) {
+  some_tasks some(1);
+  check_like_host(some.several(1, 20), 0);
+  check_like_host(some.several(63, 200), 0);
+  check_like_host(some.several(63, 50), 2);
+  check_like_host(some.several(1000, 300), 0);
+  check_like_host(some.several(1000, 100), 1);
+  check_like_host(some.several(2049, 100), 3);
+  check_like_host(some.several(49152, 150), 0);
+  check_like_host(some.several(128256, 100), 0);
+  check_like_host(some.several(128256, 30), 1);
+  check_like_host(some.several(262144, 50), 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_row_gives_what_the_cpu_gives_for_many_random_numbers) {
+  some_tasks some(2);
+  for (const auto& how :
+       {sampling().temperature(1), sampling().temperature(1.2).top_k(40), sampling().temperature(1).top_p(0.9),
+        sampling().temperature(1).min_p(0.05), sampling().temperature(1.5).top_k(2000).top_p(0.8)}) {
+    std::vector<task> tasks(150, task{some.logits(5000), how});
+    for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].key = {3, 0, static_cast<std::uint32_t>(i), 0};
+    check_like_host(tasks, 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_samples_the_same_alone_and_among_others) {
+  some_tasks some(3);
+  const auto tasks = some.several(20001, 24);
+  const auto together = on_device(tasks, 1);
+  for (std::size_t i = 0; i < tasks.size(); ++i) BOOST_TEST(on_device({tasks[i]}).front() == together[i]);
+}
+
+BOOST_AUTO_TEST_CASE(a_captured_sample_follows_the_parameters_of_each_replay) {
+  some_tasks some(4);
+  const device_stream stream;
+  auto tasks = some.several(3000, 12);
+  device_batch batch(tasks, 0);
+  const device_graph graph(stream, [&] { batch.enqueue(stream); });
+  for (int round = 0; round < 6; ++round) {
+    tasks = some.several(3000, 12);
+    batch.write(tasks);
+    graph.launch(stream);
+    stream.wait();
+    const auto chosen = batch.read(tasks);
+    for (std::size_t i = 0; i < tasks.size(); ++i) BOOST_TEST(chosen[i] == on_host(tasks[i]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
+  some_tasks some(5);
+  for (const auto& how : {sampling(), sampling().temperature(1), sampling().temperature(1).top_k(5).top_p(0.5)}) {
+    std::vector<task> tasks(6, task{std::vector<float>(3000, 1), how});
+    tasks[0].logits[2999] = not_a_number;
+    tasks[1].logits[0] = infinity;
+    tasks[2].logits.assign(3000, -infinity);
+    tasks[3].logits.assign(3000, -infinity);
+    tasks[3].logits[17] = not_a_number;
+    tasks[4].how.logit_bias(5, -infinity);
+    tasks[4].logits[5] = infinity;
+    tasks[5].end_tokens = {5};
+    tasks[5].how.min_tokens(3);
+    tasks[5].logits[5] = infinity;
+    const auto chosen = on_device(tasks);
+    for (const std::size_t i : {0, 1, 3, 4}) BOOST_TEST(chosen[i] == (result{0, sampling_status::not_finite}));
+    BOOST_TEST(chosen[2] == (result{0, sampling_status::nothing_left}));
+    BOOST_TEST(chosen[5] == on_host(tasks[5]));
+    BOOST_TEST((chosen[5].status == sampling_status::ok));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_token_that_only_the_device_knows_is_counted) {
+  task known{std::vector<float>(100, 1), sampling().repetition_penalty(2).frequency_penalty(1).presence_penalty(3)};
+  known.logits[40] = 2.5;
+  known.logits[41] = 2.4F;
+  known.history.append_given(std::vector{41});
+  auto tasks = std::vector<task>(3, known);
+  tasks[1].unknown_last = 40;  // new
+  tasks[2].unknown_last = 41;  // not new
+  const auto chosen = on_device(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) BOOST_TEST(chosen[i] == on_host(tasks[i]));
+  BOOST_TEST(chosen[0].id == 40);
+  BOOST_TEST(chosen[1].id != 40);
+  BOOST_TEST(chosen[2].id == 40);
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_the_host_and_padding_are_left_alone) {
+  some_tasks some(6);
+  auto tasks = some.several(1500, 8);
+  for (auto& each : tasks) each.unknown_last = -1;
+  tasks[1].by_host = tasks[4].by_host = true;
+  tasks[2].padding = tasks[7].padding = true;
+  const auto chosen = on_device(tasks, 5);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const bool idle = tasks[i].by_host || tasks[i].padding;
+    BOOST_TEST(chosen[i] == (idle ? result{untouched, sampling_status::processor_failed} : on_host(tasks[i])));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
+  const device_stream stream;
+  cuda::sampling_batch batch{};
+  batch.vocabulary = 10;
+  BOOST_TEST(cuda::sample(batch, stream) == cudaSuccess);
+  batch.rows = -1;
+  BOOST_TEST(cuda::sample(batch, stream) == cudaErrorInvalidValue);
+  batch.rows = 1;
+  batch.vocabulary = cuda::max_sampled_vocabulary + 1;
+  BOOST_TEST(cuda::sample(batch, stream) == cudaErrorInvalidValue);
+  batch.vocabulary = 0;
+  BOOST_TEST(cuda::sample(batch, stream) == cudaErrorInvalidValue);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
