@@ -21,7 +21,7 @@ class cuda_backend final : public backend {
 
   at::Device device() const override { return {at::kCUDA, number_}; }
   std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
-  std::unique_ptr<stream> make_stream() const override { return make_cuda_queue(number_); }
+  std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
   std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
 
   at::Tensor make_host(std::int64_t bytes) const override {

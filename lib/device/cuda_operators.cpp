@@ -62,7 +62,7 @@ T* bytes_as(const at::Tensor& of) {
   return static_cast<T*>(of.mutable_data_ptr());
 }
 
-cudaStream_t stream() { return at::cuda::getCurrentCUDAStream(); }
+cudaStream_t current_stream() { return at::cuda::getCurrentCUDAStream(); }
 
 /// Of the tokens of a step, some that follow each other.
 struct token_range {
@@ -160,7 +160,7 @@ class cuda_operators final : public operators {
                  .rows = size_of(x, 0),
                  .vocabulary = size_of(table, 0),
                  .width = size_of(x, 1)},
-                stream());
+                current_stream());
   }
 
   void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
@@ -168,7 +168,7 @@ class cuda_operators final : public operators {
     if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
     auto product = product_of(x, by, y);
     put_before(product, before);
-    cuda::linear(product, stream());
+    cuda::linear(product, current_stream());
   }
 
   void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
@@ -181,7 +181,7 @@ class cuda_operators final : public operators {
     auto product = product_of(x, by, y);
     product.result = cuda::linear_result::gated;
     put_before(product, before);
-    cuda::linear(product, stream());
+    cuda::linear(product, current_stream());
   }
 
   void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) override {
@@ -194,7 +194,7 @@ class cuda_operators final : public operators {
     }
     auto product = product_of(y, by, x);
     product.result = cuda::linear_result::added;
-    cuda::linear(product, stream());
+    cuda::linear(product, current_stream());
   }
 
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
@@ -211,7 +211,7 @@ class cuda_operators final : public operators {
                              .type = number_of(qkv),
                              .heads = static_cast<int>(shape.heads),
                              .sink_q = sinks_of(numbers, layer)},
-                            stream());
+                            current_stream());
   }
 
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
@@ -239,7 +239,7 @@ class cuda_operators final : public operators {
                                         .last_tokens = last.mutable_data_ptr<std::int32_t>(),
                                         .tokens = tokens.mutable_data_ptr<std::int32_t>(),
                                         .statuses = bytes_as<sampling_status>(statuses)},
-                                       stream()));
+                                       current_stream()));
   }
 
  private:
@@ -272,7 +272,7 @@ class cuda_operators final : public operators {
                         .type = number_of(out),
                         .rows = size_of(x, 0),
                         .width = size_of(x, 1)},
-                       stream());
+                       current_stream());
     return out;
   }
 
@@ -305,7 +305,7 @@ class cuda_operators final : public operators {
                             .type = number_of(out),
                             .rows = size_of(out, 0),
                             .width = size_of(out, 1)},
-                           stream());
+                           current_stream());
   }
 
   static void* sinks_of(const qkv_rows& numbers, const cache::device_layer& layer) {
@@ -330,7 +330,7 @@ class cuda_operators final : public operators {
                             .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
                             .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
                             .splits = splits},
-                           stream());
+                           current_stream());
   }
 
   /// How far back a query sees, and that it sees nothing ahead, as flash attention wants to be told.
@@ -374,7 +374,7 @@ class cuda_operators final : public operators {
                                 .keys = keys.mutable_data_ptr(),
                                 .values = values.mutable_data_ptr(),
                                 .type = number_of(keys)},
-                               stream());
+                               current_stream());
       const auto attended = std::get<0>(at::_flash_attention_forward(
           queries.narrow(0, begin, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, count,
           /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),

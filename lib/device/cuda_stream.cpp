@@ -94,6 +94,6 @@ class cuda_stream final : public stream {
 
 }  // namespace
 
-std::unique_ptr<stream> make_cuda_queue(int device) { return std::make_unique<cuda_stream>(device); }
+std::unique_ptr<stream> make_cuda_stream(int device) { return std::make_unique<cuda_stream>(device); }
 
 }  // namespace cogen::device

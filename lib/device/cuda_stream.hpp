@@ -6,7 +6,7 @@
 
 namespace cogen::device {
 
-/// A CUDA stream of its own; recordings are CUDA graphs, which share one pool of memory.
-std::unique_ptr<stream> make_cuda_queue(int device);
+/// A CUDA stream of its own; its graphs are CUDA graphs, which share one pool of memory.
+std::unique_ptr<stream> make_cuda_stream(int device);
 
 }  // namespace cogen::device
