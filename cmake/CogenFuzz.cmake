@@ -27,5 +27,5 @@ function(cogen_fuzz name)
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME fuzz_${name}
     COMMAND fuzz_${name} -runs=${fuzz_RUNS} -seed=1 -rss_limit_mb=4096 -timeout=60 ${found} ${seeds})
-  cogen_sanitizer_environment(fuzz_${name})
+  cogen_test_environment(fuzz_${name})
 endfunction()

@@ -1,4 +1,5 @@
 // Random histories of several slots against plain concatenation.
+#include "../repetitions.hpp"
 #include "kinds.hpp"
 #include "twin.hpp"
 
@@ -176,7 +177,7 @@ class history {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(any_history_reads_like_concatenation, data::make(kinds()) * data::xrange(1U, 4U), kind, seed) {
+BOOST_DATA_TEST_CASE(any_history_reads_like_concatenation, data::make(kinds()) * data::xrange(1U, 1U + cogen::test::repetitions(3)), kind, seed) {
   history(kind, seed).run(80);
 }
 

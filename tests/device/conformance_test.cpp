@@ -1,4 +1,5 @@
 // What every kind of cache on a device has to keep.
+#include "../repetitions.hpp"
 #include "kept_slots.hpp"
 #include "tested_backend.hpp"
 
@@ -75,7 +76,7 @@ BOOST_DATA_TEST_CASE(slots_share_a_step_and_nothing_else, data::make(device_kind
     all.run(rows);
   };
   for (unsigned turn = 0; turn < 6; ++turn) feed({{2, 1}, {0, 40}, {3, 33}}, 100 * turn);
-  for (unsigned turn = 0; turn < 30; ++turn) feed({{3, 1}, {0, 1}, {1, 2}}, 1000 + 100 * turn);
+  for (unsigned turn = 0; turn < 10 * repetitions(3); ++turn) feed({{3, 1}, {0, 1}, {1, 2}}, 1000 + 100 * turn);
   for (int slot = 0; slot < 4; ++slot)
     BOOST_TEST(at::equal(seen_in(all, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
                "slot " << slot);
@@ -166,7 +167,7 @@ class history {
 };
 
 BOOST_DATA_TEST_CASE(any_history_leaves_what_its_tokens_leave, data::make(device_kinds()), kind) {
-  for (unsigned seed = 0; seed < 3; ++seed) {
+  for (unsigned seed = 0; seed < repetitions(3); ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       history any(kind, seed);
       for (int turn = 0; turn < 3; ++turn) {

@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(what_is_read_is_what_the_mask_shows) {
 
 BOOST_AUTO_TEST_CASE(every_rule_keeps_the_bits_of_a_query_in_any_chunking_and_number_of_threads) {
   worker_pool one(1), three(3);
-  const attention_numbers numbers({.heads = 3, .kv_heads = 1, .head_dim = 20}, 900, 5);
+  const attention_numbers numbers({.heads = 3, .kv_heads = 1, .head_dim = 20}, 600, 5);
   for (const cache::attention_span& span : spans) {
     std::ostringstream rule;
     print(rule, span);
