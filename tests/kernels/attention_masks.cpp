@@ -47,8 +47,6 @@ constexpr cache::attention_span spans[] = {
     {.causal = false, .window = 70, .chunk = 80, .sinks = 64},
 };
 
-constexpr float scale = 0.3F;
-
 at::Tensor mask_of(const cache::attention_span& span, std::int64_t first, std::int64_t last, std::int64_t length) {
   return cache::to_dense(cache::rule_of(span), {.q_length = static_cast<int>(last - first),
                                                 .q_offset = static_cast<int>(first),

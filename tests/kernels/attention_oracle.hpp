@@ -10,11 +10,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <vector>
 
 namespace cogen::kernels {
+
+inline constexpr float scale = 0.3F;  // of products of queries and keys
 
 /// A fixture: LibTorch's own threads wait by spinning, which costs oracles this small more than it brings.
 struct one_torch_thread {
@@ -72,10 +73,6 @@ inline at::Tensor attended(at::Tensor scores, const at::Tensor& values, const at
   if (!other) return at::matmul(weights, values).transpose(0, 1).contiguous();
   const at::Tensor here = at::matmul(weights * other->which.logical_not(), values);
   return (here + at::matmul(weights * other->which, other->values)).transpose(0, 1).contiguous();
-}
-
-inline bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
 }
 
 }  // namespace cogen::kernels

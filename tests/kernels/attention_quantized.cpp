@@ -20,8 +20,6 @@
 namespace cogen::kernels {
 namespace {
 
-constexpr float scale = 0.3F;
-
 /// A codec of a user's own, with nothing that kernels know: sixteenths, the dimensions in reverse.
 class sixteenths final : public cache::codec {
  public:

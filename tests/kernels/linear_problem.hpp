@@ -8,7 +8,6 @@
 #include <ATen/ops/linear.h>
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 namespace cogen::kernels {
@@ -52,9 +51,5 @@ struct linear_problem {
     return (difference.abs() / at::linear(input.abs(), matrix.abs())).max().item<double>();
   }
 };
-
-inline bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
-}
 
 }  // namespace cogen::kernels

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ inline std::vector<float> random_floats(std::size_t count, std::uint32_t seed, f
   std::vector<float> values(count);
   for (float& value : values) value = normal(engine);
   return values;
+}
+
+inline bool same_bits(const float* a, const float* b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
 }
 
 inline constexpr std::string_view emulated = "emulated_";

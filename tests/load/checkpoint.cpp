@@ -28,7 +28,7 @@ void write_hugging_face_model(const temporary_folder& folder) {
   folder.write("model.safetensors", safetensors_bytes(header, counting_floats(15)));
 }
 
-std::string refusal_of(const std::filesystem::path& path) {
+std::string checkpoint_refusal(const std::filesystem::path& path) {
   return refusal([&] { checkpoint opened(path); });
 }
 
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(one_part_of_a_split_gguf_model_is_refused) {
   auto draft = tiny_llama();
   draft.entries.push_back(entry("split.count", 2, raw(std::uint16_t{3})));
   const memory_file written(draft.bytes());
-  BOOST_TEST(says(refusal_of(written.path()), "is one of 3 parts of a model"));
+  BOOST_TEST(says(checkpoint_refusal(written.path()), "is one of 3 parts of a model"));
 }
 
 BOOST_AUTO_TEST_CASE(a_hugging_face_folder_is_read) {
@@ -271,18 +271,18 @@ BOOST_AUTO_TEST_CASE(a_family_is_known_where_its_configuration_is_not) {
 
 BOOST_AUTO_TEST_CASE(paths_that_lead_to_no_model_are_refused) {
   const temporary_folder folder;
-  BOOST_TEST(says(refusal_of(folder.path()), "holds neither config.json nor a .gguf file"));
-  BOOST_TEST(says(refusal_of(folder.path() / "none"), "none: cannot be opened: No such file"));
-  BOOST_TEST(says(refusal_of(folder.write("model.bin", "pickle")),
+  BOOST_TEST(says(checkpoint_refusal(folder.path()), "holds neither config.json nor a .gguf file"));
+  BOOST_TEST(says(checkpoint_refusal(folder.path() / "none"), "none: cannot be opened: No such file"));
+  BOOST_TEST(says(checkpoint_refusal(folder.write("model.bin", "pickle")),
                   "is no GGUF file; of a Hugging Face model the folder is named"));
   BOOST_REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-  BOOST_TEST(says(refusal_of(folder.path() / "pipe"), "pipe: is not a regular file"));
+  BOOST_TEST(says(checkpoint_refusal(folder.path() / "pipe"), "pipe: is not a regular file"));
   folder.write("a.gguf", tiny_llama().bytes());
   BOOST_TEST(checkpoint(folder.path()).family() == "llama");
   folder.write("b.gguf", tiny_llama().bytes());
-  BOOST_TEST(says(refusal_of(folder.path()), "holds 2 .gguf files; name the one to read"));
+  BOOST_TEST(says(checkpoint_refusal(folder.path()), "holds 2 .gguf files; name the one to read"));
   folder.write("config.json", std::string(5 << 20, ' '));
-  BOOST_TEST(says(refusal_of(folder.path()), "config.json: has 5242880 bytes; at most 4194304 are read"));
+  BOOST_TEST(says(checkpoint_refusal(folder.path()), "config.json: has 5242880 bytes; at most 4194304 are read"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -16,7 +16,7 @@ namespace {
 
 config_fields json(std::string_view text) { return config_fields::from_json(text, "config.json"); }
 
-std::string refusal_of(std::string_view text) {
+std::string json_refusal(std::string_view text) {
   return refusal([&] { json(text); });
 }
 
@@ -93,16 +93,16 @@ BOOST_AUTO_TEST_CASE(floats_that_json_cannot_hold_are_read_as_transformers_write
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_are_no_plain_object_are_refused) {
-  BOOST_TEST(says(refusal_of(""), "config.json: is not valid JSON"));
-  BOOST_TEST(says(refusal_of("[]"), "config.json: is no JSON object"));
-  BOOST_TEST(says(refusal_of("{"), "is not valid JSON at byte 1"));
-  BOOST_TEST(says(refusal_of("{} x"), "has more after its JSON value"));
-  BOOST_TEST(says(refusal_of(R"({"theta":NaN})"), "is not valid JSON at byte"));
-  BOOST_TEST(says(refusal_of(R"({"a":1,"b":{"c":1,"c":2}})"), "key 'c' is there twice"));
-  BOOST_TEST(says(refusal_of("{\"a\":\"\xC0\xAF\"}"), "is not valid JSON"));
+  BOOST_TEST(says(json_refusal(""), "config.json: is not valid JSON"));
+  BOOST_TEST(says(json_refusal("[]"), "config.json: is no JSON object"));
+  BOOST_TEST(says(json_refusal("{"), "is not valid JSON at byte 1"));
+  BOOST_TEST(says(json_refusal("{} x"), "has more after its JSON value"));
+  BOOST_TEST(says(json_refusal(R"({"theta":NaN})"), "is not valid JSON at byte"));
+  BOOST_TEST(says(json_refusal(R"({"a":1,"b":{"c":1,"c":2}})"), "key 'c' is there twice"));
+  BOOST_TEST(says(json_refusal("{\"a\":\"\xC0\xAF\"}"), "is not valid JSON"));
   std::string deep = R"({"a":)";
   deep += std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  BOOST_TEST(says(refusal_of(deep), "is not valid JSON at byte"));
+  BOOST_TEST(says(json_refusal(deep), "is not valid JSON at byte"));
   BOOST_TEST(says(refusal([] { json("{}").family(); }), "has no string 'model_type'"));
   BOOST_TEST(says(refusal([] { json(R"({"x":1e400})").real("x", {0}); }), "config.json"));
 }

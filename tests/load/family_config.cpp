@@ -93,7 +93,7 @@ jamba_fields jamba_only(const entries& more = {}) {
   return read_jamba_fields(fields, read_model_config(fields));
 }
 
-std::string refusal_of(const config_fields& fields) {
+std::string family_refusal(const config_fields& fields) {
   return refusal([&] { read_model_config(fields); });
 }
 
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(a_mistral_in_both_spellings) {
     BOOST_TEST(config.rope.rotary_dim == 6);
     BOOST_TEST(config.sliding_window.value() == 12);
   }
-  BOOST_TEST(says(refusal_of(mistral({{"sliding_window", "0"}})), "sliding_window is 0; an integer from 1"));
-  BOOST_TEST(says(refusal_of(mistral({{"num_attention_heads", "12"}})), "num_key_value_heads is missing; "));
+  BOOST_TEST(says(family_refusal(mistral({{"sliding_window", "0"}})), "sliding_window is 0; an integer from 1"));
+  BOOST_TEST(says(family_refusal(mistral({{"num_attention_heads", "12"}})), "num_key_value_heads is missing; "));
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma3_has_its_defaults) {

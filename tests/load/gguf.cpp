@@ -15,7 +15,7 @@ using namespace cogen::load;
 
 namespace {
 
-std::string refusal_of(const gguf_draft& draft) {
+std::string gguf_refusal(const gguf_draft& draft) {
   const memory_file file(draft.bytes());
   return refusal([&] { gguf_file read(file.path()); });
 }
@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(the_file_may_choose_its_alignment) {
 BOOST_AUTO_TEST_CASE(padding_may_follow_the_last_tensor_but_nothing_more) {
   auto draft = two_vectors();
   draft.data.resize(64);
-  BOOST_TEST(refusal_of(draft) == "nothing was refused");
+  BOOST_TEST(gguf_refusal(draft) == "nothing was refused");
   draft.data.resize(65);
-  BOOST_TEST(says(refusal_of(draft), "its last tensor ends at byte"));
+  BOOST_TEST(says(gguf_refusal(draft), "its last tensor ends at byte"));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_cut_short_after_it_was_opened_is_an_error_while_reading) {
@@ -195,14 +195,14 @@ BOOST_AUTO_TEST_CASE(threads_may_read_at_once) {
 BOOST_AUTO_TEST_CASE(a_wrong_beginning_is_refused) {
   auto draft = two_vectors();
   draft.magic = "GGML";
-  BOOST_TEST(says(refusal_of(draft), "does not begin with 'GGUF'"));
+  BOOST_TEST(says(gguf_refusal(draft), "does not begin with 'GGUF'"));
   draft = two_vectors();
   draft.version = 1;
-  BOOST_TEST(says(refusal_of(draft), "version 1 is not read; 2 and 3 are"));
+  BOOST_TEST(says(gguf_refusal(draft), "version 1 is not read; 2 and 3 are"));
   draft.version = 4;
-  BOOST_TEST(says(refusal_of(draft), "version 4 is not read"));
+  BOOST_TEST(says(gguf_refusal(draft), "version 4 is not read"));
   draft.version = 3U << 24;
-  BOOST_TEST(says(refusal_of(draft), "big-endian"));
+  BOOST_TEST(says(gguf_refusal(draft), "big-endian"));
   const memory_file empty;
   BOOST_TEST(says(refusal([&] { gguf_file file(empty.path()); }), "the file ends within the magic number"));
   BOOST_TEST(says(refusal([&] { gguf_file file("/nonexistent/model.gguf"); }),
@@ -213,102 +213,103 @@ BOOST_AUTO_TEST_CASE(a_wrong_beginning_is_refused) {
 BOOST_AUTO_TEST_CASE(counts_beyond_the_file_are_refused_before_anything_is_allocated) {
   auto draft = two_vectors();
   draft.tensor_count = 1'000'000'000;
-  BOOST_TEST(says(refusal_of(draft), "the number of tensors is 1000000000; at most 1048576 are read"));
+  BOOST_TEST(says(gguf_refusal(draft), "the number of tensors is 1000000000; at most 1048576 are read"));
   draft.tensor_count = 1'000'000;
-  BOOST_TEST(says(refusal_of(draft), "the number of tensors is 1000000, which needs at least 32 bytes each"));
+  BOOST_TEST(says(gguf_refusal(draft), "the number of tensors is 1000000, which needs at least 32 bytes each"));
   draft = two_vectors();
   draft.entry_count = std::uint64_t{1} << 63;
-  BOOST_TEST(says(refusal_of(draft), "the number of metadata entries is 9223372036854775808"));
+  BOOST_TEST(says(gguf_refusal(draft), "the number of metadata entries is 9223372036854775808"));
   draft.entry_count = 60000;
-  BOOST_TEST(says(refusal_of(draft), "bytes remain in the file"));
+  BOOST_TEST(says(gguf_refusal(draft), "bytes remain in the file"));
   BOOST_TEST(
-      says(refusal_of(with_value(8, raw(std::uint64_t{1} << 25))), "the value has 33554432 bytes; 0 bytes remain"));
+      says(gguf_refusal(with_value(8, raw(std::uint64_t{1} << 25))), "the value has 33554432 bytes; 0 bytes remain"));
   BOOST_TEST(
-      says(refusal_of(with_value(8, raw(~std::uint64_t{0}))), "the value has 18446744073709551615 bytes; at most"));
-  BOOST_TEST(says(refusal_of(with_value(9, raw(std::uint32_t{8}) + raw(std::uint64_t{1'000'000'000}))),
+      says(gguf_refusal(with_value(8, raw(~std::uint64_t{0}))), "the value has 18446744073709551615 bytes; at most"));
+  BOOST_TEST(says(gguf_refusal(with_value(9, raw(std::uint32_t{8}) + raw(std::uint64_t{1'000'000'000}))),
                   "the array's length is 1000000000"));
-  BOOST_TEST(says(refusal_of(with_value(9, raw(std::uint32_t{12}) + raw(std::uint64_t{1} << 28))),
+  BOOST_TEST(says(gguf_refusal(with_value(9, raw(std::uint32_t{12}) + raw(std::uint64_t{1} << 28))),
                   "needs at least 8 bytes each"));
-  BOOST_TEST(says(refusal_of(with_value(9, raw(std::uint32_t{12}) + raw(std::uint64_t{1} << 61))),
+  BOOST_TEST(says(gguf_refusal(with_value(9, raw(std::uint32_t{12}) + raw(std::uint64_t{1} << 61))),
                   "at most 268435456 are read"));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_metadata_are_refused) {
-  BOOST_TEST(says(refusal_of(with_value(13, "")), "metadata entry 0 ('k'): value type 13 is not one of GGUF's"));
-  BOOST_TEST(says(refusal_of(with_value(7, raw(std::uint8_t{2}))), "a boolean is 2"));
+  BOOST_TEST(says(gguf_refusal(with_value(13, "")), "metadata entry 0 ('k'): value type 13 is not one of GGUF's"));
+  BOOST_TEST(says(gguf_refusal(with_value(7, raw(std::uint8_t{2}))), "a boolean is 2"));
+  BOOST_TEST(says(gguf_refusal(with_value(9, raw(std::uint32_t{9}) + raw(std::uint64_t{1}))),
+                  "arrays of arrays are not read"));
   BOOST_TEST(
-      says(refusal_of(with_value(9, raw(std::uint32_t{9}) + raw(std::uint64_t{1}))), "arrays of arrays are not read"));
-  BOOST_TEST(says(refusal_of(with_value(9, raw(std::uint32_t{7}) + raw(std::uint64_t{2}) + raw(std::uint16_t{0x0201}))),
-                  "a boolean is 2"));
+      says(gguf_refusal(with_value(9, raw(std::uint32_t{7}) + raw(std::uint64_t{2}) + raw(std::uint16_t{0x0201}))),
+           "a boolean is 2"));
   gguf_draft draft;
   draft.entries = {entry_u32("twice", 1), entry_u32("twice", 1)};
-  BOOST_TEST(says(refusal_of(draft), "metadata key 'twice' is there twice"));
+  BOOST_TEST(says(gguf_refusal(draft), "metadata key 'twice' is there twice"));
   draft.entries = {entry_u32("", 1)};
-  BOOST_TEST(says(refusal_of(draft), "the key is empty"));
+  BOOST_TEST(says(gguf_refusal(draft), "the key is empty"));
   draft.entries = {entry_u32(std::string(70000, 'k'), 1)};
-  BOOST_TEST(says(refusal_of(draft), "the key has 70000 bytes; at most 65535"));
+  BOOST_TEST(says(gguf_refusal(draft), "the key has 70000 bytes; at most 65535"));
   draft.entries = {entry("\x1B[31m'\n", 13, "")};
-  BOOST_TEST(says(refusal_of(draft), R"('\x1b[31m\x27\x0a')"));
+  BOOST_TEST(says(gguf_refusal(draft), R"('\x1b[31m\x27\x0a')"));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_alignments_are_refused) {
   auto draft = two_vectors();
   draft.entries = {entry_u32("general.alignment", 0)};
-  BOOST_TEST(says(refusal_of(draft), "general.alignment is 0; powers of two"));
+  BOOST_TEST(says(gguf_refusal(draft), "general.alignment is 0; powers of two"));
   draft.entries = {entry_u32("general.alignment", 24)};
-  BOOST_TEST(says(refusal_of(draft), "general.alignment is 24"));
+  BOOST_TEST(says(gguf_refusal(draft), "general.alignment is 24"));
   draft.entries = {entry_u32("general.alignment", 1U << 31)};
-  BOOST_TEST(says(refusal_of(draft), "general.alignment is 2147483648"));
+  BOOST_TEST(says(gguf_refusal(draft), "general.alignment is 2147483648"));
   draft.entries = {entry_text("general.alignment", "32")};
-  BOOST_TEST(says(refusal_of(draft), "general.alignment has another type"));
+  BOOST_TEST(says(gguf_refusal(draft), "general.alignment has another type"));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_tensors_are_refused) {
   auto draft = two_vectors();
   draft.tensors[1].name = "a";
-  BOOST_TEST(says(refusal_of(draft), "tensor 'a' is there twice"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'a' is there twice"));
   draft.tensors[1].name = "";
-  BOOST_TEST(says(refusal_of(draft), "tensor '': the name is empty"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor '': the name is empty"));
   draft = two_vectors();
   draft.tensors[1].dimensions = {};
-  BOOST_TEST(says(refusal_of(draft), "tensor 'b': it has 0 dimensions; 1 to 4"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b': it has 0 dimensions; 1 to 4"));
   draft.tensors[1].dimensions = {4, 1, 1, 1, 1};
-  BOOST_TEST(says(refusal_of(draft), "it has 5 dimensions"));
+  BOOST_TEST(says(gguf_refusal(draft), "it has 5 dimensions"));
   draft.tensors[1].dimensions = {0};
-  BOOST_TEST(says(refusal_of(draft), "dimension 0 is 0; 1 to 4294967295"));
+  BOOST_TEST(says(gguf_refusal(draft), "dimension 0 is 0; 1 to 4294967295"));
   draft.tensors[1].dimensions = {4, std::uint64_t{1} << 32};
-  BOOST_TEST(says(refusal_of(draft), "dimension 1 is 4294967296"));
+  BOOST_TEST(says(gguf_refusal(draft), "dimension 1 is 4294967296"));
   draft.tensors[1].dimensions = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF};
-  BOOST_TEST(says(refusal_of(draft), "does not fit 64 bits"));
+  BOOST_TEST(says(gguf_refusal(draft), "does not fit 64 bits"));
   draft.tensors[1].dimensions = {0x80000000, 0x80000000};
-  BOOST_TEST(says(refusal_of(draft), "does not fit 64 bits"));
+  BOOST_TEST(says(gguf_refusal(draft), "does not fit 64 bits"));
   draft.tensors[1].dimensions = {0x40000000, 0x40000000};
-  BOOST_TEST(says(refusal_of(draft), "tensor 'b' needs 4611686018427387904 bytes"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b' needs 4611686018427387904 bytes"));
   draft = two_vectors();
   draft.tensors[1].type = 10;
-  BOOST_TEST(says(refusal_of(draft), "tensor 'b': GGML type 10 (Q2_K) is not read"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b': GGML type 10 (Q2_K) is not read"));
   draft.tensors[1].type = 1000;
-  BOOST_TEST(says(refusal_of(draft), "GGML type 1000 (unknown)"));
+  BOOST_TEST(says(gguf_refusal(draft), "GGML type 1000 (unknown)"));
   draft.tensors[1].type = 3;
-  BOOST_TEST(says(refusal_of(draft), "rows of 4 elements are no whole number of q4_1 blocks of 32"));
+  BOOST_TEST(says(gguf_refusal(draft), "rows of 4 elements are no whole number of q4_1 blocks of 32"));
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_overlap_leave_holes_or_point_outside_are_refused) {
   auto draft = two_vectors();
   draft.tensors[1].offset = 0;
   BOOST_TEST(
-      says(refusal_of(draft), "tensor 'b' has offset 0; the tensor before it and an alignment of 32 make it 32"));
+      says(gguf_refusal(draft), "tensor 'b' has offset 0; the tensor before it and an alignment of 32 make it 32"));
   draft.tensors[1].offset = 33;
-  BOOST_TEST(says(refusal_of(draft), "has offset 33"));
+  BOOST_TEST(says(gguf_refusal(draft), "has offset 33"));
   draft.tensors[1].offset = 64;
-  BOOST_TEST(says(refusal_of(draft), "has offset 64"));
+  BOOST_TEST(says(gguf_refusal(draft), "has offset 64"));
   draft.tensors[1].offset = ~std::uint64_t{0} - 31;
-  BOOST_TEST(says(refusal_of(draft), "has offset 18446744073709551584"));
+  BOOST_TEST(says(gguf_refusal(draft), "has offset 18446744073709551584"));
   draft = two_vectors();
   draft.data.resize(40);
-  BOOST_TEST(says(refusal_of(draft), "tensor 'b' needs 16 bytes"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b' needs 16 bytes"));
   draft.data.clear();
-  BOOST_TEST(says(refusal_of(draft), "tensor 'a' needs 12 bytes"));
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'a' needs 12 bytes"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,7 +20,7 @@ std::string small_safetensors() {
   return safetensors_bytes(header, std::string(22, '\1'));
 }
 
-std::string small_config() {
+std::string hostile_config() {
   return R"({"model_type":"llama","vocab_size":4,"hidden_size":8,"intermediate_size":3,"num_hidden_layers":1,)"
          R"("num_attention_heads":2,"eos_token_id":[1,2],"rope_theta":1e4,)"
          R"("rope_scaling":{"rope_type":"yarn","factor":2.0}})";
@@ -54,14 +54,14 @@ BOOST_AUTO_TEST_SUITE(hostile_files)
 BOOST_AUTO_TEST_CASE(every_prefix_is_refused_or_read_in_little_memory) {
   read_every_prefix(tiny_llama().bytes(), read_as_gguf);
   read_every_prefix(small_safetensors(), read_as_safetensors);
-  read_every_prefix(small_config(), read_as_config);
+  read_every_prefix(hostile_config(), read_as_config);
 }
 
 BOOST_AUTO_TEST_CASE(every_changed_byte_is_refused_or_read_in_little_memory) {
   const auto model = tiny_llama();
   read_with_every_byte_changed(model.bytes(), model.bytes().size() - model.data.size(), read_as_gguf);
   read_with_every_byte_changed(small_safetensors(), small_safetensors().size(), read_as_safetensors);
-  read_with_every_byte_changed(small_config(), small_config().size(), read_as_config);
+  read_with_every_byte_changed(hostile_config(), hostile_config().size(), read_as_config);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -40,7 +40,7 @@ std::string llama(std::vector<std::pair<std::string, std::string>> more = {}) {
   return text + "}";
 }
 
-std::string refusal_of(std::vector<std::pair<std::string, std::string>> more) {
+std::string config_refusal(std::vector<std::pair<std::string, std::string>> more) {
   return refusal([&] { read(llama(std::move(more))); });
 }
 
@@ -181,10 +181,10 @@ BOOST_AUTO_TEST_CASE(what_a_config_leaves_out_has_transformers_defaults) {
 BOOST_AUTO_TEST_CASE(a_part_of_each_head_may_be_rotated) {
   BOOST_TEST(read(llama({{"partial_rotary_factor", "0.5"}})).rope.rotary_dim == 4);
   BOOST_TEST(read(llama({{"rope_parameters", R"({"partial_rotary_factor":0.25})"}})).rope.rotary_dim == 2);
-  BOOST_TEST(says(refusal_of({{"partial_rotary_factor", "0.4"}}), "3 of 8 elements a head would be rotated"));
-  BOOST_TEST(says(refusal_of({{"partial_rotary_factor", "0.1"}}), "0 of 8 elements"));
-  BOOST_TEST(says(refusal_of({{"partial_rotary_factor", "1.5"}}), "partial_rotary_factor is 1.5E0; a number from"));
-  BOOST_TEST(says(refusal_of({{"head_dim", "7"}}), "head_dim is 7; 7 of 7 elements"));
+  BOOST_TEST(says(config_refusal({{"partial_rotary_factor", "0.4"}}), "3 of 8 elements a head would be rotated"));
+  BOOST_TEST(says(config_refusal({{"partial_rotary_factor", "0.1"}}), "0 of 8 elements"));
+  BOOST_TEST(says(config_refusal({{"partial_rotary_factor", "1.5"}}), "partial_rotary_factor is 1.5E0; a number from"));
+  BOOST_TEST(says(config_refusal({{"head_dim", "7"}}), "head_dim is 7; 7 of 7 elements"));
 }
 
 BOOST_AUTO_TEST_CASE(generation_config_has_the_last_word_on_end_tokens) {
@@ -203,49 +203,52 @@ BOOST_AUTO_TEST_CASE(generation_config_has_the_last_word_on_end_tokens) {
 BOOST_AUTO_TEST_CASE(token_ids_lie_inside_the_vocabulary) {
   BOOST_TEST(read(llama({{"pad_token_id", "-1"}})).pad.has_value() == false);
   BOOST_TEST(read(llama({{"pad_token_id", "127"}})).pad.value() == 127);
-  BOOST_TEST(says(refusal_of({{"pad_token_id", "128"}}), "pad_token_id is 128"));
-  BOOST_TEST(says(refusal_of({{"bos_token_id", "-1"}}), "bos_token_id is -1; an integer from 0 to 127"));
-  BOOST_TEST(says(refusal_of({{"eos_token_id", "[1,4294967297]"}}), "eos_token_id is [1,4294967297]"));
+  BOOST_TEST(says(config_refusal({{"pad_token_id", "128"}}), "pad_token_id is 128"));
+  BOOST_TEST(says(config_refusal({{"bos_token_id", "-1"}}), "bos_token_id is -1; an integer from 0 to 127"));
+  BOOST_TEST(says(config_refusal({{"eos_token_id", "[1,4294967297]"}}), "eos_token_id is [1,4294967297]"));
 }
 
 BOOST_AUTO_TEST_CASE(sizes_out_of_range_name_key_value_and_limit) {
-  BOOST_TEST(refusal_of({{"num_attention_heads", "0"}}) ==
+  BOOST_TEST(config_refusal({{"num_attention_heads", "0"}}) ==
              "config.json: num_attention_heads is 0; an integer from 1 to 16384 is allowed");
-  BOOST_TEST(says(refusal_of({{"num_attention_heads", "-6"}}), "num_attention_heads is -6"));
-  BOOST_TEST(says(refusal_of({{"num_attention_heads", "7"}}),
+  BOOST_TEST(says(config_refusal({{"num_attention_heads", "-6"}}), "num_attention_heads is -6"));
+  BOOST_TEST(says(config_refusal({{"num_attention_heads", "7"}}),
                   "num_attention_heads is 7; hidden_size = 48 must be a multiple"));
   BOOST_TEST(read(llama({{"num_attention_heads", "7"}, {"head_dim", "4"}})).head_dim == 4);
-  BOOST_TEST(says(refusal_of({{"num_key_value_heads", "4"}}), "num_key_value_heads is 4; num_attention_heads = 6"));
-  BOOST_TEST(says(refusal_of({{"num_key_value_heads", "12"}}), "num_key_value_heads is 12"));
-  BOOST_TEST(says(refusal_of({{"num_hidden_layers", "1000000000"}}),
+  BOOST_TEST(says(config_refusal({{"num_key_value_heads", "4"}}), "num_key_value_heads is 4; num_attention_heads = 6"));
+  BOOST_TEST(says(config_refusal({{"num_key_value_heads", "12"}}), "num_key_value_heads is 12"));
+  BOOST_TEST(says(config_refusal({{"num_hidden_layers", "1000000000"}}),
                   "num_hidden_layers is 1000000000; an integer from 1 to 4096"));
-  BOOST_TEST(says(refusal_of({{"hidden_size", "1e18"}}), "hidden_size is 1E18"));
-  BOOST_TEST(says(refusal_of({{"vocab_size", "99999999"}}), "vocab_size is 99999999; an integer from 1 to 16777216"));
-  BOOST_TEST(says(refusal_of({{"vocab_size", ""}}), "vocab_size is missing"));
-  BOOST_TEST(says(refusal_of({{"intermediate_size", "\"96\""}}), "intermediate_size is \"96\""));
-  BOOST_TEST(says(refusal_of({{"max_position_embeddings", "2147483648"}}), "max_position_embeddings is 2147483648"));
-  BOOST_TEST(says(refusal_of({{"head_dim", "100000"}}), "head_dim is 100000"));
-  BOOST_TEST(says(refusal_of({{"rms_norm_eps", "0"}}), "rms_norm_eps is 0"));
-  BOOST_TEST(says(refusal_of({{"rms_norm_eps", R"({"__float__":"NaN"})"}}), "rms_norm_eps is"));
-  BOOST_TEST(says(refusal_of({{"attention_bias", "1"}}), "attention_bias is 1; true or false"));
-  BOOST_TEST(says(refusal_of({{"layer_types", R"(["full_attention"])"}}), "it must name num_hidden_layers = 3 layers"));
-  BOOST_TEST(says(refusal_of({{"sliding_window", "0"}}), "sliding_window is 0"));
+  BOOST_TEST(says(config_refusal({{"hidden_size", "1e18"}}), "hidden_size is 1E18"));
+  BOOST_TEST(
+      says(config_refusal({{"vocab_size", "99999999"}}), "vocab_size is 99999999; an integer from 1 to 16777216"));
+  BOOST_TEST(says(config_refusal({{"vocab_size", ""}}), "vocab_size is missing"));
+  BOOST_TEST(says(config_refusal({{"intermediate_size", "\"96\""}}), "intermediate_size is \"96\""));
+  BOOST_TEST(
+      says(config_refusal({{"max_position_embeddings", "2147483648"}}), "max_position_embeddings is 2147483648"));
+  BOOST_TEST(says(config_refusal({{"head_dim", "100000"}}), "head_dim is 100000"));
+  BOOST_TEST(says(config_refusal({{"rms_norm_eps", "0"}}), "rms_norm_eps is 0"));
+  BOOST_TEST(says(config_refusal({{"rms_norm_eps", R"({"__float__":"NaN"})"}}), "rms_norm_eps is"));
+  BOOST_TEST(says(config_refusal({{"attention_bias", "1"}}), "attention_bias is 1; true or false"));
+  BOOST_TEST(
+      says(config_refusal({{"layer_types", R"(["full_attention"])"}}), "it must name num_hidden_layers = 3 layers"));
+  BOOST_TEST(says(config_refusal({{"sliding_window", "0"}}), "sliding_window is 0"));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_rotations_are_refused) {
-  BOOST_TEST(says(refusal_of({{"rope_theta", "0"}}), "rope_theta is 0; a number from 1"));
-  BOOST_TEST(says(refusal_of({{"rope_theta", R"({"__float__":"NaN"})"}}), "rope_theta is"));
-  BOOST_TEST(says(refusal_of({{"rope_theta", R"({"__float__":"Infinity"})"}}), "rope_theta is"));
-  BOOST_TEST(says(refusal_of({{"rope_scaling", R"({"rope_type":"longrope"})"}}),
+  BOOST_TEST(says(config_refusal({{"rope_theta", "0"}}), "rope_theta is 0; a number from 1"));
+  BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"NaN"})"}}), "rope_theta is"));
+  BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"Infinity"})"}}), "rope_theta is"));
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"rope_type":"longrope"})"}}),
                   R"(rope_scaling.rope_type is "longrope"; 'default', 'linear', 'llama3' and 'yarn' are known)"));
-  BOOST_TEST(says(refusal_of({{"rope_scaling", R"({"type":"linear"})"}}), "rope_scaling.factor is missing"));
-  BOOST_TEST(says(refusal_of({{"rope_scaling", R"({"type":"linear","factor":0})"}}), "rope_scaling.factor is 0"));
-  BOOST_TEST(says(refusal_of({{"rope_scaling", R"({"type":"yarn","factor":2,"beta_fast":1,"beta_slow":2})"}}),
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear"})"}}), "rope_scaling.factor is missing"));
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear","factor":0})"}}), "rope_scaling.factor is 0"));
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"yarn","factor":2,"beta_fast":1,"beta_slow":2})"}}),
                   "rope_scaling.beta_fast is 1; it must not be below beta_slow = 2"));
-  BOOST_TEST(says(refusal_of({{"rope_scaling", R"({"type":"yarn","factor":2,"attention_factor":-1})"}}),
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"yarn","factor":2,"attention_factor":-1})"}}),
                   "attention_factor is -1"));
-  BOOST_TEST(says(refusal_of({{"rope_parameters",
-                               R"({"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4})"}}),
+  BOOST_TEST(says(config_refusal({{"rope_parameters",
+                                   R"({"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4})"}}),
                   "rope_parameters.high_freq_factor is 4; it must be above low_freq_factor = 4"));
 }
 

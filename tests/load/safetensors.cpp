@@ -15,13 +15,13 @@ using namespace cogen::load;
 
 namespace {
 
-std::string refusal_of(std::string_view bytes) {
+std::string safetensors_refusal(std::string_view bytes) {
   const memory_file file(bytes);
   return refusal([&] { safetensors_file read(file.path()); });
 }
 
 std::string refusal_of_header(std::string_view header, std::size_t data = 16) {
-  return refusal_of(safetensors_bytes(header, std::string(data, '\0')));
+  return safetensors_refusal(safetensors_bytes(header, std::string(data, '\0')));
 }
 
 std::string refusal_of_folder(const temporary_folder& folder) {
@@ -78,11 +78,12 @@ BOOST_AUTO_TEST_CASE(names_keep_escapes_and_long_text) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_header_lengths_are_refused) {
-  BOOST_TEST(says(refusal_of("1234567"), "has 7 bytes; a safetensors file has at least 8"));
-  BOOST_TEST(says(refusal_of(safetensors_bytes("{}", "", 3)), "the header has 3 bytes; 2 remain"));
-  BOOST_TEST(says(refusal_of(safetensors_bytes("{}", "", 100'000'001)), "100000001 bytes; at most 100000000"));
-  BOOST_TEST(says(refusal_of(safetensors_bytes("{}", "", std::uint64_t{1} << 63)), "9223372036854775808 bytes"));
-  BOOST_TEST(says(refusal_of(safetensors_bytes("", "")), "does not begin with '{'"));
+  BOOST_TEST(says(safetensors_refusal("1234567"), "has 7 bytes; a safetensors file has at least 8"));
+  BOOST_TEST(says(safetensors_refusal(safetensors_bytes("{}", "", 3)), "the header has 3 bytes; 2 remain"));
+  BOOST_TEST(says(safetensors_refusal(safetensors_bytes("{}", "", 100'000'001)), "100000001 bytes; at most 100000000"));
+  BOOST_TEST(
+      says(safetensors_refusal(safetensors_bytes("{}", "", std::uint64_t{1} << 63)), "9223372036854775808 bytes"));
+  BOOST_TEST(says(safetensors_refusal(safetensors_bytes("", "")), "does not begin with '{'"));
   BOOST_TEST(says(refusal_of_header(" {}"), "does not begin with '{'"));
   BOOST_TEST(says(refusal_of_header("{}\n"), "does not end with '}' and spaces"));
   BOOST_TEST(says(refusal_of_header("{} {}"), "has more after its JSON value"));
