@@ -4,8 +4,8 @@
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests, and runs only
 # THREADED_SUITES there, where they are given. UNOPTIMIZED is for
-# tests full of coroutines, which would take two to three times as long to compile and run for a second. Under the
-# sanitizers no test is optimized, only what is tested: checked code takes up to five times as long to optimize.
+# tests full of coroutines, which would take two to three times as long to compile and run for a second; OPTIMIZED for
+# those that compute much themselves, under a sanitizer that runs all of them, too.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
 add_custom_target(threaded_tests)
 add_custom_target(gpu)
@@ -27,7 +27,7 @@ function(cogen_test name)
   else()
     target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  if(test_OPTIMIZED)  # given to tests that compute much themselves
+  if(test_OPTIMIZED AND NOT arguments)
     cogen_test_code(test_${name} OPTIMIZED)
   else()
     cogen_test_code(test_${name})
@@ -46,8 +46,9 @@ function(cogen_test name)
   endif()
 endfunction()
 
-# cogen_test_code(<target> [OPTIMIZED]): what calls the tested code is made for a short compilation under the sanitizers.
-# UndefinedBehaviorSanitizer, which doubles it, checks what is tested and not what tests it.
+# cogen_test_code(<target> [OPTIMIZED]): under the sanitizers tests are compiled as fast as can be. Checked code takes up to
+# five times as long to optimize, and UndefinedBehaviorSanitizer, which doubles it, checks what is tested and not what
+# tests it.
 function(cogen_test_code target)
   if(COGEN_SANITIZE AND NOT "OPTIMIZED" IN_LIST ARGN)
     target_compile_options(${target} PRIVATE -O0)

@@ -1,5 +1,6 @@
 // Random histories: the tree and its specification are told the same, and say the same after every step, also when
 // memory is refused.
+#include "repetitions.hpp"
 #include "scheduler/naive_prefixes.hpp"
 #include "scheduler/no_memory.hpp"
 #include "simulation/random.hpp"
@@ -12,6 +13,7 @@ namespace cogen::scheduler {
 namespace {
 
 using simulation::random;
+using test::repetitions, test::sanitized;
 
 /// What happened to the nodes that a radix tree has, over all histories.
 struct coverage {
@@ -186,8 +188,8 @@ BOOST_AUTO_TEST_CASE(the_tree_says_what_its_specification_says_whatever_happens)
 
 BOOST_AUTO_TEST_CASE(the_tree_of_a_thousand_slots_says_so_too) {
   coverage seen;
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    BOOST_TEST_CONTEXT("seed " << seed) { history(seed, 1000, seen).run(2500); }
+  for (std::uint64_t seed = 0; seed < repetitions(4); ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) { history(seed, 1000, seen).run(sanitized ? 600 : 2500); }
   }
   check_covered(seen, 10);
 }
