@@ -2,9 +2,11 @@
 
 #include "engine/failure_of.hpp"
 #include "engine/slot_forks.hpp"
+#include "kernels/worker_pool.hpp"
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <limits>
 #include <typeinfo>
 
@@ -129,13 +131,14 @@ const batch& model_runner::collect(const scheduler::plan& plan) {
 void model_runner::hand_out(step_in_progress& step, float* scores) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto& rows = step.plan().rows;
+  sampled_.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     auto& outcome = step.outcomes()[i];
     switch (rows[i].wanted) {
       case scheduler::output::nothing:
         continue;
       case scheduler::output::sample:
-        outcome = step.sampler_of(static_cast<int>(i)).sample({scores, width});
+        sampled_.push_back({static_cast<int>(i), scores});
         scores += width;
         continue;
       case scheduler::output::last_logits:
@@ -147,6 +150,20 @@ void model_runner::hand_out(step_in_progress& step, float* scores) {
       }
     }
   }
+  sample(step);
+}
+
+/// All rows at once, over all threads; then those with a processor of the caller's, on this thread.
+void model_runner::sample(step_in_progress& step) {
+  const auto width = static_cast<std::size_t>(vocabulary());
+  const auto sample_where = [&](const row_scores& each, bool processed) {
+    auto& sampler = step.sampler_of(each.row);
+    if (sampler.has_processor() != processed) return;
+    step.outcomes()[static_cast<std::size_t>(each.row)] = sampler.sample({each.scores, width});
+  };
+  workspace_.workers()->parallel(
+      std::ssize(sampled_), [&](std::int64_t i, int) { sample_where(sampled_[static_cast<std::size_t>(i)], false); });
+  for (const auto& each : sampled_) sample_where(each, true);
 }
 
 }  // namespace cogen::detail

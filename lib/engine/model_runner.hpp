@@ -34,20 +34,27 @@ class model_runner final : public runner {
   const cache::cache& cache() const { return cache_; }
 
  private:
+  struct row_scores {
+    int row;
+    float* scores;  // [vocabulary]
+  };
+
   void prepare_slots(const scheduler::plan& plan);
   void begin_transfers(step_in_progress& step);
   void read_encoder_inputs(const scheduler::plan& plan);
   const batch& collect(const scheduler::plan& plan);
   void hand_out(step_in_progress& step, float* scores);
+  void sample(step_in_progress& step);
 
   const std::shared_ptr<const model> model_;
   cache::cache cache_;
   const std::string snapshot_format_;
   swap_store swapped_;
   workspace workspace_;
-  batch batch_;  // of the last plan, as the two below
+  batch batch_;  // of the last plan, as the three below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
+  std::vector<row_scores> sampled_;
 };
 
 }  // namespace cogen::detail

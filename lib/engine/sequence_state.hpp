@@ -46,6 +46,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
+  bool has_processor() const noexcept override { return sampler_->has_processor(); }
   row_output sample(std::span<float> scores) noexcept override;
   bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 

@@ -54,6 +54,7 @@ class stream_state final : public request_state, public stream_face {
   std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
+  bool has_processor() const noexcept override { return sampler_->has_processor(); }
   row_output sample(std::span<float> scores) noexcept override;
   bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 
@@ -83,7 +84,7 @@ class stream_state final : public request_state, public stream_face {
   const request request_;
   const deadlines limits_;
 
-  // Set by begin(), then the engine's thread alone, or whoever samples.
+  // Set by begin(); then used by the engine's thread alone, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;
   int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;

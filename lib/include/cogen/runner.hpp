@@ -27,15 +27,20 @@ struct row_output {
 /// What the device's sample of a described row came to: the same as row_sampler::sample() would say. Any thread.
 row_output device_outcome(sampling_status status, token sampled) noexcept;
 
-/// Samples the next token of one sequence with that sequence's own parameters, or says how a device samples it. One of
-/// the two is asked for each row that wants a sample, in the order of the plans; and of rows that are in flight
-/// together the same one.
+/// Samples the next token of one sequence with that sequence's own parameters, or describes the sample for a device.
+/// One of the two is called once for each row that wants a sample; for rows in flight together, the same one, in the
+/// order of the plans.
 class row_sampler {
  public:
   virtual ~row_sampler() = default;
 
+  /// Whether sample() calls the caller's own logits processor. Such rows are sampled one after another, on the thread
+  /// that launches the step.
+  virtual bool has_processor() const noexcept = 0;
+
   /// The token that follows from `scores` [vocabulary], which is changed. Called between the forward and the end of the
-  /// step, by one thread at a time. Never throws: what goes wrong is the row's own error.
+  /// step. Several rows of a step may be sampled at once, by any threads. Never throws: a failure is the row's own
+  /// error.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
 
   /// What a device needs to sample the row by itself, its slot left out: written to `row`, and its lists appended to
@@ -43,7 +48,7 @@ class row_sampler {
   /// then known to the device alone, and `row.unknown_last` says so. The runner has the outcome from device_outcome(),
   /// and the token counts for the next rows once the step is absorbed.
   ///
-  /// False, with nothing changed: only draw() can, always so for rows in flight together. Throws std::bad_alloc; what
+  /// False, with nothing changed: only sample() can, always so for rows in flight together. Throws std::bad_alloc; what
   /// was appended to `lists` then belongs to no row.
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
 };
