@@ -1,6 +1,6 @@
 #include "engine/device_runner.hpp"
 
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 #include "engine/slot_forks.hpp"
 
 #include <ATen/ops/empty.h>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "engine/device_swap.hpp"
 #include "engine/kv_prefetcher.hpp"
 #include "engine/sampling_block.hpp"
 #include "engine/step_block.hpp"
 #include "models/device_network.hpp"
+#include "snapshot/device_swap.hpp"
 
 #include <cogen/runner.hpp>
 

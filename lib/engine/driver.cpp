@@ -1,6 +1,6 @@
 #include "engine/driver.hpp"
 
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 
 #include <boost/asio/system_executor.hpp>
 #include <fmt/format.h>

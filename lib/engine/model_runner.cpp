@@ -1,6 +1,6 @@
 #include "engine/model_runner.hpp"
 
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 #include "engine/slot_forks.hpp"
 #include "kernels/worker_pool.hpp"
 

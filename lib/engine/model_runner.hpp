@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/swap_store.hpp"
+#include "snapshot/swap_store.hpp"
 
 #include <cogen/model.hpp>
 #include <cogen/runner.hpp>

@@ -1,6 +1,6 @@
 #include "engine/checked_request.hpp"
+#include "engine/diagnostics_of.hpp"
 #include "engine/driver.hpp"
-#include "engine/failure_of.hpp"
 #include "engine/output_processor.hpp"
 #include "sampling/sampler.hpp"
 

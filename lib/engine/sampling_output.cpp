@@ -1,6 +1,6 @@
 #include "engine/sampling_output.hpp"
 
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 
 namespace cogen {
 namespace {

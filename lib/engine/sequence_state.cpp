@@ -1,7 +1,7 @@
 #include "engine/sequence_state.hpp"
 
+#include "engine/diagnostics_of.hpp"
 #include "engine/driver.hpp"
-#include "engine/failure_of.hpp"
 #include "engine/sampling_output.hpp"
 
 #include <boost/system/system_error.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/request_state.hpp"
-#include "engine/session_file.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
+#include "snapshot/session_file.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/sequence.hpp>

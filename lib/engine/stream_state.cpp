@@ -1,8 +1,8 @@
 #include "engine/stream_state.hpp"
 
 #include "engine/checked_request.hpp"
+#include "engine/diagnostics_of.hpp"
 #include "engine/driver.hpp"
-#include "engine/failure_of.hpp"
 #include "engine/sampling_output.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "engine/timers.hpp"
 
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 #include "engine/request_state.hpp"
 
 namespace cogen::detail {

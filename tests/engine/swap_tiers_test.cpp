@@ -1,8 +1,8 @@
 // What is swapped out has room in memory, and then in a file.
-#include "engine/swap_file.hpp"
 #include "load/checksum.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
+#include "snapshot/swap_file.hpp"
 
 #include <csignal>
 #include <fcntl.h>

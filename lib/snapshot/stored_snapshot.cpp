@@ -1,4 +1,4 @@
-#include "engine/stored_snapshot.hpp"
+#include "snapshot/stored_snapshot.hpp"
 
 #include "load/checksum.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/swap_file.hpp"
+#include "snapshot/swap_file.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

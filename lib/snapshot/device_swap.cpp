@@ -1,4 +1,4 @@
-#include "engine/device_swap.hpp"
+#include "snapshot/device_swap.hpp"
 
 #include <utility>
 

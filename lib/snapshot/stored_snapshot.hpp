@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/swap_file.hpp"
+#include "snapshot/swap_file.hpp"
 
 #include <cogen/runner.hpp>
 

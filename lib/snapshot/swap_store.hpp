@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/compressed_snapshot.hpp"
+#include "snapshot/compressed_snapshot.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/transfer.hpp>

@@ -1,4 +1,4 @@
-#include "engine/compressed_snapshot.hpp"
+#include "snapshot/compressed_snapshot.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,5 @@
-#include "engine/session_file.hpp"
+#include "snapshot/session_file.hpp"
 
-#include "engine/failure_of.hpp"
 #include "load/checksum.hpp"
 
 #include <fmt/format.h>
@@ -352,8 +351,8 @@ diagnostics write_session(const std::filesystem::path& path, const session& what
   return {};
 } catch (const session_error& e) {
   return e.why();
-} catch (const std::bad_alloc&) {
-  return diagnostics_of(std::current_exception());
+} catch (const std::bad_alloc& e) {
+  return {error::out_of_memory, e.what()};
 } catch (const std::exception& e) {
   return snapshot_lost(path, e);
 }

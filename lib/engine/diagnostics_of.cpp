@@ -1,4 +1,4 @@
-#include "engine/failure_of.hpp"
+#include "engine/diagnostics_of.hpp"
 
 #include <cogen/scheduler/deadline_unreachable.hpp>
 

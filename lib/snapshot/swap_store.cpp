@@ -1,4 +1,4 @@
-#include "engine/swap_store.hpp"
+#include "snapshot/swap_store.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/stored_snapshot.hpp"
+#include "snapshot/stored_snapshot.hpp"
 
 #include <cogen/cache/compressed_snapshot.hpp>
 
