@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/admission.hpp"
-#include "engine/metrics_recorder.hpp"
+#include "metrics/metrics_recorder.hpp"
 
 #include <cogen/async/pending_operations.hpp>
 #include <cogen/clock.hpp>

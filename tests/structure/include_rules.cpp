@@ -28,16 +28,17 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"load", {"basics", "boost"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
+    {"metrics", {"engine face", "text", "basics", "boost"}},
     {"snapshot", {"engine face", "device", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"engine",
-     {"snapshot", "models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache",
-      "scheduler", "basics", "libtorch", "boost"}},
+     {"snapshot", "metrics", "models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view",
+      "cache", "scheduler", "basics", "libtorch", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels",  "device", "layers",   "models", "text",    "load",
-                       "sampling", "async",  "snapshot", "engine", "decoding"};
+const names folders = {"kernels",  "device", "layers",  "models",   "text",   "load",
+                       "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
                                                                {"load_model.hpp", "models"},

@@ -1,4 +1,4 @@
-#include "engine/metrics_recorder.hpp"
+#include "metrics/metrics_recorder.hpp"
 
 #include <algorithm>
 #include <utility>
