@@ -22,8 +22,6 @@ class drain_state final : public request_state, public drain_face {
   void fail(const diagnostics& why) noexcept override;
   diagnostics error() const override { return {}; }
   bool owner_is_thinking() const override { return false; }
-  bool has_processor() const noexcept override { return false; }
-  row_output sample(std::span<float>) noexcept override { return {}; }
 
  private:
   void tell(error_code code) noexcept;

@@ -21,13 +21,16 @@ class driver;
 ///
 /// Its handle leaves word under its own lock and puts it into the driver's mailbox; the driver then calls
 /// `attend()`. All virtual members here are called by the thread that drives the engine, one at a time.
-class request_state : public row_sampler, public std::enable_shared_from_this<request_state> {
+class request_state : public std::enable_shared_from_this<request_state> {
  public:
   explicit request_state(std::shared_ptr<driver> engine);
-  ~request_state() override;
+  virtual ~request_state();
 
   /// Carries out what the handle has asked for since the last time.
   virtual void process() = 0;
+
+  /// How its rows sample. Null where it never has rows.
+  virtual row_sampler* as_sampler() noexcept { return nullptr; }
 
   /// A row of this sequence has come to something.
   virtual void take(const scheduler::event& event, row_output& outcome) = 0;

@@ -91,12 +91,12 @@ session sequence_state::saved_state() const {
   session what;
   what.model = engine_->parts().fingerprint;
   what.cache = engine_->snapshot_format();
-  what.seed = random_.seed();
-  what.branch = random_.branch();
-  what.forks = random_.forks();
-  what.truncations = truncations_;
-  what.tokens.assign(history_.tokens().begin(), history_.tokens().end());
-  for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(history_.was_generated(i));
+  what.seed = sampling_.random.seed();
+  what.branch = sampling_.random.branch();
+  what.forks = sampling_.random.forks();
+  what.truncations = sampling_.truncations;
+  what.tokens.assign(sampling_.history.tokens().begin(), sampling_.history.tokens().end());
+  for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(sampling_.history.was_generated(i));
   if (encoder_input_) what.encoder_input = *encoder_input_;
   what.exact = exact();
   return what;
@@ -143,15 +143,15 @@ void sequence_state::take_up(read_session& what) try {
   auto& saved_state = what.saved;
   for (std::size_t i = 0; i < saved_state.tokens.size(); ++i) {
     if (saved_state.generated[i])
-      history_.append_generated(saved_state.tokens[i]);
+      sampling_.history.append_generated(saved_state.tokens[i]);
     else
-      history_.append_given({&saved_state.tokens[i], 1});
+      sampling_.history.append_given({&saved_state.tokens[i], 1});
   }
-  random_ = random_stream(saved_state.seed, saved_state.branch, saved_state.forks);
-  truncations_ = saved_state.truncations;
+  sampling_.random = random_stream(saved_state.seed, saved_state.branch, saved_state.forks);
+  sampling_.truncations = saved_state.truncations;
   if (!saved_state.encoder_input.empty())
     encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved_state.encoder_input));
-  id_ = engine_->plans().resume(served_as(), {saved_state.tokens, static_cast<int>(history_.generated()),
+  id_ = engine_->plans().resume(served_as(), {saved_state.tokens, static_cast<int>(sampling_.history.generated()),
                                               saved_state.snapshot, saved_state.exact});
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));

@@ -2,7 +2,6 @@
 
 #include "engine/diagnostics_of.hpp"
 #include "engine/driver.hpp"
-#include "engine/sampling_output.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ sequence_state::sequence_state(std::shared_ptr<driver> engine, const open_option
     : request_state(std::move(engine)),
       options_(options),
       encoder_input_(std::move(encoder_input)),
-      random_(engine_->fresh_seed()) {}
+      sampling_(engine_->fresh_seed(), false) {}
 
 // What the handle asks for
 
@@ -229,7 +228,7 @@ void sequence_state::process() {
 }
 
 void sequence_state::undo(std::size_t length) {
-  history_.truncate(length);
+  sampling_.history.truncate(length);
   gathered_ = logits();
   if (!id_) return;
   engine_->plans().abandon(*id_);
@@ -253,23 +252,24 @@ void sequence_state::carry_out(run_order& what) try {
     engine_->join(*id_, shared_from_this());
   }
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
-  history_.append_given(what.fed);
-  if (what.sampled_by) sampler_ = std::move(what.sampled_by);  // else the last one stays: a wasted row may still sample
+  sampling_.history.append_given(what.fed);
+  if (what.sampled_by)
+    sampling_.parameters = std::move(what.sampled_by);  // else the last one stays: a wasted row may still sample
 } catch (const std::length_error& e) {
   end_run(diagnostics(error::does_not_fit, e.what()));
 }
 
 void sequence_state::carry_out(truncate_order& what) {
-  ++truncations_;
-  history_.truncate(static_cast<std::size_t>(what.length));
+  ++sampling_.truncations;
+  sampling_.history.truncate(static_cast<std::size_t>(what.length));
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
 /// Where it cannot be, that is the fork's own end.
 void sequence_state::carry_out(fork_order& what) try {
   auto& child = *what.child;
-  child.random_ = random_.fork();
-  child.history_ = history_;
+  child.sampling_.random = sampling_.random.fork();
+  child.sampling_.history = sampling_.history;
   if (!id_) return;
   child.id_ = engine_->plans().fork(*id_);
   engine_->join(*child.id_, what.child);
@@ -301,7 +301,7 @@ void sequence_state::take(const scheduler::event& event, row_output& outcome) {
       metrics().bring();
       const locked lock(*this);
       if (!decode_ || undo_to_) return;
-      history_.append_generated(outcome.chosen.id);
+      sampling_.absorb(outcome);
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       held_.push_back(outcome.chosen.id);
       thinking_ = true;
@@ -340,20 +340,6 @@ void sequence_state::fail(const diagnostics& why) noexcept {
 bool sequence_state::owner_is_thinking() const {
   std::lock_guard lock(mutex_);
   return thinking_ && !aborted_;
-}
-
-sampling_key sequence_state::next_key(bool chained) const {
-  const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
-  const auto seed = sampler_->parameters().seed().value_or(random_.seed());
-  return {seed, random_.branch(), position, truncations_};
-}
-
-row_output sequence_state::sample(std::span<float> scores) noexcept {
-  return sampling_output(*sampler_, scores, history_, next_key(false));
-}
-
-bool sequence_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
-  return describe_sampling_row(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 }  // namespace cogen::detail

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "engine/request_state.hpp"
-#include "sampling/random_stream.hpp"
-#include "sampling/sampler.hpp"
+#include "engine/sampling_state.hpp"
 #include "snapshot/session_file.hpp"
 
 #include <cogen/engine.hpp>
@@ -46,9 +45,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
-  bool has_processor() const noexcept override { return sampler_->has_processor(); }
-  row_output sample(std::span<float> scores) noexcept override;
-  bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
+  row_sampler* as_sampler() noexcept override { return &sampling_; }
 
  private:
   struct run_order {
@@ -123,17 +120,13 @@ class sequence_state final : public request_state, public sequence_face, public 
   void start_plain(std::shared_ptr<plain_operation> wait, order what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
   void end_run(diagnostics why);
-  sampling_key next_key(bool chained) const;
   void complete_waiter(error_code code);
 
   const open_options options_;
   scheduler::encoder_tokens encoder_input_;  // changes while a session is opened only
 
   // The engine's thread alone.
-  token_history history_;
-  random_stream random_;
-  std::uint32_t truncations_ = 0;
-  std::optional<sampler> sampler_;               // of the last decode
+  sampling_state sampling_;
   logits gathered_;                              // of the forward that runs
   std::shared_ptr<plain_operation> suspending_;  // waits for what is on its way
   std::optional<save_order> saving_;             // the same

@@ -50,7 +50,7 @@ class step_in_flight final : public step_in_progress {
 
   const scheduler::plan& plan() const override { return plan_; }
   std::span<row_output> outcomes() override { return outcomes_; }
-  row_sampler& sampler_of(int row) override { return *owners_[static_cast<std::size_t>(row)]; }
+  row_sampler& sampler_of(int row) override { return *owners_[static_cast<std::size_t>(row)]->as_sampler(); }
   swap_listener& transfers() override { return transfers_; }
 
   void done(std::exception_ptr error = nullptr) noexcept override {

@@ -3,7 +3,6 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/driver.hpp"
-#include "engine/sampling_output.hpp"
 
 #include <fmt/format.h>
 
@@ -20,7 +19,8 @@ std::string said(clock::duration time) { return fmt::format("{:g} s", std::chron
 stream_state::stream_state(std::shared_ptr<driver> engine, request what)
     : request_state(std::move(engine)),
       request_(std::move(what)),
-      limits_(request_, metrics().times(engine_->now()).opened) {}
+      limits_(request_, metrics().times(engine_->now()).opened),
+      sampling_(engine_->fresh_seed(), true) {}
 
 // What the handle asks for
 
@@ -158,16 +158,15 @@ void stream_state::prepare() {
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
-  sampler_.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
+  sampling_.parameters.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
   cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
-  random_ = random_stream(request_.sampling().seed().value_or(engine_->fresh_seed()));
-  history_.append_given(what.prompt);
+  sampling_.history.append_given(what.prompt);
   const locked lock(*this);
   usage_.prompt_tokens = length;
 }
 
 void stream_state::submit() {
-  const auto prompt = history_.tokens();
+  const auto prompt = sampling_.history.tokens();
   scheduler::sequence_options options;
   options.end_tokens = end_tokens_;
   options.max_new_tokens = new_tokens_;
@@ -229,7 +228,7 @@ void stream_state::take(const scheduler::event& event, row_output& outcome) {
   if (limits_.any() && keep_limits(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
-      if (outcome.by_device) history_.append_generated(outcome.chosen.id);
+      sampling_.absorb(outcome);
       return take_token(std::move(outcome.chosen),
                         std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
     case scheduler::event::kind::logits:
@@ -342,24 +341,6 @@ bool stream_state::is_prepared() const {
 bool stream_state::owner_is_thinking() const {
   const locked lock(*this);
   return thinking_ && !aborted_;
-}
-
-sampling_key stream_state::next_key(bool chained) const {
-  return random_.key(static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0));
-}
-
-/// The token counts at once: where two steps are in flight, the next one is sampled before this one is taken. One that
-/// a device samples is not known here before it is taken.
-row_output stream_state::sample(std::span<float> scores) noexcept try {
-  auto outcome = sampling_output(*sampler_, scores, history_, next_key(false));
-  if (!outcome.error) history_.append_generated(outcome.chosen.id);
-  return outcome;
-} catch (...) {
-  return {diagnostics_of(std::current_exception()), {}, {}};
-}
-
-bool stream_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
-  return describe_sampling_row(*sampler_, history_, chained, next_key(chained), row, lists);
 }
 
 // Pieces, under the lock

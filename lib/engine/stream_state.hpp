@@ -3,8 +3,7 @@
 #include "engine/deadlines.hpp"
 #include "engine/output_processor.hpp"
 #include "engine/request_state.hpp"
-#include "sampling/random_stream.hpp"
-#include "sampling/sampler.hpp"
+#include "engine/sampling_state.hpp"
 
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
@@ -54,12 +53,9 @@ class stream_state final : public request_state, public stream_face {
   std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const diagnostics& why) noexcept override;
   bool owner_is_thinking() const override;
-  bool has_processor() const noexcept override { return sampler_->has_processor(); }
-  row_output sample(std::span<float> scores) noexcept override;
-  bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
+  row_sampler* as_sampler() noexcept override { return &sampling_; }
 
  private:
-  sampling_key next_key(bool chained) const;
   void prepare();
   bool is_prepared() const;
   void submit_once();
@@ -88,10 +84,8 @@ class stream_state final : public request_state, public stream_face {
   scheduler::encoder_tokens encoder_input_;
   int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;
-  std::optional<sampler> sampler_;
+  sampling_state sampling_;
   std::optional<output_processor> cutter_;
-  token_history history_;
-  random_stream random_;
   piece next_piece_;  // its tokens are those that have made none yet
 
   /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own

@@ -1,4 +1,4 @@
-#include "engine/sampling_output.hpp"
+#include "engine/sampling_state.hpp"
 
 #include "engine/diagnostics_of.hpp"
 
@@ -36,22 +36,30 @@ row_output device_outcome(sampling_status status, token chosen) noexcept try {
 
 namespace detail {
 
-row_output sampling_output(const sampler& from, std::span<float> scores, token_history& history,
-                           sampling_key key) noexcept try {
+row_output sampling_state::sample(std::span<float> scores) noexcept try {
   thread_local sampling_scratch scratch;
-  return outcome_of(from.sample(scores, history, key, scratch));
+  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch));
+  if (runs_ahead_ && !outcome.error) history.append_generated(outcome.chosen.id);
+  return outcome;
 } catch (...) {
   return {diagnostics_of(std::current_exception()), {}, {}};
 }
 
-bool describe_sampling_row(const sampler& from, token_history& history, bool unknown_last, const sampling_key& key,
-                           sampling_row& row, sampling_lists& lists) {
-  if (!from.describe(row, lists, history, unknown_last)) return false;
+bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
+  if (!parameters->describe(row, lists, history, chained)) return false;
+  const auto key = next_key(chained);
   row.seed = key.seed;
   row.branch = key.branch;
   row.position = key.position;
   row.sample = key.sample;
   return true;
+}
+
+sampling_key sampling_state::next_key(bool chained) const {
+  return {.seed = parameters->parameters().seed().value_or(random.seed()),
+          .branch = random.branch(),
+          .position = static_cast<std::uint32_t>(history.length()) + (chained ? 1 : 0),
+          .sample = truncations};
 }
 
 }  // namespace detail
