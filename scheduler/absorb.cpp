@@ -82,6 +82,7 @@ void take_in(state& all, const plan_in_flight& done, std::span<const row_result>
 void forget(state& all, sequence& seq) {
   all.queued.remove(seq);
   depart(all, seq);
+  all.changes.drop(seq);
   all.queued.leave(seq.options.tenant);
   all.sequences.erase(seq.id);
 }

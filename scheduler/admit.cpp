@@ -16,6 +16,7 @@ bool free_for(state& all, const sequence& seq, const origin& first) {
 }
 
 admission_result lose(state& all, sequence& seq) {
+  all.changes.preempt(seq);
   unseat(all, seq);
   all.queued.place(seq);
   return admission_result::lost;
@@ -48,7 +49,7 @@ void swap_out(state& all, sequence& seq) {
   seq.awaits_prefix.reset();
   all.queued.drop(seq);
   all.slots.begin_transfer(seq.slot);
-  all.slots.leave(std::exchange(seq.slot, -1));
+  all.slots.leave(all.changes.set(seq, -1));
 }
 
 void forget_swapped(state& all, sequence& seq) {
@@ -108,6 +109,7 @@ void admit(state& all) {
 }
 
 void preempt(state& all, sequence& seq) {
+  all.changes.preempt(seq);
   if (can_be_swapped_out(all, seq))
     swap_out(all, seq);
   else
@@ -133,7 +135,7 @@ void unseat(state& all, sequence& seq) {
   seq.awaits_prefix.reset();
   if (seq.slot < 0) return;
   all.queued.drop(seq);
-  all.slots.leave(std::exchange(seq.slot, -1));
+  all.slots.leave(all.changes.set(seq, -1));
 }
 
 void depart(state& all, sequence& seq) {

@@ -306,6 +306,8 @@ std::optional<sequence_id> scheduler::transferred(swap_id name, bool ok) {
   return seq->id;
 }
 
+std::optional<slot_change> scheduler::next_slot_change() noexcept { return state_->changes.next(); }
+
 void scheduler::drop_prefix_cache() {
   while (state_->slots.evict()) {
   }

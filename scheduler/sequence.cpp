@@ -17,6 +17,7 @@ void queue_nodes::name(sequence* seq) {
   ordered.value() = seq;
   leading.value() = seq;
   unordered.front() = seq;
+  unchanged.front() = seq;
 }
 
 int sequence::work() const {

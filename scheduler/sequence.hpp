@@ -53,6 +53,8 @@ struct queue_nodes {
   std::set<sequence*>::node_type leading;
   std::list<sequence*> unordered{nullptr};
   std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in whichever list it is
+  std::list<sequence*> unchanged{nullptr};
+  std::list<sequence*>::iterator change = unchanged.begin();  ///< its node among the slot changes
 };
 
 /// A sequence, and where it stands once every plan given out so far has run.
@@ -63,9 +65,10 @@ struct sequence {
   std::vector<token> tokens;
   int sampled = 0;  ///< over all runs
 
-  int slot = -1;
-  int reserved = 0;  ///< tokens that memory is set aside for in its slot
-  int cached = 0;    ///< tokens that its slot holds, or what was swapped out, of those known and then of those unknown
+  int slot = -1;           ///< set by slot_changes alone
+  bool preempted = false;  ///< since its last slot change was given
+  int reserved = 0;        ///< tokens that memory is set aside for in its slot
+  int cached = 0;  ///< tokens that its slot holds, or what was swapped out, of those known and then of those unknown
   std::optional<cogen::scheduler::away> away;
   bool exact = true;  ///< nothing it went on from was restored from an inexact snapshot
 

@@ -3,6 +3,7 @@
 #include "pace.hpp"
 #include "prefix_tree.hpp"
 #include "queues.hpp"
+#include "slot_changes.hpp"
 #include "slot_table.hpp"
 #include "step_costs.hpp"
 #include "swap_pool.hpp"
@@ -44,6 +45,7 @@ struct state {
   swap_pool swapped_out;
   prefix_tree known;  ///< what slots hold, for others to begin with
   queues queued;
+  slot_changes changes;
   std::unordered_map<sequence_id, sequence> sequences;
   std::list<plan_in_flight> in_flight;
   std::list<plan_in_flight> absorbed;   ///< whose memory the next ones use

@@ -145,7 +145,7 @@ void driver::run_handlers() {
 void driver::read_mail() noexcept try {
   scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
   while (auto sender = mailbox_.take()) attempt(*sender, [&] { sender->process(); });
-  observer_.look_at_preempted(now());
+  observer_.look_at_slots(now());
   if (!ended_) publish();
 } catch (...) {
   die(std::current_exception());
@@ -204,14 +204,13 @@ void driver::take_arrival(const arrivals::arrival& what) {
 void driver::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
   const auto begin = now();
-  const int waited = scheduler_.waiting();
   auto& step = recycle_step();
   auto& plan = step.to_plan();
   scheduler_.next(begin.time_since_epoch(), plan);
   if (plan.empty()) return;
   for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).scheduled();
   in_flight_.splice(in_flight_.end(), landed_, landed_.begin());
-  observer_.launched(step, waited, begin);
+  observer_.launched(step, begin);
   publish();
   try {
     parts_.runner->launch(step);

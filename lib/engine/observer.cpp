@@ -28,11 +28,8 @@ void observer::joined(request_state& seq, scheduler::sequence_id id, clock::time
   seq.metrics().take_in(now, tokens);
   stats_.waiting_tokens += tokens;
   tell(kind::accepted, seq, now, tokens);
-  look_at_preempted(now);
-  const int slot = plans_.slot_of(id);
-  if (slot < 0) return;
-  admission_result(seq, slot, now);
-  seq.metrics().inherit();
+  look_at_slots(now);
+  if (plans_.slot_of(id) >= 0) seq.metrics().inherit();
 }
 
 void observer::look_at(request_state& seq) noexcept {
@@ -42,8 +39,13 @@ void observer::look_at(request_state& seq) noexcept {
   if (news.ended) end(seq, news);
 }
 
-void observer::look_at_preempted(clock::time_point now) noexcept {
-  if (plans_.preempted() != preemptions_) look_at_all(now);
+void observer::look_at_slots(clock::time_point now) noexcept {
+  while (const auto change = plans_.next_slot_change()) {
+    const auto found = members_.find(change->sequence);
+    if (found == members_.end()) continue;
+    if (change->preempted) preempt(*found->second, now);
+    if (change->slot >= 0) schedule(*found->second, change->slot, now);
+  }
 }
 
 void observer::end(request_state& seq, const metrics_recorder::news& how) noexcept {
@@ -61,13 +63,9 @@ void observer::end(request_state& seq, const metrics_recorder::news& how) noexce
 
 // What plans do
 
-void observer::launched(step_in_flight& step, int waited, clock::time_point now) noexcept {
+void observer::launched(step_in_flight& step, clock::time_point now) noexcept {
   const auto& plan = step.plan();
-  look_at_preempted(now);
-  int scheduled = 0;
-  for (std::size_t i = 0; i < plan.rows.size(); ++i)
-    scheduled += admission_result(step.owner_of(i), plan.rows[i].slot, now);
-  if (scheduled < waited - plans_.waiting()) look_at_all(now);  // some have a slot and no row yet
+  look_at_slots(now);
   transfer(plan, now);
   if (plan.rows.empty()) return;
   const auto bytes = cache_bytes();
@@ -123,22 +121,13 @@ void observer::serve(request_state& seq, const scheduler::row& row, const step_e
   tell(kind::prefilled, seq, step.end, row.count);
 }
 
-bool observer::admission_result(request_state& seq, int slot, clock::time_point now) noexcept {
+void observer::schedule(request_state& seq, int slot, clock::time_point now) noexcept {
   const auto before = seq.metrics().sit(slot, now);
-  if (!before) return false;
+  if (!before) return;
   if (before == metrics_recorder::place::waiting) stats_.waiting_tokens -= seq.metrics().tokens();
   if (before == metrics_recorder::place::preempted) --preempted_;
   stats_.scheduled += before != metrics_recorder::place::running;
   tell(before == metrics_recorder::place::preempted ? kind::resumed : kind::scheduled, seq, now);
-  return before != metrics_recorder::place::running;
-}
-
-void observer::look_at_all(clock::time_point now) noexcept {
-  preemptions_ = plans_.preempted();
-  for (const auto& [id, member] : members_)
-    if (plans_.slot_of(id) < 0) preempt(*member, now);
-  for (const auto& [id, member] : members_)
-    if (const int slot = plans_.slot_of(id); slot >= 0) admission_result(*member, slot, now);
 }
 
 void observer::preempt(request_state& seq, clock::time_point now) noexcept {

@@ -22,8 +22,7 @@ class observer {
   using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
 
   /// `plans` and `members` are the driver's. `log` is told what the sink throws.
-  observer(const scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink,
-           log log)
+  observer(scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink, log log)
       : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {
     moving_.reserve(static_cast<std::size_t>(slots));
   }
@@ -34,11 +33,11 @@ class observer {
   /// It may have been refused, been brought a token, or ended.
   void look_at(request_state& seq) noexcept;
 
-  /// Some may have been preempted by their owners.
-  void look_at_preempted(clock::time_point now) noexcept;
+  /// The scheduler may have given slots to some, and preempted others.
+  void look_at_slots(clock::time_point now) noexcept;
 
-  /// `waited` sequences wanted a slot before `step` was planned.
-  void launched(step_in_flight& step, int waited, clock::time_point now) noexcept;
+  /// `step` was planned.
+  void launched(step_in_flight& step, clock::time_point now) noexcept;
 
   /// A transfer of a plan has ended.
   void transferred(scheduler::swap_id name, const std::exception_ptr& error, clock::time_point now) noexcept;
@@ -61,8 +60,7 @@ class observer {
     int tokens;
   };
 
-  void look_at_all(clock::time_point now) noexcept;
-  bool admission_result(request_state& seq, int slot, clock::time_point now) noexcept;  // true: it had none
+  void schedule(request_state& seq, int slot, clock::time_point now) noexcept;
   void preempt(request_state& seq, clock::time_point now) noexcept;
   void serve(request_state& seq, const scheduler::row& row, const step_event& step) noexcept;
   void end(request_state& seq, const metrics_recorder::news& how) noexcept;
@@ -76,15 +74,14 @@ class observer {
   template <class Call>
   void tell_sink(Call call) noexcept;
 
-  const scheduler::scheduler& plans_;
+  scheduler::scheduler& plans_;
   const member_map& members_;
   const int slots_;
   std::shared_ptr<event_sink> sink_;
   const log log_;
   engine_stats stats_;
-  std::vector<moving> moving_;     // at most one for each slot
-  int preempted_ = 0;              // now
-  std::uint64_t preemptions_ = 0;  // by plans_, when everybody was looked at last
+  std::vector<moving> moving_;  // at most one for each slot
+  int preempted_ = 0;           // now
 };
 
 }  // namespace cogen::detail

@@ -296,8 +296,23 @@ void world::check_account_without_forks() const {
   require(machine_.memory_in_use() == bytes, "the memory account is wrong");
 }
 
+/// The changes say of each sequence which slot it has.
+void world::check_slot_changes() {
+  std::erase_if(slots_, [&](const auto& each) { return !live_.contains(each.first); });
+  while (const auto change = machine_.next_slot_change()) {
+    require(live_.contains(change->sequence), "a slot change is of a sequence that has gone");
+    slots_[change->sequence] = change->slot;
+  }
+  for (const auto& [id, each] : live_) {
+    const auto found = slots_.find(id);
+    require(machine_.slot_of(id) == (found == slots_.end() ? -1 : found->second),
+            text(id) + " has another slot than its changes said");
+  }
+}
+
 void world::check_sequences() {
   machine_.verify();
+  check_slot_changes();
   check_busy_slots();
   note_scheduled();
   look_at_shares();

@@ -111,6 +111,13 @@ struct plan {
   }
 };
 
+/// A sequence has another slot than before, or none.
+struct slot_change {
+  sequence_id sequence;
+  int slot = -1;           ///< the one it has now; -1: none
+  bool preempted = false;  ///< it was preempted since its last change; it may have a slot again
+};
+
 /// What one row of a plan came to.
 struct row_result {
   bool failed = false;  ///< what it wanted could not be had. The slot has taken its tokens all the same

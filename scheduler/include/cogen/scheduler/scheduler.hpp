@@ -182,6 +182,10 @@ class scheduler {
   void absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
               std::vector<event>& events);
 
+  /// The oldest change of a sequence's slot that was not given yet; several changes of one sequence are one. Those of
+  /// cancelled sequences are dropped. Needs no memory, and takes time in proportion to the changes alone.
+  std::optional<slot_change> next_slot_change() noexcept;
+
   /// Nothing is kept any more of sequences that have gone, but for what others read or plans in flight name.
   void drop_prefix_cache();
 
