@@ -7,29 +7,71 @@
 namespace cogen {
 namespace {
 
-double sum_of(std::span<const float> weights) {
+[[gnu::always_inline]] inline double sum_of(const float* weights, std::size_t count) {
   constexpr std::size_t lanes = 8;
   std::array<double, lanes> sums{};
   std::size_t i = 0;
-  for (; i + lanes <= weights.size(); i += lanes)
+  for (; i + lanes <= count; i += lanes)
     for (std::size_t j = 0; j < lanes; ++j) sums[j] += weights[i + j];
-  for (std::size_t j = 0; i + j < weights.size(); ++j) sums[j] += weights[i + j];
+  for (std::size_t j = 0; i + j < count; ++j) sums[j] += weights[i + j];
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
+[[gnu::always_inline]] inline double weigh_block(const float* logits, std::size_t count, const softmax_scale& scale,
+                                                 float* weights) {
+  for (std::size_t i = 0; i < count; ++i) weights[i] = weight_of(logits[i], scale);
+  return sum_of(weights, count);
+}
+
+/// A whole block's count is a constant, so that its loops become a few vector instructions.
+[[gnu::always_inline]] inline double weigh_blocks(std::span<const float> logits, const softmax_scale& scale,
+                                                  float* weights, double* block_sums) {
+  double total = 0;
+  const std::size_t whole = logits.size() / row_block;
+  for (std::size_t b = 0; b < whole; ++b)
+    total += block_sums[b] = weigh_block(logits.data() + b * row_block, row_block, scale, weights + b * row_block);
+  if (const std::size_t rest = logits.size() % row_block; rest > 0)
+    total += block_sums[whole] =
+        weigh_block(logits.data() + whole * row_block, rest, scale, weights + whole * row_block);
+  return total;
+}
+
+double weigh_portable(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums) {
+  return weigh_blocks(logits, scale, weights, block_sums);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] double weigh_avx2(std::span<const float> logits, const softmax_scale& scale, float* weights,
+                                          double* block_sums) {
+  return weigh_blocks(logits, scale, weights, block_sums);
+}
+
+[[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl")]] double weigh_avx512(std::span<const float> logits,
+                                                                               const softmax_scale& scale,
+                                                                               float* weights, double* block_sums) {
+  return weigh_blocks(logits, scale, weights, block_sums);
+}
+#endif
+
 }  // namespace
+
+std::vector<weigh_function> weigh_functions() {
+  std::vector<weigh_function> all{weigh_portable};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) all.push_back(weigh_avx2);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    all.push_back(weigh_avx512);
+#endif
+  return all;
+}
 
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums) {
+  static const weigh_function fastest = weigh_functions().back();
   weights.resize(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) weights[i] = weight_of(logits[i], scale);
   block_sums.resize((logits.size() + row_block - 1) / row_block);
-  double total = 0;
-  for (std::size_t b = 0; b < block_sums.size(); ++b) {
-    block_sums[b] = sum_of(block_of(std::span<const float>(weights), b));
-    total += block_sums[b];
-  }
-  return total;
+  return fastest(logits, scale, weights.data(), block_sums.data());
 }
 
 double weigh(std::span<candidate> candidates, const softmax_scale& scale) {

@@ -24,6 +24,14 @@ constexpr float weight_of(float logit, const softmax_scale& scale) {
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums);
 
+/// weigh_row() into memory that is large enough.
+using weigh_function = double (*)(std::span<const float> logits, const softmax_scale& scale, float* weights,
+                                  double* block_sums);
+
+/// The same arithmetic compiled for each instruction set that this processor has, the fastest last. All give the same
+/// bits. weigh_row() takes the last.
+std::vector<weigh_function> weigh_functions();
+
 /// Sets the candidates' weights; returns their sum.
 double weigh(std::span<candidate> candidates, const softmax_scale& scale);
 

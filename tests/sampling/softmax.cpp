@@ -1,0 +1,61 @@
+#include "sampling/softmax.hpp"
+
+#include "rows.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+using namespace cogen;
+
+namespace {
+
+struct weighed {
+  std::vector<std::uint32_t> weights;
+  std::vector<std::uint64_t> block_sums;
+  std::uint64_t total = 0;
+  bool operator==(const weighed&) const = default;
+};
+
+weighed weigh_by(weigh_function weigh, std::span<const float> logits, const softmax_scale& scale) {
+  std::vector<float> weights(logits.size());
+  std::vector<double> block_sums((logits.size() + 63) / 64);
+  weighed result;
+  result.total = std::bit_cast<std::uint64_t>(weigh(logits, scale, weights.data(), block_sums.data()));
+  for (const float each : weights) result.weights.push_back(std::bit_cast<std::uint32_t>(each));
+  for (const double each : block_sums) result.block_sums.push_back(std::bit_cast<std::uint64_t>(each));
+  return result;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(weights_are_the_same_bits_by_every_instruction_set) {
+  const auto all = weigh_functions();
+  BOOST_REQUIRE(!all.empty());
+  for (const std::size_t count : {1, 7, 63, 64, 65, 200, 4099}) {
+    auto logits = some_logits(count, static_cast<unsigned>(count), 40);
+    logits[count / 2] = -std::numeric_limits<float>::infinity();
+    const float largest = *std::max_element(logits.begin(), logits.end());
+    for (const float inverse_temperature : {1.0F, 1.25F, 0.4F}) {
+      const softmax_scale scale{largest, inverse_temperature};
+      const auto expected = weigh_by(all.front(), logits, scale);
+      for (const auto weigh : all) BOOST_TEST((weigh_by(weigh, logits, scale) == expected));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_is_weighed_as_its_entries_one_by_one) {
+  const auto logits = some_logits(1000, 5, 10);
+  const softmax_scale scale{*std::max_element(logits.begin(), logits.end()), 0.7F};
+  for (const auto weigh : weigh_functions()) {
+    std::vector<float> weights(logits.size());
+    std::vector<double> block_sums(16);
+    const double total = weigh(logits, scale, weights.data(), block_sums.data());
+    for (std::size_t i = 0; i < logits.size(); ++i) BOOST_TEST(weights[i] == weight_of(logits[i], scale));
+    BOOST_TEST(total == std::accumulate(block_sums.begin(), block_sums.end(), 0.0));
+    BOOST_TEST(total == std::accumulate(weights.begin(), weights.end(), 0.0), boost::test_tools::tolerance(1e-12));
+  }
+}
