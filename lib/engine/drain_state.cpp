@@ -1,6 +1,6 @@
 #include "engine/drain_state.hpp"
 
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ void drain_state::start(std::shared_ptr<drain_operation> wait) {
     wait_ = std::move(wait);
   }
   engine_->room().drain();
-  if (!engine_->mail(shared_from_this())) fail(engine_->error());
+  if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
 void drain_state::cancel() noexcept { tell(net::error::operation_aborted); }

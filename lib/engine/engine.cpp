@@ -1,6 +1,6 @@
 #include "engine/checked_encoder_input.hpp"
 #include "engine/drain_state.hpp"
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/stream_state.hpp"
 
@@ -26,7 +26,7 @@ std::size_t bytes_of(const request& what) {
 }
 
 /// With the length that counts.
-open_options checked(open_options options, const detail::driver& of) {
+open_options checked(open_options options, const detail::engine_loop& of) {
   const int limit = of.parts().limits.max_sequence_length;
   if (options.max_sequence_length < 0 || options.max_sequence_length > limit)
     throw std::invalid_argument(
@@ -52,11 +52,11 @@ void check(const engine_options& options) {
 
 class engine::engine_thread {
  public:
-  explicit engine_thread(const std::shared_ptr<detail::driver>& driver)
-      : driver_(driver), thread_([driver] { driver->run(); }) {}
+  explicit engine_thread(const std::shared_ptr<detail::engine_loop>& loop)
+      : loop_(loop), thread_([loop] { loop->run(); }) {}
 
   ~engine_thread() {
-    driver_->request_stop();
+    loop_->request_stop();
     if (thread_.get_id() == std::this_thread::get_id())
       thread_.detach();
     else
@@ -64,38 +64,38 @@ class engine::engine_thread {
   }
 
  private:
-  std::shared_ptr<detail::driver> driver_;
+  std::shared_ptr<detail::engine_loop> loop_;
   std::thread thread_;
 };
 
 engine::engine(engine_parts parts, engine_options options) {
   check(options);
   const bool external_stepping = options.external_stepping;
-  driver_ = std::make_shared<detail::driver>(std::move(parts), std::move(options));
-  if (!external_stepping) thread_ = std::make_unique<engine_thread>(driver_);
+  loop_ = std::make_shared<detail::engine_loop>(std::move(parts), std::move(options));
+  if (!external_stepping) thread_ = std::make_unique<engine_thread>(loop_);
 }
 
 engine::engine(engine&&) noexcept = default;
 
 engine& engine::operator=(engine&& other) noexcept {
   const engine ended(std::move(*this));
-  driver_ = std::move(other.driver_);
+  loop_ = std::move(other.loop_);
   thread_ = std::move(other.thread_);
   return *this;
 }
 
 engine::~engine() {
-  if (!driver_) return;
-  if (!thread_) driver_->end();
+  if (!loop_) return;
+  if (!thread_) loop_->end();
   thread_.reset();
 }
 
 token_stream engine::generate(request what) {
   const bool is_long = bytes_of(what) > long_prompt;
-  auto state = std::make_shared<detail::stream_state>(driver_, std::move(what));
+  auto state = std::make_shared<detail::stream_state>(loop_, std::move(what));
   if (!state->enter()) return token_stream(std::move(state));
   if (is_long) {
-    driver_->offload([state] { state->begin(); });
+    loop_->offload([state] { state->begin(); });
     state->watch();
   } else {
     state->begin();
@@ -106,9 +106,9 @@ token_stream engine::generate(request what) {
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }
 
 sequence engine::open(std::vector<token> encoder_input, const open_options& options) {
-  const auto within = checked(options, *driver_);
-  auto read = detail::checked_encoder_input(std::move(encoder_input), driver_->parts(), driver_->vocabulary());
-  return sequence(std::make_shared<detail::sequence_state>(driver_, within, std::move(read)));
+  const auto within = checked(options, *loop_);
+  auto read = detail::checked_encoder_input(std::move(encoder_input), loop_->parts(), loop_->vocabulary());
+  return sequence(std::make_shared<detail::sequence_state>(loop_, within, std::move(read)));
 }
 
 namespace {
@@ -129,22 +129,22 @@ net::awaitable<sequence> engine::open(std::filesystem::path session, const open_
 }
 
 std::shared_ptr<detail::opening_face> engine::new_opening(const open_options& options) const {
-  return std::make_shared<detail::sequence_state>(driver_, checked(options, *driver_), nullptr);
+  return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
 }
 
-std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(driver_); }
+std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(loop_); }
 
-engine::executor_type engine::get_executor() const { return driver_->executor(); }
+engine::executor_type engine::get_executor() const { return loop_->executor(); }
 
-bool engine::poll_one() { return driver_->turn(); }
+bool engine::poll_one() { return loop_->turn(); }
 
 void engine::stop() noexcept {
-  driver_->request_stop();
-  if (!thread_) driver_->end();
+  loop_->request_stop();
+  if (!thread_) loop_->end();
 }
 
-diagnostics engine::error() const { return driver_->error(); }
+diagnostics engine::error() const { return loop_->error(); }
 
-engine_stats engine::stats() const { return driver_->stats(); }
+engine_stats engine::stats() const { return loop_->stats(); }
 
 }  // namespace cogen

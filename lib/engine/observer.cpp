@@ -21,11 +21,11 @@ bool prefills(const request_state& seq, const scheduler::row& row) {
 
 }  // namespace
 
-// What driver and request states do
+// What the loop and the requests do
 
 void observer::joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept {
   const auto tokens = static_cast<int>(plans_.tokens(id).size());
-  seq.metrics().take_in(now, tokens);
+  seq.metrics().accept(now, tokens);
   stats_.waiting_tokens += tokens;
   tell(kind::accepted, seq, now, tokens);
   look_at_slots(now);
@@ -122,7 +122,7 @@ void observer::serve(request_state& seq, const scheduler::row& row, const step_e
 }
 
 void observer::schedule(request_state& seq, int slot, clock::time_point now) noexcept {
-  const auto before = seq.metrics().sit(slot, now);
+  const auto before = seq.metrics().schedule(slot, now);
   if (!before) return;
   if (before == metrics_recorder::place::waiting) stats_.waiting_tokens -= seq.metrics().tokens();
   if (before == metrics_recorder::place::preempted) --preempted_;

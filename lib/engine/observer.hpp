@@ -14,26 +14,25 @@ namespace cogen::detail {
 
 using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<request_state>>;
 
-/// Follows what the driver does: keeps the members' chronicles and the engine's counts, and tells the sink where there
-/// is one. The driving thread alone. It takes its memory when it
-/// is made.
+/// Listens to the engine's loop and the scheduler: keeps the requests' metrics and the engine's counts, and tells the
+/// event sink. The driving thread alone. It allocates when it is made only.
 class observer {
  public:
   using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
 
-  /// `plans` and `members` are the driver's. `log` is told what the sink throws.
+  /// `plans` and `members` are the loop's. `log` gets what the sink throws.
   observer(scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink, log log)
       : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {
     moving_.reserve(static_cast<std::size_t>(slots));
   }
 
-  /// It is known to the scheduler from now on.
+  /// The scheduler has accepted it under this id.
   void joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept;
 
-  /// It may have been refused, been brought a token, or ended.
+  /// Reports what is new of it: refused, its first token, its end.
   void look_at(request_state& seq) noexcept;
 
-  /// The scheduler may have given slots to some, and preempted others.
+  /// Reports what the scheduler's slot changes mean: scheduled, preempted, resumed.
   void look_at_slots(clock::time_point now) noexcept;
 
   /// `step` was planned.
@@ -42,10 +41,10 @@ class observer {
   /// A transfer of a plan has ended.
   void transferred(scheduler::swap_id name, const std::exception_ptr& error, clock::time_point now) noexcept;
 
-  /// `step` went well; its owners have not taken yet what it brought.
+  /// `step` has ended without an error; its results are not delivered yet.
   void ended(step_in_flight& step, clock::time_point now) noexcept;
 
-  /// The engine has ended, and so has everybody in it.
+  /// The engine has ended, and all requests with it.
   void ended(const diagnostics& why, clock::time_point now) noexcept;
 
   engine_stats stats() noexcept;

@@ -1,6 +1,6 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 #include "engine/output_processor.hpp"
 #include "sampling/sampler.hpp"
 
@@ -9,20 +9,20 @@
 namespace cogen {
 
 request_estimate engine::estimate(const request& what) const {
-  const auto& parts = driver_->parts();
+  const auto& parts = loop_->parts();
   request_estimate result;
   const auto may_hold = [&](int tokens) {
     result.most_tokens = tokens;
     result.cache_bytes = parts.limits.usage(tokens);
   };
   try {
-    detail::check_parameters(what, driver_->vocabulary());
-    const auto read = detail::read(what, parts, driver_->vocabulary());
+    detail::check_parameters(what, loop_->vocabulary());
+    const auto read = detail::read(what, parts, loop_->vocabulary());
     result.prompt_tokens = static_cast<int>(read.prompt.size());
     if (read.encoder_input) result.encoder_tokens = static_cast<int>(read.encoder_input->size());
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
-    const sampler sampling(what.sampling(), driver_->vocabulary(), detail::end_tokens_of(what, parts));
+    const sampler sampling(what.sampling(), loop_->vocabulary(), detail::end_tokens_of(what, parts));
     const detail::output_processor cuts(parts.tokenizer.get(), what.stop_strings());
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());

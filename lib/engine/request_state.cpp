@@ -1,13 +1,13 @@
 #include "engine/request_state.hpp"
 
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 
 #include <thread>
 #include <utility>
 
 namespace cogen::detail {
 
-request_state::request_state(std::shared_ptr<driver> engine)
+request_state::request_state(std::shared_ptr<engine_loop> engine)
     : engine_(std::move(engine)), metrics_(engine_->fresh_id(), engine_->now()) {}
 
 request_state::~request_state() { leave_place(); }
@@ -44,12 +44,12 @@ void request_state::leave() {
 }
 
 void request_state::post_again() noexcept {
-  if (!post_unposted() && !engine_->mail(shared_from_this())) retry();
+  if (!post_unposted() && !engine_->enqueue(shared_from_this())) retry();
 }
 
 void request_state::post_later(std::shared_ptr<async::pending_operation> operation) noexcept {
   keep_unposted(std::move(operation));
-  if (!engine_->mail(shared_from_this())) retry();
+  if (!engine_->enqueue(shared_from_this())) retry();
 }
 
 void request_state::keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept {

@@ -15,15 +15,15 @@
 
 namespace cogen::detail {
 
-class driver;
+class engine_loop;
 
 /// A sequence as the engine's thread sees it: the other end of a handle.
 ///
-/// Its handle leaves word under its own lock and puts it into the driver's mailbox; the driver then calls
-/// `attend()`. All virtual members here are called by the thread that drives the engine, one at a time.
+/// Its handle stores what it asks for under its own lock and enqueues the request; the engine's loop then calls
+/// `process()`. All virtual members here are called by the thread that drives the engine, one at a time.
 class request_state : public std::enable_shared_from_this<request_state> {
  public:
-  explicit request_state(std::shared_ptr<driver> engine);
+  explicit request_state(std::shared_ptr<engine_loop> engine);
   virtual ~request_state();
 
   /// Carries out what the handle has asked for since the last time.
@@ -41,7 +41,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// What it goes on from came back less than exact. Perhaps told again.
   virtual void lose_exactness() noexcept {}
 
-  /// The time asked for with `driver::wake_at()` has come. Returns when to come again; that is after `now`.
+  /// The time set by `engine_loop::wake_at()` has come. Returns the next time, after `now`, if there is one.
   virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
 
   /// The sequence is over: the engine has ended, or this sequence could not be served.
@@ -90,13 +90,13 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Its first row begins after so many tokens.
   virtual void begin_after(int /*reused*/) noexcept {}
 
-  const std::shared_ptr<driver> engine_;
+  const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the driving thread alone
   place place_;
 
  private:
   friend class timers;
-  friend class mailbox;
+  friend class inbox;
 
   void post_later(std::shared_ptr<async::pending_operation> operation) noexcept;
   void keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept;
@@ -105,8 +105,8 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   metrics_recorder metrics_;
   std::shared_ptr<request_state> next_;
-  bool mailed_ = false;
-  std::optional<clock::time_point> alarm_;  // the driving thread alone, as the next one
+  bool enqueued_ = false;
+  std::optional<clock::time_point> timer_;  // the driving thread alone, as the next one
   bool scheduled_ = false;
   std::mutex unposted_mutex_;
   std::shared_ptr<async::pending_operation> unposted_;

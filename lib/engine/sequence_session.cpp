@@ -1,6 +1,6 @@
 #include "engine/checked_encoder_input.hpp"
 #include "engine/diagnostics_of.hpp"
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #include "engine/sequence_state.hpp"
 
 #include "engine/diagnostics_of.hpp"
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace cogen::detail {
 
-sequence_state::sequence_state(std::shared_ptr<driver> engine, const open_options& options,
+sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
                                scheduler::encoder_tokens encoder_input)
     : request_state(std::move(engine)),
       options_(options),
@@ -67,7 +67,7 @@ void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
     complete(std::exchange(forward_, nullptr), net::error::operation_aborted, logits());
     end_work();
   }
-  engine_->mail(shared_from_this());
+  engine_->enqueue(shared_from_this());
 }
 
 void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
@@ -78,7 +78,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
     complete(std::exchange(decode_, nullptr), net::error::operation_aborted, sampled_token());
     end_work();
   }
-  engine_->mail(shared_from_this());
+  engine_->enqueue(shared_from_this());
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
@@ -138,11 +138,11 @@ void sequence_state::abort() noexcept {
     aborted_ = true;
     complete_waiter(net::error::operation_aborted);
   }
-  engine_->mail(shared_from_this());
+  engine_->enqueue(shared_from_this());
 }
 
 void sequence_state::want_attention() {
-  if (!engine_->mail(shared_from_this())) fail(engine_->error());
+  if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
 // Under the lock
@@ -177,7 +177,7 @@ std::optional<diagnostics> sequence_state::add_run(run_order what) {
   auto fed = what.fed;
   orders_.reserve(orders_.size() + 1);
   if (auto refused = begin_work()) {
-    refused_ = engine_->mail(shared_from_this());
+    refused_ = engine_->enqueue(shared_from_this());
     return refused;
   }
   fed_ = std::move(fed);
@@ -276,7 +276,7 @@ void sequence_state::carry_out(fork_order& what) try {
   if (!engine_->plans().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
   what.child->end_with(diagnostics_of(std::current_exception()));
-  engine_->mail(what.child);
+  engine_->enqueue(what.child);
 }
 
 void sequence_state::take(const scheduler::event& event, row_output& outcome) {

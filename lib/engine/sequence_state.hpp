@@ -16,7 +16,8 @@ namespace cogen::detail {
 /// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
 class sequence_state final : public request_state, public sequence_face, public opening_face {
  public:
-  sequence_state(std::shared_ptr<driver> engine, const open_options& options, scheduler::encoder_tokens encoder_input);
+  sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
+                 scheduler::encoder_tokens encoder_input);
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;

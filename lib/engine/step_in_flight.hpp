@@ -39,7 +39,7 @@ class step_in_flight final : public step_in_progress {
   step_event event{};  ///< as far as it is known
 
   /// It is over. `owners`, which is empty, becomes whom it belonged to.
-  void land(std::vector<std::shared_ptr<request_state>>& owners) noexcept {
+  void recycle(std::vector<std::shared_ptr<request_state>>& owners) noexcept {
     owners.swap(owners_);
     outcomes_.clear();
     event = {};

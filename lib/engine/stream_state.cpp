@@ -2,7 +2,7 @@
 
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ std::string said(clock::duration time) { return fmt::format("{:g} s", std::chron
 
 }  // namespace
 
-stream_state::stream_state(std::shared_ptr<driver> engine, request what)
+stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what)
     : request_state(std::move(engine)),
       request_(std::move(what)),
       limits_(request_, metrics().times(engine_->now()).opened),
@@ -33,7 +33,7 @@ bool stream_state::enter() noexcept try {
   const auto refused = begin_work();
   if (!refused) return true;
   fail(*refused);
-  engine_->mail(shared_from_this());  // which counts it
+  engine_->enqueue(shared_from_this());  // which counts it
   return false;
 } catch (...) {
   fail(diagnostics_of(std::current_exception()));
@@ -55,7 +55,7 @@ void stream_state::begin() noexcept {
 }
 
 void stream_state::watch() noexcept {
-  if (limits_.any()) engine_->mail(shared_from_this());
+  if (limits_.any()) engine_->enqueue(shared_from_this());
 }
 
 std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept {
@@ -121,7 +121,7 @@ void stream_state::abort() noexcept {
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
     if (whole_) complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
   }
-  engine_->mail(shared_from_this());
+  engine_->enqueue(shared_from_this());
 }
 
 bool stream_state::ended() const {
@@ -147,7 +147,7 @@ diagnostics stream_state::error() const {
 request_metrics stream_state::request_metrics() const { return metrics().times(engine_->now()); }
 
 void stream_state::want_attention() {
-  if (!engine_->mail(shared_from_this())) fail(engine_->error());
+  if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
 // From request to sequence

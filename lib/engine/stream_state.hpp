@@ -19,7 +19,7 @@ namespace cogen::detail {
 /// given back at once. With buffer size 0 it is given one when a reader asks and nothing is there.
 class stream_state final : public request_state, public stream_face {
  public:
-  stream_state(std::shared_ptr<driver> engine, request what);
+  stream_state(std::shared_ptr<engine_loop> engine, request what);
 
   /// Takes a place with the engine. False: it was refused, and has failed.
   bool enter() noexcept;

@@ -16,27 +16,27 @@ std::optional<clock::time_point> woken(request_state& seq, clock::time_point now
 }  // namespace
 
 void timers::set(clock::time_point time, const std::shared_ptr<request_state>& seq) {
-  if (seq->alarm_ && *seq->alarm_ <= time) return;
+  if (seq->timer_ && *seq->timer_ <= time) return;
   due_.insert_or_assign({time, seq.get()}, seq);
   forget(*seq);
-  seq->alarm_ = time;
+  seq->timer_ = time;
 }
 
 void timers::forget(request_state& seq) noexcept {
-  if (seq.alarm_) due_.erase({*seq.alarm_, &seq});
-  seq.alarm_.reset();
+  if (seq.timer_) due_.erase({*seq.timer_, &seq});
+  seq.timer_.reset();
 }
 
-void timers::ring(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept {
+void timers::fire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept {
   while (!due_.empty() && due_.begin()->first.first <= now) {
     auto timer = due_.extract(due_.begin());
     const auto seq = timer.mapped().lock();
     if (!seq) continue;
-    seq->alarm_.reset();
+    seq->timer_.reset();
     const auto next = woken(*seq, now);
     notify(*seq);
     if (!next) continue;
-    seq->alarm_ = next;
+    seq->timer_ = next;
     timer.key().first = *next;
     due_.insert(std::move(timer));
   }

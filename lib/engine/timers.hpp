@@ -22,7 +22,7 @@ class timers {
   void forget(request_state& seq) noexcept;
 
   /// Wakes all whose time has come, and calls `told` with each of them, which does not throw.
-  void ring(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
+  void fire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
 
   std::optional<clock::time_point> first() const;
 

@@ -24,14 +24,14 @@ clock::duration metrics_recorder::end(clock::time_point now, ending how) noexcep
   return *times_.ended - times_.opened;
 }
 
-void metrics_recorder::take_in(clock::time_point now, int tokens) noexcept {
+void metrics_recorder::accept(clock::time_point now, int tokens) noexcept {
   std::lock_guard lock(mutex_);
   tokens_ = tokens;
   times_.accepted = now;
   enter(place::waiting, now);
 }
 
-std::optional<metrics_recorder::place> metrics_recorder::sit(int slot, clock::time_point now) noexcept {
+std::optional<metrics_recorder::place> metrics_recorder::schedule(int slot, clock::time_point now) noexcept {
   if (where_ == place::running && slot == slot_) return std::nullopt;
   std::lock_guard lock(mutex_);
   const place before = where_;

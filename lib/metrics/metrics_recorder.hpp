@@ -29,10 +29,10 @@ class metrics_recorder {
 
   // The driving thread alone.
 
-  void take_in(clock::time_point now, int tokens) noexcept;
+  void accept(clock::time_point now, int tokens) noexcept;
 
   /// It has `slot` from now on. Where that is news: where it was before. Nothing after its end, too.
-  std::optional<place> sit(int slot, clock::time_point now) noexcept;
+  std::optional<place> schedule(int slot, clock::time_point now) noexcept;
 
   /// What it holds is in its slot: its next row is none that prefills.
   void inherit() noexcept { prefilling_ = false; }

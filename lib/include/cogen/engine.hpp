@@ -25,7 +25,7 @@ namespace cogen {
 class model;
 
 namespace detail {
-class driver;
+class engine_loop;
 
 /// What a wait for the end of all work and the engine share.
 class drain_face {
@@ -194,7 +194,7 @@ class engine {
   std::shared_ptr<detail::drain_face> new_drain() const;
   std::shared_ptr<detail::opening_face> new_opening(const open_options& options) const;
 
-  std::shared_ptr<detail::driver> driver_;
+  std::shared_ptr<detail::engine_loop> loop_;
   class engine_thread;
   std::unique_ptr<engine_thread> thread_;
 };

@@ -9,14 +9,14 @@ namespace cogen::detail {
 
 /// Request states that have something to say, first come first. Putting one in neither allocates nor throws, so handles
 /// can be destroyed and cancelled anywhere.
-class mailbox {
+class inbox {
  public:
   /// False once closed; then nothing was kept.
   bool put(std::shared_ptr<request_state> from) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
-    if (from->mailed_) return true;
-    from->mailed_ = true;
+    if (from->enqueued_) return true;
+    from->enqueued_ = true;
     auto& place = last_ ? last_->next_ : first_;
     last_ = from.get();
     place = std::move(from);
@@ -30,7 +30,7 @@ class mailbox {
     if (!taken) return nullptr;
     first_ = std::move(taken->next_);
     taken->next_ = nullptr;
-    taken->mailed_ = false;
+    taken->enqueued_ = false;
     if (!first_) last_ = nullptr;
     return taken;
   }

@@ -1,4 +1,4 @@
-#include "engine/driver.hpp"
+#include "engine/engine_loop.hpp"
 
 #include "engine/diagnostics_of.hpp"
 
@@ -23,7 +23,7 @@ diagnostics failed_step(const std::exception_ptr& why) noexcept try {
 
 }  // namespace
 
-driver::driver(engine_parts parts, engine_options options)
+engine_loop::engine_loop(engine_parts parts, engine_options options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
@@ -32,36 +32,36 @@ driver::driver(engine_parts parts, engine_options options)
                  std::move(parts_.allocation_policy)),
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
-      arrivals_(parts_.limits.all_slots(), [this] { wake(); }),
+      swap_completions_(parts_.limits.all_slots(), [this] { wake(); }),
       room_(options_.max_sequences, options_.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   publish();
 }
 
-driver::~driver() = default;
+engine_loop::~engine_loop() = default;
 
-bool driver::mail(std::shared_ptr<request_state> from) noexcept {
-  const bool kept = mailbox_.put(std::move(from));
+bool engine_loop::enqueue(std::shared_ptr<request_state> from) noexcept {
+  const bool kept = inbox_.put(std::move(from));
   wake();
   return kept;
 }
 
-void driver::request_stop() noexcept {
+void engine_loop::request_stop() noexcept {
   stop_requested_.store(true);
   wake();
 }
 
-diagnostics driver::error() const noexcept {
+diagnostics engine_loop::error() const noexcept {
   std::lock_guard lock(mutex_);
   return error_;
 }
 
-net::any_io_executor driver::default_executor() const {
+net::any_io_executor engine_loop::default_executor() const {
   if (error()) return net::system_executor();
   return executor();
 }
 
-engine_stats driver::stats() const {
+engine_stats engine_loop::stats() const {
   const auto accepted = room_.now();
   std::lock_guard lock(mutex_);
   auto stats = stats_;
@@ -70,12 +70,12 @@ engine_stats driver::stats() const {
   return stats;
 }
 
-void driver::wait_until_idle(std::shared_ptr<request_state> who) {
+void engine_loop::wait_until_idle(std::shared_ptr<request_state> who) {
   std::lock_guard lock(mutex_);
   until_idle_.push_back(std::move(who));
 }
 
-void driver::wait_no_more(const request_state& who) noexcept {
+void engine_loop::wait_no_more(const request_state& who) noexcept {
   std::shared_ptr<request_state> gone;  // destroyed after the lock
   std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<request_state>::get);
@@ -84,28 +84,28 @@ void driver::wait_no_more(const request_state& who) noexcept {
   until_idle_.erase(found);
 }
 
-void driver::notify_idle() noexcept {
+void engine_loop::notify_idle() noexcept {
   {
     std::lock_guard lock(mutex_);
-    for (const auto& each : until_idle_) mailbox_.put(each);
+    for (const auto& each : until_idle_) inbox_.put(each);
   }
   wake();
 }
 
-void driver::offload(std::function<void()> job) {
+void engine_loop::offload(std::function<void()> job) {
   if (options_.external_stepping)
     job();
   else
     net::post(net::system_executor(), std::move(job));
 }
 
-void driver::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
+void engine_loop::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
   auto& joined = members_[id] = std::move(member);
   observer_.joined(*joined, id, now());
 }
 
 template <class Call>
-void driver::attempt(request_state& member, const Call& call) {
+void engine_loop::attempt(request_state& member, const Call& call) {
   try {
     call();
   } catch (...) {
@@ -114,17 +114,17 @@ void driver::attempt(request_state& member, const Call& call) {
   observer_.look_at(member);
 }
 
-bool driver::turn() {
+bool engine_loop::turn() {
   if (ended_) return false;
-  read_mail();
+  drain_inbox();
   run_handlers();
-  read_mail();
-  ring_alarms();
+  drain_inbox();
+  fire_timers();
   wait_for_batch();
   return advance();
 }
 
-void driver::run() noexcept {
+void engine_loop::run() noexcept {
   while (!stop_requested_.load()) {
     try {
       if (!turn()) sleep(std::nullopt);
@@ -135,48 +135,48 @@ void driver::run() noexcept {
   end();
 }
 
-void driver::run_handlers() {
+void engine_loop::run_handlers() {
   queue_->restart();
   const std::size_t bound = 64 + 8 * members_.size();  // code that posts itself for ever must not hold up the steps
   for (std::size_t ran = 0; ran < bound && queue_->poll_one() > 0; ++ran)
     if (queue_->stopped()) queue_->restart();
 }
 
-void driver::read_mail() noexcept try {
+void engine_loop::drain_inbox() noexcept try {
   scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
-  while (auto sender = mailbox_.take()) attempt(*sender, [&] { sender->process(); });
+  while (auto sender = inbox_.take()) attempt(*sender, [&] { sender->process(); });
   observer_.look_at_slots(now());
   if (!ended_) publish();
 } catch (...) {
   die(std::current_exception());
 }
 
-void driver::ring_alarms() {
+void engine_loop::fire_timers() {
   const auto first = timers_.first();
   const auto now = first ? parts_.clock->now() : clock::time_point();
   if (!first || now < *first) return;
-  timers_.ring(now, [this](request_state& woken) { observer_.look_at(woken); });
+  timers_.fire(now, [this](request_state& woken) { observer_.look_at(woken); });
   publish();
 }
 
-void driver::wait_for_batch() {
+void engine_loop::wait_for_batch() {
   if (!options_.external_stepping && options_.max_batch_delay.count() > 0) {
     const auto limit = std::chrono::steady_clock::now() + options_.max_batch_delay;
     while (awaiting_client() && std::chrono::steady_clock::now() < limit && !stop_requested_.load()) {
       sleep(limit - std::chrono::steady_clock::now());
-      read_mail();
+      drain_inbox();
     }
   }
   served_.clear();
 }
 
-bool driver::awaiting_client() {
+bool engine_loop::awaiting_client() {
   return std::any_of(served_.begin(), served_.end(), [](const auto& each) { return each->owner_is_thinking(); });
 }
 
-bool driver::advance() noexcept try {
+bool engine_loop::advance() noexcept try {
   if (ended_) return false;
-  take_arrivals();
+  take_swap_completions();
   launch_next();
   return deliver_done();
 } catch (...) {
@@ -184,12 +184,12 @@ bool driver::advance() noexcept try {
   return false;
 }
 
-void driver::take_arrivals() {
-  while (!arrivals_.empty())
-    for (const auto& each : arrivals_.take()) take_arrival(each);
+void engine_loop::take_swap_completions() {
+  while (!swap_completions_.empty())
+    for (const auto& each : swap_completions_.take()) take_swap_completion(each);
 }
 
-void driver::take_arrival(const arrivals::arrival& what) {
+void engine_loop::take_swap_completion(const swap_completions::completion& what) {
   if (what.job) return what.job();
   if (what.error) log("what a sequence had cached was lost on its way", what.error);
   observer_.transferred(what.name, what.error, now());
@@ -201,7 +201,7 @@ void driver::take_arrival(const arrivals::arrival& what) {
     });
 }
 
-void driver::launch_next() {
+void engine_loop::launch_next() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
   const auto begin = now();
   auto& step = recycle_step();
@@ -209,7 +209,7 @@ void driver::launch_next() {
   scheduler_.next(begin.time_since_epoch(), plan);
   if (plan.empty()) return;
   for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).scheduled();
-  in_flight_.splice(in_flight_.end(), landed_, landed_.begin());
+  in_flight_.splice(in_flight_.end(), recycled_, recycled_.begin());
   observer_.launched(step, begin);
   publish();
   try {
@@ -219,28 +219,28 @@ void driver::launch_next() {
   }
 }
 
-step_in_flight& driver::recycle_step() {
-  if (landed_.empty()) landed_.emplace_back(arrivals_, [this] { wake(); });
-  return landed_.front();
+step_in_flight& engine_loop::recycle_step() {
+  if (recycled_.empty()) recycled_.emplace_back(swap_completions_, [this] { wake(); });
+  return recycled_.front();
 }
 
-bool driver::deliver_done() {
+bool engine_loop::deliver_done() {
   if (in_flight_.empty() || !in_flight_.front().is_done()) return false;
-  std::list<step_in_flight> landing;
-  landing.splice(landing.end(), in_flight_, in_flight_.begin());
-  auto& step = landing.front();
+  std::list<step_in_flight> done;
+  done.splice(done.end(), in_flight_, in_flight_.begin());
+  auto& step = done.front();
   if (step.error())
     die(step.error());
   else
     absorb(step);
   if (ended_) return true;
-  step.land(served_);
-  landed_.splice(landed_.begin(), landing);
+  step.recycle(served_);
+  recycled_.splice(recycled_.begin(), done);
   publish();
   return true;
 }
 
-void driver::absorb(step_in_flight& step) {
+void engine_loop::absorb(step_in_flight& step) {
   const auto end = now();
   observer_.ended(step, end);
   scheduler_.absorb(step.plan(), step.results(), time_of(step, end), events_);
@@ -252,13 +252,13 @@ void driver::absorb(step_in_flight& step) {
   }
 }
 
-std::chrono::nanoseconds driver::time_of(const step_in_flight& step, clock::time_point end) {
+std::chrono::nanoseconds engine_loop::time_of(const step_in_flight& step, clock::time_point end) {
   const auto begin = std::max(step.event.begin, last_end_);
   last_end_ = end;
   return end - begin;
 }
 
-void driver::die(const std::exception_ptr& why) noexcept {
+void engine_loop::die(const std::exception_ptr& why) noexcept {
   log("a step failed", why);
   {
     std::lock_guard lock(mutex_);
@@ -268,12 +268,12 @@ void driver::die(const std::exception_ptr& why) noexcept {
   stop_requested_.store(true);
 }
 
-void driver::log(std::string_view what, const std::exception_ptr& why) noexcept try {
+void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept try {
   if (options_.log) options_.log(fmt::format("{}: {}", what, sentence_of(why)));
 } catch (...) {  // a log that fails must not take the engine with it
 }
 
-void driver::end() noexcept {
+void engine_loop::end() noexcept {
   if (std::exchange(ended_, true)) return;
   diagnostics why;
   {
@@ -281,15 +281,15 @@ void driver::end() noexcept {
     if (!error_) error_ = diagnostics(error::engine_stopped, "the engine was stopped");
     why = error_;
   }
-  mailbox_.close();
-  while (auto sender = mailbox_.take()) {
+  inbox_.close();
+  while (auto sender = inbox_.take()) {
     sender->post_again();
     sender->fail(why);
     observer_.look_at(*sender);
   }
   parts_.runner.reset();
   in_flight_.clear();
-  landed_.clear();
+  recycled_.clear();
   served_.clear();
   timers_.clear();
   for (auto members = std::exchange(members_, {}); auto& [id, member] : members) {
@@ -312,7 +312,7 @@ void driver::end() noexcept {
   queue_->close();
 }
 
-void driver::sleep(std::optional<clock::duration> limit) {
+void engine_loop::sleep(std::optional<clock::duration> limit) {
   if (const auto timer = timers_.first()) {
     const auto until_timer = *timer - parts_.clock->now();
     limit = std::min(limit.value_or(until_timer), until_timer);
@@ -323,7 +323,7 @@ void driver::sleep(std::optional<clock::duration> limit) {
   }
   asleep_.store(true);
   queue_->restart();
-  const bool work = !mailbox_.empty() || !arrivals_.empty() || stop_requested_.load() ||
+  const bool work = !inbox_.empty() || !swap_completions_.empty() || stop_requested_.load() ||
                     (!in_flight_.empty() && in_flight_.front().is_done());
   if (!work && limit)
     queue_->run_one_for(std::min<clock::duration>(*limit, longest_sleep));
@@ -332,11 +332,11 @@ void driver::sleep(std::optional<clock::duration> limit) {
   asleep_.store(false);
 }
 
-void driver::wake() noexcept {
+void engine_loop::wake() noexcept {
   if (asleep_.load()) queue_->stop();
 }
 
-void driver::publish() {
+void engine_loop::publish() {
   std::lock_guard lock(mutex_);
   stats_ = observer_.stats();
   stats_.sequences = room_.now().sequences;

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "engine/admission.hpp"
-#include "engine/arrivals.hpp"
-#include "engine/mailbox.hpp"
+#include "engine/inbox.hpp"
 #include "engine/observer.hpp"
 #include "engine/step_in_flight.hpp"
+#include "engine/swap_completions.hpp"
 #include "engine/timers.hpp"
 
 #include <cogen/engine.hpp>
@@ -15,18 +15,19 @@
 
 namespace cogen::detail {
 
-/// The engine's loop and what it works on. Handles share it, so it lives as long as any of them.
-class driver {
+/// The engine's loop: drain the inbox, plan a step, execute it, absorb its results, deliver them. Handles share it, so
+/// it lives as long as any of them.
+class engine_loop {
  public:
-  driver(engine_parts parts, engine_options options);
-  ~driver();
+  engine_loop(engine_parts parts, engine_options options);
+  ~engine_loop();
 
   // Any thread.
 
-  /// Has `attend()` called soon. False once the engine has ended: then it never will be.
-  bool mail(std::shared_ptr<request_state> from) noexcept;
+  /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then nothing is kept.
+  bool enqueue(std::shared_ptr<request_state> from) noexcept;
   void request_stop() noexcept;
-  /// Where handlers run that have no executor of their own: on the engine's, once it has ended on the system's.
+  /// For handlers without an executor of their own: the engine's executor, or the system's once the engine has ended.
   net::any_io_executor default_executor() const;
   async::engine_executor executor() const { return async::engine_executor(queue_); }
   clock::time_point now() const noexcept { return parts_.clock->now(); }
@@ -40,30 +41,30 @@ class driver {
   /// A seed for a request that names none: differs from engine to engine and request to request.
   std::uint64_t fresh_seed() noexcept { return seed_.fetch_add(0x9e3779b97f4a7c15); }
 
-  /// Who may come in.
+  /// Counts and limits the sequences that the engine holds.
   admission& room() noexcept { return room_; }
 
-  /// Has `attend()` called once nobody is at work after room().drain(), or `fail()` where the engine ends before.
+  /// Enqueues `who` when no request is at work after room().drain(); calls its `fail()` if the engine ends before.
   /// Throws std::bad_alloc.
   void wait_until_idle(std::shared_ptr<request_state> who);
   void wait_no_more(const request_state& who) noexcept;
   std::uint64_t fresh_id() noexcept { return ++ids_; }
 
-  /// Runs `job` away from the caller and from the steps. By hand: at once.
+  /// Runs `job` on another thread, so that neither the caller nor a step waits for it. With external stepping: at once.
   void offload(std::function<void()> job);
 
   // The thread that drives.
 
-  /// One round: mail, handlers, what they mailed; at most one launch and one delivery. True when a step was delivered.
+  /// One round of the loop: at most one launch and one delivery. True when a step was delivered.
   bool turn();
 
-  /// Rounds until told to stop, asleep while there is nothing to do; then `end()`.
+  /// Rounds until request_stop(), asleep while there is nothing to do; then `end()`.
   void run() noexcept;
 
-  /// Tells everybody that it is over. Only once.
+  /// Fails all requests with error(). Only the first call has an effect.
   void end() noexcept;
 
-  // For request states, within process() and take().
+  // Within process() and take() of a request state.
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
@@ -74,15 +75,15 @@ class driver {
 
  private:
   void run_handlers();
-  void read_mail() noexcept;
-  void take_arrivals();
-  void take_arrival(const arrivals::arrival& what);
+  void drain_inbox() noexcept;
+  void take_swap_completions();
+  void take_swap_completion(const swap_completions::completion& what);
 
-  /// What the call throws is the member's own end. The caller holds the member.
+  /// Calls `call`; an exception ends the member. The caller holds the member.
   template <class Call>
   void attempt(request_state& member, const Call& call);
 
-  void ring_alarms();
+  void fire_timers();
   void wait_for_batch();
   bool advance() noexcept;
   void launch_next();
@@ -90,7 +91,7 @@ class driver {
   bool deliver_done();
   void absorb(step_in_flight& step);
 
-  /// For how long the engine waited for this step alone.
+  /// How long the engine waited for this step alone.
   std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
   void die(const std::exception_ptr& why) noexcept;
   void log(std::string_view what, const std::exception_ptr& why) noexcept;
@@ -109,15 +110,15 @@ class driver {
   member_map members_;
   observer observer_;
   std::list<step_in_flight> in_flight_;
-  std::list<step_in_flight> landed_;  // whose memory the next ones use
+  std::list<step_in_flight> recycled_;  // the next steps use their memory
   std::vector<scheduler::event> events_;
   clock::time_point last_end_{};  // of a step
   timers timers_;
   std::vector<std::shared_ptr<request_state>> served_;  // by the last step, until the next round
-  mailbox mailbox_;
-  arrivals arrivals_;
+  inbox inbox_;
+  swap_completions swap_completions_;
   admission room_;
-  std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: whoever adds work wakes it
+  std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;

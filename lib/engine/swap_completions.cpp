@@ -1,0 +1,40 @@
+#include "engine/swap_completions.hpp"
+
+#include <utility>
+
+namespace cogen::detail {
+
+swap_completions::swap_completions(int slots, std::function<void()> wake)
+    : room_(2 * static_cast<std::size_t>(slots)), wake_(std::move(wake)) {
+  completed_.reserve(room_);
+}
+
+void swap_completions::transferred(scheduler::swap_id name, std::exception_ptr error) noexcept {
+  put({name, std::move(error), {}});
+}
+
+void swap_completions::go_on(std::function<void()> job) noexcept { put({{}, nullptr, std::move(job)}); }
+
+void swap_completions::put(completion what) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    completed_.push_back(std::move(what));
+  }
+  wake_();
+}
+
+std::vector<swap_completions::completion> swap_completions::take() {
+  if (empty()) return {};
+  std::vector<completion> taken;
+  taken.reserve(room_);
+  const std::lock_guard lock(mutex_);
+  taken.swap(completed_);
+  return taken;
+}
+
+bool swap_completions::empty() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return completed_.empty();
+}
+
+}  // namespace cogen::detail
