@@ -28,15 +28,13 @@ void drain_state::process() {
 void drain_state::fail(const diagnostics& why) noexcept { tell(why.code()); }
 
 void drain_state::tell(error_code code) noexcept {
-  std::shared_ptr<drain_operation> wait;
-  {
-    const std::lock_guard lock(mutex_);
-    wait = std::exchange(wait_, nullptr);
-  }
-  if (!wait) return;
   const auto self = shared_from_this();
+  {
+    const completion_lock lock(*this);
+    if (!wait_) return;
+    complete(std::exchange(wait_, nullptr), code);
+  }
   engine_->wait_no_more(*this);
-  complete(std::move(wait), code);
 }
 
 }  // namespace cogen::detail

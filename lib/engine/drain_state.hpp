@@ -26,8 +26,7 @@ class drain_state final : public request_state, public drain_face {
  private:
   void tell(error_code code) noexcept;
 
-  std::mutex mutex_;
-  std::shared_ptr<drain_operation> wait_;  // guarded by mutex_; null once it has been told
+  std::shared_ptr<drain_operation> wait_;  // under the lock; null once it is completed
 };
 
 }  // namespace cogen::detail

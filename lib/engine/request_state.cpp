@@ -43,32 +43,24 @@ void request_state::leave() {
   leave_place();
 }
 
-void request_state::post_again() noexcept {
-  if (!post_unposted() && !engine_->enqueue(shared_from_this())) retry();
+void request_state::post_again() noexcept { completion_lock(*this).unlock(); }
+
+void request_state::keep(std::shared_ptr<async::pending_operation> completed) noexcept {
+  completed->next = std::move(completed_);
+  completed_ = std::move(completed);
 }
 
-void request_state::post_later(std::shared_ptr<async::pending_operation> operation) noexcept {
-  keep_unposted(std::move(operation));
-  if (!engine_->enqueue(shared_from_this())) retry();
+void request_state::post(std::shared_ptr<async::pending_operation> completed) noexcept {
+  if (!post_all(std::move(completed)) && !engine_->enqueue(shared_from_this())) retry();
 }
 
-void request_state::keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept {
-  std::lock_guard lock(unposted_mutex_);
-  operation->next = std::move(unposted_);
-  unposted_ = std::move(operation);
-}
-
-bool request_state::post_unposted() noexcept {
-  std::shared_ptr<async::pending_operation> each;
-  {
-    std::lock_guard lock(unposted_mutex_);
-    each = std::move(unposted_);
-  }
+bool request_state::post_all(std::shared_ptr<async::pending_operation> completed) noexcept {
   bool all = true;
-  while (each) {
+  for (auto each = std::move(completed); each;) {
     auto next = std::move(each->next);
     if (!each->post_again()) {
-      keep_unposted(std::move(each));
+      const std::lock_guard lock(mutex_);
+      keep(std::move(each));
       all = false;
     }
     each = std::move(next);
@@ -76,9 +68,16 @@ bool request_state::post_unposted() noexcept {
   return all;
 }
 
+/// The engine has ended: there is no later round.
 void request_state::retry() noexcept {
   constexpr int tries = 1000;
-  for (int i = 0; i < tries && !post_unposted(); ++i) std::this_thread::yield();
+  for (int i = 0; i < tries; ++i) {
+    std::unique_lock lock(mutex_);
+    auto completed = std::exchange(completed_, nullptr);
+    lock.unlock();
+    if (post_all(std::move(completed))) return;
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace cogen::detail

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace cogen::detail {
 
@@ -71,10 +72,32 @@ class request_state : public std::enable_shared_from_this<request_state> {
   void post_again() noexcept;
 
  protected:
-  /// Completes `operation`; where memory is short its handler is posted in a later round.
+  /// Locks `mutex_`. Handlers of operations completed meanwhile are posted once it is unlocked.
+  class completion_lock {
+   public:
+    explicit completion_lock(request_state& state) : state_(state), lock_(state.mutex_) {}
+    completion_lock(const completion_lock&) = delete;
+    completion_lock& operator=(const completion_lock&) = delete;
+    ~completion_lock() {
+      if (lock_) unlock();
+    }
+
+    void unlock() noexcept {
+      auto completed = std::exchange(state_.completed_, nullptr);
+      lock_.unlock();
+      if (completed) state_.post(std::move(completed));
+    }
+
+   private:
+    request_state& state_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  /// Completes `operation`, under a completion_lock. Where memory is short its handler is posted in a later round.
   template <class Operation, class... Results>
   void complete(std::shared_ptr<Operation> operation, error_code code, Results&&... results) noexcept {
-    if (!operation->complete(code, std::forward<Results>(results)...)) post_later(std::move(operation));
+    operation->set_result(code, std::forward<Results>(results)...);
+    keep(std::move(operation));
   }
 
   // Its place with the engine, from any thread.
@@ -93,23 +116,23 @@ class request_state : public std::enable_shared_from_this<request_state> {
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the driving thread alone
   place place_;
+  mutable std::mutex mutex_;  // guards what the handle and the engine share
 
  private:
   friend class timers;
   friend class inbox;
 
-  void post_later(std::shared_ptr<async::pending_operation> operation) noexcept;
-  void keep_unposted(std::shared_ptr<async::pending_operation> operation) noexcept;
-  bool post_unposted() noexcept;  // false: memory is still short
-  void retry() noexcept;          // the engine has ended: there is no later round
+  void keep(std::shared_ptr<async::pending_operation> completed) noexcept;  // under the lock
+  void post(std::shared_ptr<async::pending_operation> completed) noexcept;
+  bool post_all(std::shared_ptr<async::pending_operation> completed) noexcept;  // false: memory is short for some
+  void retry() noexcept;
 
   metrics_recorder metrics_;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
   std::optional<clock::time_point> timer_;  // the driving thread alone, as the next one
   bool scheduled_ = false;
-  std::mutex unposted_mutex_;
-  std::shared_ptr<async::pending_operation> unposted_;
+  std::shared_ptr<async::pending_operation> completed_;  // under the lock: their handlers are not posted yet
 };
 
 }  // namespace cogen::detail

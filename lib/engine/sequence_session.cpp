@@ -17,7 +17,7 @@ void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::file
 }
 
 void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order what) {
-  locked lock(*this);
+  completion_lock lock(*this);
   if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress));
   if (ended_) return complete(std::move(wait), diagnostics_.code());
   orders_.push_back(std::move(what));
@@ -27,7 +27,7 @@ void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order wh
 }
 
 void sequence_state::cancel_plain(const plain_operation& wait) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (plain_.get() == &wait) complete(std::exchange(plain_, nullptr), net::error::operation_aborted);
 }
 
@@ -49,7 +49,7 @@ void sequence_state::continue_suspending() {
 }
 
 void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why) {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (plain_ != wait) return;
   if (why) diagnostics_ = why;
   complete(std::exchange(plain_, nullptr), why.code());
@@ -106,7 +106,7 @@ session sequence_state::saved_state() const {
 
 void sequence_state::start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     opening_ = std::move(wait);
   }
   if (const auto refused = begin_work()) return fail_opening(*refused);
@@ -114,7 +114,7 @@ void sequence_state::start_open(std::shared_ptr<open_operation> wait, std::files
 }
 
 void sequence_state::cancel_open(const open_operation& wait) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (opening_.get() == &wait)
     complete(std::exchange(opening_, nullptr), net::error::operation_aborted, sequence(self()));
 }
@@ -156,7 +156,7 @@ void sequence_state::take_up(read_session& what) try {
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));
   engine_->join(*id_, shared_from_this());
-  const locked lock(*this);
+  const completion_lock lock(*this);
   held_ = std::move(saved_state.tokens);
   exact_ = saved_state.exact;
   if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
@@ -166,7 +166,7 @@ void sequence_state::take_up(read_session& what) try {
 }
 
 void sequence_state::fail_opening(const diagnostics& why) {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (!opening_) return;
   ended_ = true;
   diagnostics_ = why;

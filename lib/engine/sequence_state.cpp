@@ -28,7 +28,7 @@ net::any_io_executor sequence_state::default_executor() const { return engine_->
 void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens,
                                    logits_of which) {
   const auto wanted = which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits;
-  locked lock(*this);
+  completion_lock lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), logits());
   auto wrong = problem(tokens, 0);
   if (!wrong) wrong = add_run({std::move(tokens), wanted, {}});
@@ -42,7 +42,7 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
 }
 
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) {
-  locked lock(*this);
+  completion_lock lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
   auto wrong = problem(tokens, 1);
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
@@ -61,7 +61,7 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
 
 void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     if (forward_.get() != &wait) return;
     withdraw();
     complete(std::exchange(forward_, nullptr), net::error::operation_aborted, logits());
@@ -72,7 +72,7 @@ void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
 
 void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     if (decode_.get() != &wait) return;
     withdraw();
     complete(std::exchange(decode_, nullptr), net::error::operation_aborted, sampled_token());
@@ -84,7 +84,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
 std::shared_ptr<sequence_face> sequence_state::fork() {
   auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_);
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
     child->exact_ = exact_;
@@ -100,7 +100,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
 
 void sequence_state::truncate(int length) {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "truncate()");
     if (length < 0 || length > static_cast<int>(held_.size()))
       throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_.size(), length));
@@ -134,7 +134,7 @@ request_metrics sequence_state::request_metrics() const { return metrics().times
 
 void sequence_state::abort() noexcept {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     aborted_ = true;
     complete_waiter(net::error::operation_aborted);
   }
@@ -205,7 +205,7 @@ void sequence_state::complete_waiter(error_code code) {
 
 void sequence_state::process() {
   post_again();
-  locked lock(*this);
+  completion_lock lock(*this);
   if (std::exchange(refused_, false) && !id_) metrics().refuse(engine_->now());
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
@@ -289,7 +289,7 @@ void sequence_state::take(const scheduler::event& event, row_output& outcome) {
       if (!event.last) return;
       auto result = std::exchange(gathered_, logits());
       metrics().bring();
-      const locked lock(*this);
+      const completion_lock lock(*this);
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
       held_.insert(held_.end(), fed_.begin(), fed_.end());
@@ -299,7 +299,7 @@ void sequence_state::take(const scheduler::event& event, row_output& outcome) {
     }
     case scheduler::event::kind::token: {
       metrics().bring();
-      const locked lock(*this);
+      const completion_lock lock(*this);
       if (!decode_ || undo_to_) return;
       sampling_.absorb(outcome);
       held_.insert(held_.end(), fed_.begin(), fed_.end());
@@ -319,7 +319,7 @@ void sequence_state::end_run(diagnostics why) {
   }
   undo(length);
   if (!id_) metrics().refuse(engine_->now());
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (undo_to_) return;
   diagnostics_ = std::move(why);
   fed_.clear();
@@ -327,7 +327,7 @@ void sequence_state::end_run(diagnostics why) {
 }
 
 void sequence_state::fail(const diagnostics& why) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (ended_) return;
   ended_ = true;
   thinking_ = false;

@@ -74,29 +74,6 @@ class sequence_state final : public request_state, public sequence_face, public 
     return is_run(what) || std::holds_alternative<suspend_order>(what) || std::holds_alternative<save_order>(what);
   }
 
-  /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
-  /// the very handle of this sequence.
-  class locked {
-   public:
-    explicit locked(const sequence_state& state)
-        : lock_(state.mutex_),
-          forward_(state.forward_),
-          decode_(state.decode_),
-          plain_(state.plain_),
-          opening_(state.opening_) {}
-    ~locked() {
-      if (lock_) lock_.unlock();
-    }
-    void unlock() { lock_.unlock(); }
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-    std::shared_ptr<forward_operation> forward_;
-    std::shared_ptr<decode_operation> decode_;
-    std::shared_ptr<plain_operation> plain_;
-    std::shared_ptr<open_operation> opening_;
-  };
-
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
   scheduler::sequence_options served_as() const;
   bool busy();
@@ -132,9 +109,9 @@ class sequence_state final : public request_state, public sequence_face, public 
   std::shared_ptr<plain_operation> suspending_;  // waits for what is on its way
   std::optional<save_order> saving_;             // the same
 
-  mutable std::mutex mutex_;  // guards everything below
-  std::vector<token> held_;   // without those of a pending operation
-  std::vector<token> fed_;    // by the pending operation
+  // Under the lock.
+  std::vector<token> held_;  // without those of a pending operation
+  std::vector<token> fed_;   // by the pending operation
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;

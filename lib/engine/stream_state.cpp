@@ -64,7 +64,7 @@ std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept
 }
 
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
-  locked lock(*this);
+  completion_lock lock(*this);
   if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress), std::optional<piece>());
   last_next_ = wait;
   next_ = std::move(wait);
@@ -77,13 +77,13 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
 }
 
 void stream_state::cancel_next(const next_operation& wait) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (next_.get() != &wait) return;
   complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
 }
 
 void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
-  locked lock(*this);
+  completion_lock lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), completion());
   whole_ = wait;
   thinking_ = false;
@@ -96,7 +96,7 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
 }
 
 void stream_state::cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (whole_.get() != &wait) return;
   if ((type & net::cancellation_type::terminal) != net::cancellation_type::none)
     complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
@@ -106,7 +106,7 @@ void stream_state::cancel_complete(const complete_operation& wait, net::cancella
 
 void stream_state::stop() noexcept {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     if (ended_) return;
     stop_asked_ = true;
   }
@@ -115,7 +115,7 @@ void stream_state::stop() noexcept {
 
 void stream_state::abort() noexcept {
   {
-    const locked lock(*this);
+    const completion_lock lock(*this);
     aborted_ = true;
     if (!submitted_) leave_place();  // it never will be
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
@@ -161,7 +161,7 @@ void stream_state::prepare() {
   sampling_.parameters.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
   cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
   sampling_.history.append_given(what.prompt);
-  const locked lock(*this);
+  const completion_lock lock(*this);
   usage_.prompt_tokens = length;
 }
 
@@ -186,18 +186,18 @@ void stream_state::submit() {
 // What the engine's thread does
 
 void stream_state::begin_after(int prefix_hit_tokens) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   usage_.cached_tokens = prefix_hit_tokens;
 }
 
 void stream_state::lose_exactness() noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   usage_.exact = false;
 }
 
 void stream_state::process() {
   post_again();
-  locked lock(*this);
+  completion_lock lock(*this);
   if (aborted_) ended_ = true;
   if (ended_) {
     lock.unlock();
@@ -244,7 +244,7 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
   auto cut = cutter_->push(chosen.id);
   next_piece_.tokens.push_back(std::move(chosen));
   const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
-  locked lock(*this);
+  completion_lock lock(*this);
   ++usage_.generated_tokens;
   usage_.time_to_first_token = metrics().bring();
   if (makes_piece) push_piece(std::move(cut.text));
@@ -266,7 +266,7 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
 void stream_state::finish(finish_reason reason, diagnostics why) {
   auto last = is_prepared() ? cutter_->flush() : output_processor::cut{};
   leave();
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (ended_) return;
   if (!last.text.empty() || !next_piece_.tokens.empty()) push_piece(std::move(last.text));
   ended_ = true;
@@ -278,7 +278,7 @@ void stream_state::finish(finish_reason reason, diagnostics why) {
 }
 
 void stream_state::fail(const diagnostics& why) noexcept {
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (ended_) return;
   ended_ = true;
   thinking_ = false;
@@ -294,7 +294,7 @@ void stream_state::fail(const diagnostics& why) noexcept {
 
 std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
   if (keep_limits(now)) return std::nullopt;
-  const locked lock(*this);
+  const completion_lock lock(*this);
   if (next_ && next_limit_ && *next_limit_ <= now)
     complete(std::exchange(next_, nullptr), make_error_code(error::timed_out), std::optional<piece>());
   return next_timer();
@@ -339,7 +339,7 @@ bool stream_state::is_prepared() const {
 }
 
 bool stream_state::owner_is_thinking() const {
-  const locked lock(*this);
+  const std::lock_guard lock(mutex_);
   return thinking_ && !aborted_;
 }
 

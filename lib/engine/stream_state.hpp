@@ -88,23 +88,7 @@ class stream_state final : public request_state, public stream_face {
   std::optional<output_processor> cutter_;
   piece next_piece_;  // its tokens are those that have made none yet
 
-  /// The lock, and what waits: an operation completed under the lock is destroyed after it, since its handler may own
-  /// the very handle of this stream.
-  class locked {
-   public:
-    explicit locked(const stream_state& state) : lock_(state.mutex_), next_(state.next_), whole_(state.whole_) {}
-    ~locked() {
-      if (lock_) lock_.unlock();
-    }
-    void unlock() { lock_.unlock(); }
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-    std::shared_ptr<next_operation> next_;
-    std::shared_ptr<complete_operation> whole_;
-  };
-
-  mutable std::mutex mutex_;  // guards everything below
+  // Under the lock.
   boost::circular_buffer<piece> ready_;
   int credited_ = 0;  // pieces at the front of ready_ for which credit was given already
   int owed_ = 0;      // credits the reader has earned and the engine has not given yet

@@ -66,8 +66,14 @@ class operation final : public pending_operation, public std::enable_shared_from
   /// memory: then `post_again()` later.
   template <class... Values>
   bool complete(error_code code, Values&&... results) noexcept {
-    result_.emplace(code, std::forward<Values>(results)...);
+    set_result(code, std::forward<Values>(results)...);
     return post_again();
+  }
+
+  /// The first half of complete(): takes the result. `post_again()` is the other half.
+  template <class... Values>
+  void set_result(error_code code, Values&&... results) noexcept {
+    result_.emplace(code, std::forward<Values>(results)...);
   }
 
   bool post_again() noexcept override try {
