@@ -12,8 +12,8 @@
 
 namespace cogen::async {
 
-/// The queue of handlers that an engine runs between two steps. After `close()` nothing is queued any more, and what
-/// was queued is destroyed uncalled.
+/// The queue of handlers that an engine runs between two steps. After `close()` nothing can be queued, and queued
+/// handlers are destroyed without being called.
 class engine_queue final : public net::io_context {
  public:
   engine_queue() : net::io_context(1), work_(get_executor()) {}
@@ -39,10 +39,9 @@ class engine_queue final : public net::io_context {
   net::executor_work_guard<executor_type> work_;
 };
 
-/// Runs work between decode steps, on the thread that drives the engine. Work must not block.
+/// Runs handlers between decode steps, on the thread that drives the engine. They must not block.
 ///
-/// Shares ownership of its queue: it may be kept, used and destroyed after the engine is gone, and then discards what
-/// it is given. Any thread may use it.
+/// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}

@@ -5,8 +5,8 @@
 
 namespace cogen::load {
 
-/// How one tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
-/// 16-bit scale (and minimum), little-endian, without padding between blocks; those in _k have blocks of 256, with
+/// How a tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
+/// 16-bit scale (and minimum), little-endian, without padding between blocks. Those in _k have blocks of 256, with
 /// smaller scales (and minima) for 32 or 16 elements each.
 enum class element_type : std::uint8_t {
   f32,

@@ -65,7 +65,7 @@ std::unique_ptr<scheduling_policy> by_priority(time boost = std::chrono::seconds
 /// smallest F. A slot goes to the tenant with the smallest F when the prompts that hold slots are counted as run. While
 /// tenants f and g both have runs that wait for a slot, their service differs by
 ///
-///   |W_f / w_f - W_g / w_g| <= 2 * slots * (l_f / w_f + l_g / w_g),
+///     |W_f / w_f - W_g / w_g| <= 2 * slots * (l_f / w_f + l_g / w_g),
 ///
 /// where W is the service, w the weight, and l the most tokens that a sequence of the tenant runs while it holds a
 /// slot. This is the first paper's theorem 1 for a server of up to `slots` concurrent runs of unknown lengths. While
