@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(padding_is_seen_by_nobody) {
 BOOST_AUTO_TEST_CASE(packed_sequences_do_not_see_each_other) {
   const picture wanted{"xx....", "xx....", "..x...", "...xx.", "...xx.", "......"};
   BOOST_TEST(drawn(varlen({2, 0, 1, 2}), square_of(6)) == wanted, boost::test_tools::per_element());
-  const picture nobody{"..", ".."};
-  BOOST_TEST(drawn(varlen({}), square_of(2)) == nobody, boost::test_tools::per_element());
+  const picture no_key{"..", ".."};
+  BOOST_TEST(drawn(varlen({}), square_of(2)) == no_key, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(snapshots_see_themselves_both_ways) {

@@ -34,8 +34,8 @@ struct actor {
   /// What no handler is told of.
   template <class Verb>
   void do_at_once(Verb how) {
-    account nobody;
-    if (!start(nobody, how)) refused_at_once = true;
+    account unused;
+    if (!start(unused, how)) refused_at_once = true;
   }
 
   void hear(error_code code) {

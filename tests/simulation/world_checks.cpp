@@ -80,7 +80,7 @@ std::set<sequence_id> world::waiting() const {
   return result;
 }
 
-void world::check_nobody_overtook(const std::set<sequence_id>& waited) {
+void world::check_no_overtaking(const std::set<sequence_id>& waited) {
   for (const auto still : waited) {
     if (machine_.phase_of(still) != phase::waiting) continue;
     for (const auto other : waited) {
@@ -132,7 +132,7 @@ void world::check_service(const plan& made, const std::set<sequence_id>& waited)
 
 /// Whoever is short of memory waits for something that ends.
 void world::check_short(const plan& made) {
-  if (!somebody_is_short()) return;
+  if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
   require(settings_.growing, "somebody is short, for whom memory was set aside");
   require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty(),
@@ -269,15 +269,15 @@ void world::check_ranks() const {
 void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (machine_.waiting() == 0 || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
-  bool somebody_rests = false;
+  bool one_rests = false;
   for (const auto& [id, each] : live_) {
     if (!rests(id)) continue;
     require(!has_rested(each), text(id) + " has rested for long, and somebody waits");
-    somebody_rests = true;
+    one_rests = true;
   }
   if (!nothing_planned) return;
   const auto wake = machine_.wake();
-  require(wake.has_value() == (somebody_rests && settings_.within.idle_timeout != limits().idle_timeout),
+  require(wake.has_value() == (one_rests && settings_.within.idle_timeout != limits().idle_timeout),
           "somebody waits for one that rests, and is not told when");
   require(!wake || *wake > now_, "it would be woken for nothing");
 }

@@ -142,7 +142,7 @@ class server {
       context_.reset(llama_init_from_model(model_.get(), params));
       if (!context_) throw std::runtime_error("the context could not be made");
       free_.clear();
-      for (int i = 0; i < what.slots; ++i) free_.push_back({i, nobody});
+      for (int i = 0; i < what.slots; ++i) free_.push_back({i, no_request});
     }
   }
 
@@ -204,7 +204,7 @@ class server {
     });
   }
 
-  static constexpr long nobody = -1;
+  static constexpr long no_request = -1;
 
   struct slot {
     int number;

@@ -73,9 +73,9 @@ class workspace {
 /// A trained model: weights, tokenizer, chat template. Made by load_model(). Immutable; caches, engines and threads can
 /// share it.
 ///
-///   auto model = cogen::load_model("SmolLM2-135M-Instruct.Q4_1.gguf");
-///   auto cache = model->make_cache({.slots = 1, .max_sequence_length = 2048});
-///   auto logits = model->forward(model->tokenizer().encode("The sea is"), cache);
+///     auto model = cogen::load_model("SmolLM2-135M-Instruct.Q4_1.gguf");
+///     auto cache = model->make_cache({.slots = 1, .max_sequence_length = 2048});
+///     auto logits = model->forward(model->tokenizer().encode("The sea is"), cache);
 class model {
  public:
   /// Called by load_model().

@@ -83,9 +83,9 @@ class weight {
 /// A trained model on disk: a GGUF file, a folder that contains one, or a Hugging Face folder (config.json,
 /// safetensors, tokenizer files). Opening reads the headers; weights are read on demand. Immutable and thread-safe.
 ///
-///   load::checkpoint files(path);
-///   auto config = files.config();
-///   auto up = files.at("model.layers.0.mlp.up_proj.weight", {config.intermediate, config.hidden});
+///     load::checkpoint files(path);
+///     auto config = files.config();
+///     auto up = files.at("model.layers.0.mlp.up_proj.weight", {config.intermediate, config.hidden});
 class checkpoint {
  public:
   /// Throws load_error.
