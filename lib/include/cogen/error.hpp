@@ -55,5 +55,7 @@ class diagnostics {
 
 }  // namespace cogen
 
+/// @cond
 template <>
 struct boost::system::is_error_code_enum<cogen::error> : std::true_type {};
+/// @endcond

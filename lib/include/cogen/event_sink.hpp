@@ -16,6 +16,7 @@ namespace cogen {
 /// that is never accepted has a single event: `refused`, or one of those two if its handle was destroyed or it was
 /// stopped before. A sequence, unlike a stream, may be refused and then asked to run again.
 struct sequence_event {
+  /// What happened.
   enum class kind : std::uint8_t {
     accepted,      ///< queued for a slot; `tokens`: of its prompt; of a fork: all it holds
     refused,       ///< not accepted because of `error`
@@ -72,6 +73,8 @@ class event_sink {
 
   /// Comes before the events of the step's sequences.
   virtual void on_step(const step_event&) {}
+
+  /// Something happened to a sequence or stream.
   virtual void on_sequence(const sequence_event&) {}
 
   /// The engine has ended because of `why`: error::engine_stopped, or error::device_failed. The last event of all:

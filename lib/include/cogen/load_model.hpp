@@ -27,6 +27,7 @@ enum class device_weights : std::uint8_t {
   int4,
 };
 
+/// How load_model() loads, and where to.
 struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
   /// load_aborted; an exception ends it, too.

@@ -11,6 +11,7 @@ namespace cogen {
 class logits {
  public:
   logits() = default;
+  /// `values` holds rows * vocabulary scores.
   logits(std::vector<float> values, int vocabulary) : values_(std::move(values)), vocabulary_(vocabulary) {}
 
   int vocabulary() const noexcept { return vocabulary_; }

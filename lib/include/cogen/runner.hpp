@@ -53,6 +53,7 @@ class row_sampler {
 class swap_listener {
  public:
   virtual ~swap_listener() = default;
+  /// The swap of this name has ended.
   virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;
 
   /// Schedules `job` to run on the launching thread before the next plan, to continue a swap. At most one job for each

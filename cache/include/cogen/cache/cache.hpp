@@ -27,6 +27,7 @@ enum class cache_kind : std::uint8_t {
   static_,  ///< slots of at most max_sequence_length tokens, all layers of a slot in one range
 };
 
+/// What a cache stores, and within which limits.
 struct options {
   cache_kind kind = cache_kind::static_;
   scalar type = scalar::bf16;  ///< number format of keys and values
@@ -82,6 +83,8 @@ class cache {
   cache& operator=(cache&&) noexcept;
 
   int slots() const noexcept { return table_->slots(); }
+
+  /// Tokens the slot holds.
   int length(int slot) const { return table_->length(slot); }
 
   /// The most tokens a slot can hold: the smallest bound of its layers.

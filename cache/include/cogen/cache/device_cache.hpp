@@ -41,6 +41,7 @@ struct device_layer {
   at::Tensor quantized = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, if it quantizes
 };
 
+/// What a device cache stores, and within which limits.
 struct device_options {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
@@ -59,8 +60,8 @@ struct device_options {
   at::Tensor host = {};
 };
 
-/// Some tokens of a slot in one layer, [planes, tokens, …] with tokens contiguous: on the host, and on the device while
-/// the layer computes.
+/// Some tokens of a slot in one layer, [planes, tokens, …] with tokens contiguous: on the host, and on the device
+/// while the layer computes.
 struct kv_copy {
   at::Tensor host;
   at::Tensor device;
@@ -85,6 +86,7 @@ class device_cache {
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
   int max_sequence_length() const noexcept { return max_sequence_length_; }
+  /// Tokens the slot holds. Throws std::out_of_range for a slot that does not exist.
   int length(int slot) const { return table_.length(slot); }
 
   /// With tokens on the host, layers index and index + 2 use the same memory.

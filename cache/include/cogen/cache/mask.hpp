@@ -16,13 +16,16 @@ namespace cogen::cache {
 /// Rules compose: `causal() & sliding(512)`, `a | b`. Any callable (q, kv) -> bool is one. Immutable; thread-safe.
 class mask {
  public:
+  /// Whether the query at position q attends to the key at position kv.
   using rule = std::function<bool(std::int64_t q, std::int64_t kv)>;
 
   /// Throws std::invalid_argument for an empty rule.
   mask(rule span);
 
+  /// Whether the query at position q attends to the key at position kv.
   bool operator()(std::int64_t q, std::int64_t kv) const { return span_(q, kv); }
 
+  /// Both rules, or either one.
   friend mask operator&(mask a, mask b);
   friend mask operator|(mask a, mask b);
 

@@ -37,6 +37,7 @@ class slot_table {
   /// Tokens the slot holds, its shared prefix included. Throws std::out_of_range for a slot that does not exist.
   int length(int slot) const { return lengths_[index(slot)]; }
 
+  /// The slot that its first tokens are read in.
   slot_parent parent(int slot) const { return parents_[index(slot)]; }
 
   /// How many of the slot's first tokens other slots read in place; it can be neither cut nor overwritten below this.
@@ -49,6 +50,7 @@ class slot_table {
   void check(int slot) const { index(slot); }
   void check(const step& step) const;
 
+  /// Adds the step's tokens to the lengths of its slots.
   void advance(const step& step);
 
   /// Cuts or extends the slot to `length`; a longer shared prefix shrinks to the whole blocks in it.

@@ -53,7 +53,9 @@ constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residu
 /// are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
 struct quantized_plane {
   const codec* how = nullptr;
+  /// Writes the numbers of one head's block, [64, head_dim], to `values`.
   void (*dequantize)(const codec& how, const std::byte* quantized, int head_dim, float* values) = nullptr;
+
   int bits = 0;
   bool along_rows = false;  ///< groups go along rows, not across them
   int group = 0;
@@ -80,6 +82,7 @@ struct quantized_view {
   int ranges = 0;
   kv_range range[2];
 
+  /// Where block `number` begins.
   std::byte* block(std::int64_t number) const {
     return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);
   }
@@ -105,6 +108,7 @@ struct kv_view {
   kv_range range[2];
   quantized_view quantized;
 
+  /// Where block `number` begins.
   std::byte* block(std::int64_t number) const {
     return block_at({range, static_cast<std::size_t>(ranges)}, number, block_stride);
   }

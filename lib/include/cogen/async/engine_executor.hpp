@@ -18,12 +18,14 @@ class engine_queue final : public net::io_context {
  public:
   engine_queue() : net::io_context(1), work_(get_executor()) {}
 
+  /// Queues the handler; discards it after close(). Thread-safe.
   template <class Function>
   void post(Function&& function) {
     std::lock_guard lock(mutex_);
     if (!closed_) net::post(get_executor(), std::forward<Function>(function));
   }
 
+  /// Destroys the queued handlers, and discards later ones.
   void close() {
     {
       std::lock_guard lock(mutex_);
@@ -44,14 +46,19 @@ class engine_queue final : public net::io_context {
 /// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
+  /// Runs handlers in this queue.
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
 
+  /// Asio's executor requirements: never runs a handler within execute().
   net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
+  /// The same.
   static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
     return net::execution::blocking.never;
   }
+  /// The same.
   engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
 
+  /// Queues the handler.
   template <class Function>
   void execute(Function&& function) const {
     queue_->post(std::forward<Function>(function));

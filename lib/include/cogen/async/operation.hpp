@@ -32,6 +32,7 @@ namespace cogen::async {
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
+  /// What the handler is called with.
   using signature = void(error_code, Results...);
 
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
@@ -53,6 +54,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
+  /// Registers with the executor's context. Call make() instead.
   explicit operation(const net::any_io_executor& executor)
       : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
 

@@ -45,13 +45,17 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
  public:
   using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
 
+  /// Registers an operation.
   entry add(std::weak_ptr<pending_operation> operation);
+
+  /// Removes it; does nothing after close().
   void remove(entry at) noexcept;
 
   /// Has the executor of `completed` call it, unless the context has shut down. Throws std::bad_alloc, and has then
   /// changed nothing.
   void post(std::shared_ptr<pending_operation> completed);
 
+  /// Drops all operations: their context is being destroyed.
   void close() noexcept;
 
  private:

@@ -27,13 +27,16 @@ struct tokenizer_files {
 
 /// A GGUF file's tokenizer: the values under "tokenizer.".
 struct gguf_tokenizer {
-  std::string model;                // "gpt2": byte-level BPE
-  std::string pre;                  // names the pre-tokenizer: "smollm", "llama-bpe", "qwen2", …
-  std::vector<std::string> tokens;  // in order of id, in the byte-level alphabet
-  std::vector<std::int32_t> types;  // per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-  std::vector<float> scores;        // per token; empty where the file has none
-  std::vector<std::string> merges;  // "left right", best first
-  std::optional<token> bos, eos, unknown, pad;
+  std::string model;                ///< "gpt2": byte-level BPE
+  std::string pre;                  ///< names the pre-tokenizer: "smollm", "llama-bpe", "qwen2", …
+  std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
+  std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  std::vector<float> scores;        ///< per token; empty where the file has none
+  std::vector<std::string> merges;  ///< "left right", best first
+  std::optional<token> bos;
+  std::optional<token> eos;
+  std::optional<token> unknown;
+  std::optional<token> pad;
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;

@@ -21,6 +21,7 @@ struct integer_range {
   std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 };
 
+/// An inclusive range. NaN is outside every range.
 struct real_range {
   double lowest;
   double highest = std::numeric_limits<double>::max();
@@ -31,6 +32,7 @@ struct real_range {
 /// value and range, if a value has the wrong type or is out of range. Cheap to copy; immutable.
 class config_fields {
  public:
+  /// Where the fields come from.
   enum class source { hugging_face, gguf };
 
   /// Parses the text of config.json. Keys are its names; a dot reaches into an object: "rope_scaling.factor". `name` is
@@ -49,6 +51,7 @@ class config_fields {
   /// model_type, or general.architecture.
   std::string family() const;
 
+  /// Whether the key exists with a value other than null.
   bool has(std::string_view key) const;
 
   /// Whether the key exists with the value null.

@@ -13,29 +13,30 @@ namespace cogen::load {
 
 /// How inverse frequencies are derived from theta (formulas: modeling_rope_utils.py of Transformers).
 enum class rope_kind {
-  standard,  // inv_freq[i] = theta^(-2i / rotary_dim)
-  linear,    // divided by factor
-  llama3,    // long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
-  yarn,      // arXiv:2309.00071, with attention_factor on cos and sin
-  listed,    // inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
+  standard,  ///< inv_freq[i] = theta^(-2i / rotary_dim)
+  linear,    ///< divided by factor
+  llama3,    ///< long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
+  yarn,      ///< arXiv:2309.00071, with attention_factor on cos and sin
+  listed,    ///< inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
 };
 
+/// Rotary position encoding.
 struct rope_config {
   rope_kind kind = rope_kind::standard;
   double theta = 10000;
-  double partial_factor = 1;               // fraction of head_dim that is rotated
-  std::int64_t rotary_dim = 0;             // head_dim * partial_factor; even, 2 to head_dim
-  double factor = 1;                       // linear, llama3, yarn
-  double low_freq_factor = 1;              // llama3
-  double high_freq_factor = 4;             // llama3
-  std::int64_t original_positions = 0;     // llama3, yarn: the context before scaling
-  std::optional<double> attention_factor;  // yarn: if given, replaces the one computed from factor and mscale
-  double beta_fast = 32;                   // yarn
-  double beta_slow = 1;                    // yarn
-  std::optional<double> mscale;            // yarn
-  std::optional<double> mscale_all_dim;    // yarn
-  bool truncate = true;                    // yarn: the ramp's ends are rounded outwards to whole dimensions
-  std::vector<float> frequency_factors;    // listed: [rotary_dim / 2]
+  double partial_factor = 1;               ///< fraction of head_dim that is rotated
+  std::int64_t rotary_dim = 0;             ///< head_dim * partial_factor; even, 2 to head_dim
+  double factor = 1;                       ///< linear, llama3, yarn
+  double low_freq_factor = 1;              ///< llama3
+  double high_freq_factor = 4;             ///< llama3
+  std::int64_t original_positions = 0;     ///< llama3, yarn: the context before scaling
+  std::optional<double> attention_factor;  ///< yarn: if given, replaces the one computed from factor and mscale
+  double beta_fast = 32;                   ///< yarn
+  double beta_slow = 1;                    ///< yarn
+  std::optional<double> mscale;            ///< yarn
+  std::optional<double> mscale_all_dim;    ///< yarn
+  bool truncate = true;                    ///< yarn: the ramp's ends are rounded outwards to whole dimensions
+  std::vector<float> frequency_factors;    ///< listed: [rotary_dim / 2]
 };
 
 /// model_config::max_positions of a model without a position limit.
@@ -46,27 +47,27 @@ inline constexpr std::int64_t unlimited_positions = (std::int64_t{1} << 31) - 1;
 /// attention has 0 heads of dimension 0; one without rotary positions rotates 0 dimensions. Fields of a single family
 /// are not here: the family reads them from config_fields.
 struct model_config {
-  std::string family;  // "llama", …
+  std::string family;  ///< "llama", …
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
-  std::int64_t heads = 0;     // of queries; 0: no attention
-  std::int64_t kv_heads = 0;  // of keys and values
+  std::int64_t heads = 0;     ///< of queries; 0: no attention
+  std::int64_t kv_heads = 0;  ///< of keys and values
   std::int64_t head_dim = 0;
-  std::int64_t intermediate = 0;  // the feed-forward's inner width; 0 if the family has none or its own
+  std::int64_t intermediate = 0;  ///< the feed-forward's inner width; 0 if the family has none or its own
   std::int64_t max_positions = 0;
-  double rms_norm_eps = 1e-6;       // of any norm, RMS or not
-  std::string activation = "silu";  // or swish, gelu, gelu_new, gelu_pytorch_tanh, relu
+  double rms_norm_eps = 1e-6;       ///< of any norm, RMS or not
+  std::string activation = "silu";  ///< or swish, gelu, gelu_new, gelu_pytorch_tanh, relu
   bool attention_bias = false;
   bool mlp_bias = false;
   bool tie_embeddings = false;
   rope_config rope;
   std::optional<std::int64_t> sliding_window;
-  std::vector<std::string> layer_types;  // [layers], as Transformers names them; empty: all "full_attention"
+  std::vector<std::string> layer_types;  ///< [layers], as Transformers names them; empty: all "full_attention"
   std::optional<token> bos;
   std::optional<token> pad;
-  std::vector<token> eos;              // any of them ends a generation
-  std::optional<token> decoder_start;  // the decoder's first token, if there is an encoder
+  std::vector<token> eos;              ///< any of them ends a generation
+  std::optional<token> decoder_start;  ///< the decoder's first token, if there is an encoder
 };
 
 /// Reads and checks the fields above. Throws load_error naming key, value and limit. Hugging Face: both `rope_theta`

@@ -17,10 +17,10 @@ namespace cogen::load {
 struct tensor_info {
   std::string name;
   element_type type{};
-  std::vector<std::int64_t> shape;  // outermost first: [rows, columns]; empty for a scalar
-  std::uint64_t bytes = 0;          // of the whole tensor
-  std::uint32_t file = 0;           // index of the file that holds it, among the source's files
-  std::uint64_t begin = 0;          // its first byte, from the start of that file
+  std::vector<std::int64_t> shape;  ///< outermost first: [rows, columns]; empty for a scalar
+  std::uint64_t bytes = 0;          ///< of the whole tensor
+  std::uint32_t file = 0;           ///< index of the file that holds it, among the source's files
+  std::uint64_t begin = 0;          ///< its first byte, from the start of that file
 };
 
 /// The product of all dimensions; 1 for a scalar.

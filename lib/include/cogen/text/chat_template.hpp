@@ -17,6 +17,7 @@
 
 namespace cogen::text {
 
+/// One message of a chat.
 struct chat_message {
   std::string role;
   std::string content;
@@ -25,6 +26,7 @@ struct chat_message {
   boost::json::object extra = {};
 };
 
+/// What a template is rendered with.
 struct template_options {
   /// Ends the text with the beginning of the assistant's answer.
   bool add_generation_prompt = true;
@@ -47,6 +49,7 @@ struct template_limits {
 /// A template that cannot be parsed or rendered. The message names the construct and its line.
 class template_error : public std::runtime_error {
  public:
+  /// `line`: see line().
   template_error(const std::string& what, std::size_t line);
   /// Counted from 1 in the template; 0 if no line is at fault.
   std::size_t line() const noexcept { return line_; }

@@ -14,6 +14,7 @@ namespace cogen::text {
 /// The tokenizer must outlive it. Not thread-safe. A copy includes what is held back, so a fork can continue from it.
 class detokenizer {
  public:
+  /// Leaves control tokens out of the text if `skip_special`.
   explicit detokenizer(const tokenizer& tokens, bool skip_special = true) noexcept
       : tokens_(&tokens), skip_special_(skip_special), at_start_(tokens.strips_first_space()) {}
 

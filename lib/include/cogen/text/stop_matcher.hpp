@@ -21,6 +21,7 @@ class stop_matcher {
   static constexpr std::size_t max_bytes = 4096;         ///< of one stop string
   static constexpr std::size_t max_total_bytes = 65536;  ///< of all together
 
+  /// What push() found.
   struct result {
     /// Text that cannot be part of a stop string any more, ready to be shown.
     std::string text;

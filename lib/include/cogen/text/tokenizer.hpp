@@ -14,6 +14,7 @@
 
 namespace cogen::text {
 
+/// How a text is encoded.
 struct encode_options {
   /// Adds the tokens that the model expects around a text (usually one at the beginning).
   bool add_special = false;
@@ -64,6 +65,7 @@ class tokenizer {
   /// The tokens that end a generation, ascending; may be empty.
   std::span<const token> eos() const noexcept;
 
+  /// Whether it is a control token.
   bool is_special(token id) const noexcept;
 
   /// The token for a byte or character that the vocabulary lacks.

@@ -42,6 +42,7 @@ struct prepend_step {
   std::string content;
 };
 
+/// Removes white space at the ends of a text.
 struct strip_step {
   bool left = true;
   bool right = true;
@@ -73,7 +74,9 @@ struct byte_level_step {
 
 /// SentencePiece's spelling of spaces: each becomes `replacement`, which also begins the text if `prepend` says so.
 struct metaspace_step {
+  /// When the text begins with `replacement`.
   enum class prepend_scheme { always, first, never };
+
   std::string replacement = "\xE2\x96\x81";
   prepend_scheme prepend = prepend_scheme::always;
   bool split = true;
@@ -98,6 +101,7 @@ struct tokenizer_spec {
   std::vector<std::string> vocabulary;
   /// Pairs of spellings, in order of priority.
   std::vector<std::pair<std::string, std::string>> merges;
+
   std::vector<added_token> added;
   std::vector<normalizer_step> normalizer;
   std::vector<pre_tokenizer_step> pre_tokenizer;
@@ -114,6 +118,7 @@ struct tokenizer_spec {
   /// Put around the text by `encode_options::add_special`.
   std::vector<token> prefix;
   std::vector<token> suffix;
+
   std::optional<token> bos;
   /// The tokens that end a generation.
   std::vector<token> eos;

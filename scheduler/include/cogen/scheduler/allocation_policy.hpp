@@ -26,6 +26,7 @@ class allocation_policy {
 /// growth.
 std::unique_ptr<allocation_policy> reserve_max_length();
 
+/// The limits of watermarks().
 struct watermark_options {
   double high = 0.9;  ///< fraction of the budget up to which slots are given
   double low = 0.8;   ///< fraction of the budget down to which sequences are preempted once it is spent

@@ -37,6 +37,7 @@ class fairness_counters {
   /// `tokens` of the tokens counted by scheduled() will not run.
   virtual void dropped(std::uint64_t tenant, std::int64_t tokens) noexcept = 0;
 
+  /// The tenant's mark when it takes turns at this.
   virtual double mark(std::uint64_t tenant, turn at) const noexcept = 0;
 };
 

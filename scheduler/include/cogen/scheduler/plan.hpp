@@ -93,6 +93,7 @@ struct plan {
   std::vector<row> rows;
   std::vector<token> tokens;  ///< of all rows that are not chained, concatenated
 
+  /// Whether there is nothing to do.
   bool empty() const {
     return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
            copies.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
@@ -120,6 +121,7 @@ struct row_result {
 
 /// An event for the owner of a sequence. `row` is an index into the absorbed plan's rows.
 struct event {
+  /// What happened.
   enum class kind : std::uint8_t {
     token,     ///< a token was sampled; it was appended to the sequence unless it is an end token
     logits,    ///< a row with last_logits or all_logits is done; the last such event of a run has `last` and ends it

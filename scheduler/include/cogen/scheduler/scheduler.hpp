@@ -196,8 +196,9 @@ class scheduler {
   /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change. Throws
   /// std::out_of_range for an unknown id, as do the members below that take one, except slot_of().
   std::span<const token> tokens(sequence_id id) const;
-  bool idle(sequence_id id) const;
-  phase phase_of(sequence_id id) const;
+
+  bool idle(sequence_id id) const;             ///< it has no run
+  phase phase_of(sequence_id id) const;        ///< what it waits for
   bool scheduled(sequence_id id) const;        ///< it holds a slot
   bool leaving(sequence_id id) const;          ///< its cache is being moved out of its slot
   bool awaits_prefix(sequence_id id) const;    ///< it waits until another one has computed more of its first tokens
