@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(weights_that_cannot_be_packed_are_refused) {
     golden_model_on(std::make_shared<plain_backend>(), "llama_default", at::kFloat, device_weights::int4);
     BOOST_FAIL("not refused");
   } catch (const std::invalid_argument& error) {
-    BOOST_TEST(error.what() == "rows of 42 numbers are not packed in 4 bits; a multiple of 32 is needed");
+    BOOST_TEST(error.what() == "rows of 42 numbers cannot be quantized in 4 bits; a multiple of 32 is needed");
   }
 }
 

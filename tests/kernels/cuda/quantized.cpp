@@ -135,7 +135,7 @@ class repeated_step {
   }
 
   void launch(cudaStream_t stream) const {
-    const max_batched_tokens step{slots_.data(), positions_.data(), 2};
+    const new_tokens step{slots_.data(), positions_.data(), 2};
     rotate_and_append(setup_.layer(), step, {}, {qkv_.data(), case_.width(), case_.type, case_.heads}, stream);
     decode_attention(setup_.layer(), step,
                      {.q = qkv_.data(),
