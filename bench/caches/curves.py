@@ -52,7 +52,7 @@ class Part:
         return list(map(str, words))
 
     def seconds(self, rate):
-        """Long contexts are read more slowly, and a token that is drawn costs as much as about five that are read."""
+        """Long contexts are read more slowly, and a token that is sampled costs as much as about five that are read."""
         return (self.read * 1.4 + self.drawn * 5) / rate
 
 

@@ -17,7 +17,7 @@ bool world::may_overtake(sequence_id later, sequence_id overtaken) const {
   return simulate::may_overtake(settings_, {later, live_.at(later)}, {overtaken, live_.at(overtaken)});
 }
 
-/// Those that nobody comes before.
+/// Those without a predecessor.
 std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
   std::vector<sequence_id> result;
   for (const auto each : of)

@@ -45,7 +45,7 @@ struct job {
 
 struct request {
   long number = 0;                  ///< of the prompt
-  std::vector<llama_token> tokens;  ///< the prompt, and what has been drawn
+  std::vector<llama_token> tokens;  ///< the prompt, and what has been sampled
   int fed = 0;                      ///< of those, how many the cache holds
   int slot = -1;
   std::vector<double> times;

@@ -66,7 +66,7 @@ std::filesystem::path world::new_file() {
   return folder_->path() / std::to_string(++files_);
 }
 
-// What is played
+// What is run
 
 void world::round(bool hold) {
   ++rounds_;
