@@ -187,7 +187,7 @@ class cache {
   std::string name_;
   bool quantizes_;
   std::size_t row_;
-  std::size_t block_;  // bytes of 64 packed tokens
+  std::size_t block_;  // bytes of 64 quantized tokens
   buffer rows_;
   buffer blocks_;
   kv_layer layer_;

@@ -45,7 +45,7 @@ address_range::address_range(std::int64_t bytes) : bytes_(bytes), data_(map_with
 
 address_range::~address_range() { ::munmap(data_, static_cast<std::size_t>(bytes_)); }
 
-// All pages at once: a fault for each of them, when it is first touched, takes several times as long.
+// All pages at once: one page fault for each on first access takes several times as long.
 void address_range::commit(std::int64_t offset, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
   const bool usable = ::mprotect(data_ + offset, size, PROT_READ | PROT_WRITE) == 0;

@@ -11,14 +11,13 @@ std::int64_t page_bytes();
 /// `bytes` rounded up to whole pages.
 std::int64_t whole_pages(std::int64_t bytes);
 
-/// `count` times `bytes`. Throws std::length_error where that exceeds 63 bits.
+/// `count` times `bytes`. Throws std::length_error if that exceeds 63 bits.
 std::int64_t product(std::int64_t count, std::int64_t bytes);
 
-/// A range of addresses that begins without memory behind it. Memory is given to whole pages and taken from them again;
-/// addresses stay.
+/// A reserved range of addresses. Memory is committed to and released from whole pages; addresses do not change.
 class address_range {
  public:
-  /// Throws std::system_error, naming the bytes, where the system refuses that many addresses.
+  /// Throws std::system_error, naming the bytes, if the system refuses that many addresses.
   explicit address_range(std::int64_t bytes);
   ~address_range();
   address_range(const address_range&) = delete;
@@ -27,10 +26,10 @@ class address_range {
   std::byte* data() const noexcept { return data_; }
 
   /// Makes [offset, offset + bytes) readable and writable: zeros, unless it was already. Both are multiples of a page.
-  /// Throws std::system_error where memory is refused; then none of it is usable.
+  /// Throws std::system_error if memory is refused; then none of it is usable.
   void commit(std::int64_t offset, std::int64_t bytes);
 
-  /// Gives the memory of [offset, offset + bytes) back to the system.
+  /// Returns the memory of [offset, offset + bytes) to the system.
   void release(std::int64_t offset, std::int64_t bytes) noexcept;
 
  private:

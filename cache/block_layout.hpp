@@ -32,10 +32,10 @@ struct block_layout {
 
 block_layout lay_out(std::span<const kv_cache_spec> shapes, scalar type);
 
-/// The same with every head packed.
+/// The same with every head quantized.
 block_layout lay_out(std::span<const kv_cache_spec> shapes, const codec& keys, const codec& values);
 
-/// Adds what the bytes of one block in full precision are, which holds so many tokens.
+/// Appends the runs of one block in full precision that holds `tokens` tokens.
 void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type, int tokens = block_tokens);
 
 /// Copies tokens [begin, end) of one block in full precision to another.

@@ -101,7 +101,7 @@ void block_storage::copy(int from, int to, int begin, int end) {
   copy_blocks(from, {first_whole, blocks_for(stored(end))}, block(to, first_whole));
 }
 
-/// Calls `copy(data, bytes)` for what lies together of some blocks: those of the base, and those of the slot's own.
+/// Calls `copy(data, bytes)` for contiguous blocks: those of the parent, and the slot's own.
 template <class Copy>
 void block_storage::each_piece(int from, blocks range, Copy copy) const {
   const int boundary = std::clamp(owned(from).begin, range.begin, range.end);

@@ -11,11 +11,11 @@ namespace cogen::cache {
 /// The keys and values of several layers for all slots: one growing range of addresses for each slot, in blocks of 64
 /// tokens. No two blocks share a page.
 ///
-/// A slot owns the blocks [begin, end); those before `begin` are its base's and are read there.
+/// A slot owns the blocks [begin, end); those before `begin` belong to its parent and are read there.
 class block_storage final : public token_storage {
  public:
-  /// `table` outlives the storage. With a `residual` it holds packed tokens. Throws std::system_error where address
-  /// space is refused, std::length_error where it would exceed 63 bits.
+  /// `table` must outlive the storage. With a `residual` it holds quantized tokens. Throws std::system_error if address
+  /// space is refused, std::length_error if it would exceed 63 bits.
   block_storage(block_layout layout, const slot_table& table, int max_sequence_length,
                 std::optional<int> residual = {});
 
@@ -63,7 +63,7 @@ class block_storage final : public token_storage {
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<blocks> owned_;   // [slots]
-  std::vector<blocks> before_;  // [slots], what a failing reserve() goes back to
+  std::vector<blocks> before_;  // [slots], what a failing reserve() restores
 };
 
 }  // namespace cogen::cache

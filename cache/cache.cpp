@@ -38,7 +38,7 @@ int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)(
   return tokens;
 }
 
-/// Of storages, and of readers at the longest that their encoder inputs may be.
+/// Of storages, and of readers with the longest encoder inputs.
 memory_terms sum_of(const std::vector<layer*>& storages, memory_terms (layer::*terms)() const,
                     const std::vector<layer*>& readers) {
   memory_terms sum;
@@ -47,7 +47,7 @@ memory_terms sum_of(const std::vector<layer*>& storages, memory_terms (layer::*t
   return sum;
 }
 
-/// All of them make room for the step, or none does.
+/// Reserves in all of them or in none.
 void reserve_in_each(const std::vector<layer*>& storages, const step& step) {
   std::size_t done = 0;
   try {
@@ -294,7 +294,7 @@ void cache::copy(int from, int to, int begin, int end) {
   table_->set_length(to, end);
 }
 
-/// Rings and states may be further than `begin` already, and then nothing can go on from there.
+/// Rings and states may be past `begin` already, and then nothing can continue from there.
 void cache::give_up_copy(int slot, int begin) {
   const auto keeps_all = [](const auto* storage) {
     return storage->max_rollback_tokens() == std::numeric_limits<int>::max();

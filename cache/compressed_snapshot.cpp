@@ -31,7 +31,7 @@ std::int64_t quantized_bytes(const exported_run& run) {
   return run.type ? run.bytes / row_bytes(run) * quantized_row_bytes(run.dims) : run.bytes;
 }
 
-/// The upper half of a float is a bfloat16; this one is no smaller than a 126th.
+/// The upper half of a float is a bfloat16; rounded up to at least a 126th.
 std::uint16_t scale_for(float most) {
   if (!(most > 0)) return 0;
   const auto bits = std::bit_cast<std::uint32_t>(most / most_code);
@@ -83,7 +83,7 @@ void dequantize_group(const std::byte* compressed, int count, std::byte* numbers
   }
 }
 
-/// Calls `visit(numbers, count, used, packed)` for each group of a run.
+/// Calls `visit(numbers, count, used, compressed)` for each group of a run.
 template <class Number, class From, class To, class Visit>
 void each_group(const exported_run& run, From* numbers, To* compressed, Visit visit) {
   for (const auto* end = numbers + run.bytes; numbers < end;)
@@ -96,18 +96,18 @@ void each_group(const exported_run& run, From* numbers, To* compressed, Visit vi
 }
 
 template <class Number>
-void pack_run(const exported_run& run, const std::byte* snapshot, std::byte* compressed) {
+void compress_run(const exported_run& run, const std::byte* snapshot, std::byte* compressed) {
   each_group<Number>(run, snapshot, compressed, quantize_group_into<Number>);
 }
 
 template <class Number>
-void unpack_run(const exported_run& run, const std::byte* compressed, std::byte* snapshot) {
+void decompress_run(const exported_run& run, const std::byte* compressed, std::byte* snapshot) {
   each_group<Number>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* from) {
     dequantize_group<Number>(from, count, numbers);
   });
 }
 
-/// Calls `visit` with a number of this type.
+/// Calls `visit` with a value of this type.
 template <class Visit>
 void with_number_of(scalar type, const Visit& visit) {
   if (type == scalar::f32)
@@ -118,7 +118,7 @@ void with_number_of(scalar type, const Visit& visit) {
     visit(c10::BFloat16());
 }
 
-/// Calls `visit(run, snapshot, packed)` for each run, with where it stands on either side.
+/// Calls `visit(run, snapshot, compressed)` for each run, with its position on both sides.
 template <class From, class To, class Visit>
 void each_run(std::span<const exported_run> runs, From* snapshot, To* compressed, const Visit& visit) {
   for (const exported_run& run : runs) {
@@ -161,7 +161,7 @@ void compress(std::span<const exported_run> runs, std::span<const std::byte> sna
   check(runs, snapshot.size(), compressed.size());
   each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, const std::byte* from, std::byte* to) {
     if (!run.type) return void(std::copy_n(from, run.bytes, to));
-    with_number_of(*run.type, [&](auto number) { pack_run<decltype(number)>(run, from, to); });
+    with_number_of(*run.type, [&](auto number) { compress_run<decltype(number)>(run, from, to); });
   });
 }
 
@@ -170,7 +170,7 @@ void decompress(std::span<const exported_run> runs, std::span<const std::byte> c
   check(runs, snapshot.size(), compressed.size());
   each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, std::byte* to, const std::byte* from) {
     if (!run.type) return void(std::copy_n(from, run.bytes, to));
-    with_number_of(*run.type, [&](auto number) { unpack_run<decltype(number)>(run, from, to); });
+    with_number_of(*run.type, [&](auto number) { decompress_run<decltype(number)>(run, from, to); });
   });
 }
 

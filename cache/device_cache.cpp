@@ -15,7 +15,7 @@ namespace {
 
 using std::to_string;
 
-/// Of layers whose tokens stay far: one computes while the next one comes.
+/// Buffers for layers with tokens on the host: one computes while the next one is copied.
 constexpr std::int64_t device_layers = 2;
 
 std::string heads_of(const kv_cache_spec& shape) {
@@ -199,7 +199,7 @@ void device_cache::copy(int from, int to, int end) {
 }
 
 std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
-  table_.length(slot);  // throws where there is no such slot
+  table_.length(slot);  // throws if there is no such slot
   const auto places = std::min<std::int64_t>(length, storage_.size(2));
   std::vector<at::Tensor> parts{storage_.select(0, slot).narrow(1, 0, places)};
   if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));

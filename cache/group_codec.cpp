@@ -29,7 +29,7 @@ void check(const group_format& format) {
                                 (tokens ? " tokens, it has to be 32 or 64" : " dimensions, it has to be at least 1"));
 }
 
-/// One group: what its codes count from, and by.
+/// The minimum and the scale of one group.
 struct scale_of_group {
   float scale;
   float minimum;

@@ -7,10 +7,10 @@ namespace cogen::cache {
 /// Where the parts of one head's block lie in the built-in form, for a head of some size.
 struct group_layout {
   int rows;    // of codes
-  int length;  // elements of a row that mean something
+  int length;  // elements of a row in use
   int padded;  // elements of a row
   int row_bytes;
-  bool along_rows;        // groups lie along rows, not across them
+  bool along_rows;        // groups go along rows, not across them
   int groups;             // in a row, or of rows
   std::int64_t minimums;  // offset in bytes; scales are at 0
   std::int64_t codes;     // offset in bytes
@@ -19,7 +19,7 @@ struct group_layout {
   group_layout(const group_format& format, int head_dim);
 };
 
-/// How attention reads what `how` packs, the rows it wants being `rows`.
+/// How attention reads blocks of `how`, if it reads by `rows`.
 quantized_plane plane_of(const codec& how, int head_dim, row_order rows);
 
 }  // namespace cogen::cache

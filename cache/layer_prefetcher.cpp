@@ -127,7 +127,7 @@ void layer_prefetcher::fetch(std::size_t index) {
   std::ranges::sort(copies, {}, goes_to);
   const auto twice = std::ranges::unique(copies, {}, goes_to);
   copies.erase(twice.begin(), twice.end());
-  awaited_job coming(*through_, std::move(copies));  // also where there are none: it follows what leaves the buffer
+  awaited_job coming(*through_, std::move(copies));  // even if empty: it must come after the copies out of this buffer
   to.coming = std::move(coming);
   to.holds = &layer;
 }

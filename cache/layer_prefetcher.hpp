@@ -17,13 +17,13 @@ namespace cogen::cache {
 
 class offloaded_layer;
 
-/// A job of a transfer that somebody waits for.
+/// A transfer job to wait for.
 class awaited_job {
  public:
   /// Starts it. Throws what transfer::start throws.
   awaited_job(transfer& through, std::vector<byte_copy> copies);
 
-  /// Waits for its end. Throws what stopped it.
+  /// Waits for its end. Throws its error.
   void wait() const;
 
  private:
@@ -31,17 +31,17 @@ class awaited_job {
   std::shared_ptr<state> state_;
 };
 
-/// Near memory that a slot needs.
+/// Device memory that a slot needs.
 struct device_room {
   int slot = 0;
   int blocks = 0;
 };
 
-/// Prefetches one cache's layers from far memory, where all of them stay, and two near buffers, each of which holds
-/// one layer at a time: while one computes, the next one comes. In a step each layer's older tokens come up once, those
-/// that slots share once for all of them, and its new ones go down once.
+/// Prefetches one cache's layers from host memory, where all of them stay, into two device buffers, each of which holds
+/// one layer: while one layer computes, the next one is copied. In a step, each layer's older tokens are copied in once
+/// (those that slots share once for all of them), and its new tokens are copied out once.
 ///
-/// What fails is remembered until the step ends: nobody takes for near what never came, or for far what never went.
+/// An error is kept until the step ends, so no layer is used whose copy in or out has failed.
 class layer_prefetcher {
  public:
   /// `slots` times `blocks` blocks of `block_bytes` (whole pages) in each buffer. Throws like address_range.
@@ -51,17 +51,18 @@ class layer_prefetcher {
   layer_prefetcher(const layer_prefetcher&) = delete;
   layer_prefetcher& operator=(const layer_prefetcher&) = delete;
 
-  /// Layers come in the order in which a forward needs them.
+  /// Call in the order in which a forward needs the layers.
   void add(const offloaded_layer& layer);
   bool is_first(const offloaded_layer& layer) const { return layers_.front() == &layer; }
 
-  /// Ends what a step before has begun, and begins one. Throws like address_range; then no memory has changed.
+  /// Ends the step before, and begins one. Throws like address_range; then no memory has changed.
   void begin(const step& step, std::span<const device_room> rooms);
 
-  /// Whether slots' tokens come near: from begin() on, until the step ends or something fails.
+  /// Whether slots' tokens are read in device buffers: from begin() until the step ends or an error.
   bool in_step(int slot) const noexcept;
 
-  /// The layer's older tokens are near, and the next layer is on its way. Throws what stopped one of the two.
+  /// Waits until the layer's older tokens are in the buffer, and starts to copy the next layer. Throws the error of
+  /// either.
   void wait_layer(const offloaded_layer& layer);
 
   /// Where the blocks of a slot lie in the layer's buffer, block_bytes() apart.
@@ -71,16 +72,16 @@ class layer_prefetcher {
   /// Throws what transfer::start throws.
   void write_back(const offloaded_layer& layer, std::vector<byte_copy> copies);
 
-  /// Whether the layer's new tokens of this step are in far memory, or on their way there.
+  /// Whether the layer's new tokens of this step are in host memory, or being copied there.
   bool went(const offloaded_layer& layer) const { return went_[index_of(layer)]; }
 
-  /// Waits for all jobs. Throws what stopped the first of this step's that failed.
+  /// Waits for all jobs. Throws the first error of this step's.
   void settle();
 
-  /// Waits for all jobs, whatever becomes of them; no step is under way any more.
+  /// Waits for all jobs and ignores errors; the step is over.
   void end() noexcept;
 
-  /// Keeps at most `blocks` near blocks of the slot. No job is under way.
+  /// Keeps at most `blocks` device blocks of the slot. No job may be running.
   void shrink(int slot, int blocks) noexcept;
 
   memory_terms footprint_terms() const { return {.per_block = 2 * block_bytes_}; }
@@ -107,7 +108,7 @@ class layer_prefetcher {
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<int> committed_;  // [slots], blocks in each buffer
-  std::vector<int> before_;     // [slots], what a failing begin() goes back to
+  std::vector<int> before_;     // [slots], what a failing begin() restores
   std::vector<const offloaded_layer*> layers_;
   std::vector<bool> went_;  // [layers]
   std::vector<step_row> rows_;

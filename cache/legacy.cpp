@@ -41,7 +41,7 @@ keys_values all_tokens(const cache& cache, int index, int slot) {
   return layer.to_dense(slot, length);
 }
 
-/// Tensors of one layer, and what they have to be.
+/// Tensors of one layer, and their required shape.
 class checked_layer {
  public:
   checked_layer(const cache& cache, int index, const legacy_layer& tensors, std::size_t batch)

@@ -23,7 +23,7 @@ constexpr int most_dynamic_tokens = 1 << 20;
 constexpr std::int64_t most_dynamic_addresses = std::int64_t{1} << 44;
 constexpr int most_tokens = std::numeric_limits<int>::max() - 2 * block_tokens;
 
-/// Layers that keep their memory together.
+/// Layers that share memory.
 struct group {
   std::vector<kv_cache_spec> shapes;
   std::vector<std::size_t> indices;
@@ -61,14 +61,14 @@ int tokens_by_addresses(std::span<const kv_cache_spec> shapes, const options& op
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_dynamic_tokens / block_tokens)) * block_tokens;
 }
 
-/// The most tokens that a slot may hold: what was declared, what addresses allow, or no bound where none is needed.
+/// The most tokens of a slot: as declared, as addresses allow, or no bound if none is needed.
 int bound_of(std::span<const kv_cache_spec> shapes, const options& options) {
   if (options.sinks) return most_tokens;
   if (options.max_sequence_length > 0) return options.max_sequence_length;
   return tokens_by_addresses(shapes, options);
 }
 
-/// Makes the layers of one group. All of them over the same memory.
+/// Makes the layers of one group over shared memory.
 class layer_maker {
  public:
   layer_maker(const options& options, const slot_tables& tables, int max_sequence_length)

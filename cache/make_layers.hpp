@@ -17,7 +17,7 @@ struct slot_tables {
 /// Throws std::invalid_argument, naming what makes no sense.
 void check(std::span<const kv_cache_spec> shapes, const options& options);
 
-/// The layers of one cache, each of the kind that its shape and the options ask for, or that `own` makes.
+/// The layers of one cache, each of the kind that its shape and the options require, or that `own` makes.
 std::vector<std::unique_ptr<layer>> make_layers(std::span<const kv_cache_spec> shapes, const options& options,
                                                 const slot_tables& tables, const layer_factory& own);
 

@@ -10,7 +10,7 @@
 namespace cogen::cache {
 namespace {
 
-/// The ranges of a view that move: its packed ones, or else all.
+/// The ranges of a view that are copied: its quantized ones, or else all.
 struct moving {
   kv_range* range;
   int ranges;
@@ -134,7 +134,7 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
   const std::int64_t token = std::int64_t{host.head_dim} * bytes_of(host.type);
   for (int at = length; at < length + row.count;) {
     const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
-    // Keys of new tokens lie among those of older ones, which are the same on either side.
+    // Keys of new tokens lie among those of older ones, which are the same on both sides.
     add(device.block(at / block_tokens), host.block(at / block_tokens), host.value_offset, copies);
     for (int head = 0; head < host.kv_heads; ++head)
       add(device.value(at, head), host.value(at, head), count * token, copies);

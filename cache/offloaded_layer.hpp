@@ -8,16 +8,17 @@
 
 namespace cogen::cache {
 
-/// A layer whose tokens (the packed ones, where some are packed) stay in far memory and come near while it computes.
+/// A layer whose tokens (only the quantized ones, if it quantizes) stay in host memory and are copied to the device
+/// buffer while it computes.
 ///
-/// Within a step a view is valid until the next layer is looked at, whose successor then takes its place. Outside of a
-/// step, or once something of the step has failed, it shows far memory.
+/// Within a step a view is valid until the next layer is read, because the layer after that reuses the buffer. Outside
+/// of a step, or after an error in it, views point to host memory.
 class offloaded_layer final : public layer {
  public:
   offloaded_layer(std::unique_ptr<layer> host, std::shared_ptr<layer_prefetcher> prefetcher);
   ~offloaded_layer() override;
 
-  /// Adds what of a row's older tokens has to come near.
+  /// Appends copies of a row's older tokens to the buffer.
   void add_older(const step_row& row, std::vector<byte_copy>& copies) const;
 
   const void* storage() const noexcept override { return host_->storage(); }
@@ -53,14 +54,14 @@ class offloaded_layer final : public layer {
   std::int64_t committed_bytes() const override;
 
  private:
-  /// Far memory, to which and from which nothing is under way any more.
+  /// Host memory, once no transfer uses it.
   layer& host_alone();
 
-  /// Near blocks that a slot of `length` tokens takes beside those of its base.
+  /// Device blocks that a slot of `length` tokens needs besides those of its parent.
   int own_blocks(int slot, int length) const;
 
-  /// Where block 0 of one of a view's moving ranges would lie near: a base's blocks have the base's place, and the
-  /// first of a range's own blocks begins its place.
+  /// Where block 0 of one of a view's moving ranges would be in the buffer: a parent's blocks are in the parent's
+  /// place, and a range's own blocks start at the slot's place.
   std::byte* device(int slot, const kv_view& view, const kv_range& range) const;
   kv_view device_view(int slot, int kv_length) const;
   void add_new(const step_row& row, std::vector<byte_copy>& copies) const;

@@ -9,15 +9,15 @@
 
 namespace cogen::cache {
 
-/// What quantized layers share: packed blocks, and a ring of the newest tokens in full precision.
+/// Shared by quantized layers: quantized blocks, and a ring of the newest tokens in full precision.
 struct quantized_storage {
   std::shared_ptr<token_storage> quantized;
   std::shared_ptr<token_storage> newest;
   quantization how;
 };
 
-/// A layer of tokens of which all blocks but the newest are packed, each once. Which ones a query reads packed follows
-/// from its position alone (quantized_tokens); meanwhile both forms exist.
+/// A layer that quantizes all blocks but the newest, each once. Whether a query reads a block quantized follows from
+/// the query's position only (quantized_tokens); meanwhile both forms exist.
 class quantized_layer final : public layer {
  public:
   quantized_layer(const kv_cache_spec& shape, scalar type, const slot_table& table,

@@ -4,14 +4,14 @@
 
 namespace cogen::cache {
 
-/// The packed blocks that become due when a slot of `length` tokens gets `count` more: [begin, end) by number.
+/// The blocks to quantize when a slot of `length` tokens gets `count` more: [begin, end) by number.
 struct due_blocks {
   std::int64_t begin;
   std::int64_t end;
 };
 due_blocks blocks_due(const quantized_view& quantized, std::int64_t length, std::int64_t count);
 
-/// Packs the blocks that are due, out of the view's tokens in full precision. Does nothing where nothing is packed.
+/// Quantizes the blocks that are due, from the view's tokens in full precision. Does nothing for other views.
 void quantize_due(const kv_view& view, std::int64_t length, std::int64_t count);
 
 }  // namespace cogen::cache

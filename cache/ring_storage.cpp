@@ -199,7 +199,7 @@ std::int64_t ring_storage::saved_bytes(int length) const {
   return exported_prefix() + saved(length).count() * layout_.stride;
 }
 
-/// Calls `visit(number, place)` for each block that is saved; places begin behind the oldest position.
+/// Calls `visit(number, place)` for each saved block; places start after the oldest position.
 template <class Visit>
 void ring_storage::each_saved(int length, Visit visit) const {
   std::int64_t place = exported_prefix();

@@ -8,14 +8,14 @@
 
 namespace cogen::cache {
 
-/// Which tokens a layer still needs of a slot of some length, and how much more a ring keeps.
+/// Which tokens a layer still needs of a slot of some length, and how many more a ring keeps.
 struct ring_shape {
-  attention_span span;          ///< what queries see; the first block stays for ever where there are sinks
-  int newest = -1;              ///< only tokens that are not packed, `newest` being the residual; -1: no such limit
+  attention_span span;          ///< what queries attend to; with sinks, the first block is never overwritten
+  int newest = -1;              ///< only tokens that are not quantized, `newest` being the residual; -1: no such limit
   int longest_step = 64;        ///< new tokens of a slot in one step
   int max_rollback_tokens = 0;  ///< tokens a slot can go back by, counted from the most it held
 
-  /// The first position (beside those that stay) that a slot of `length` tokens needs to go on.
+  /// The first position (besides blocks that stay) that a slot of `length` tokens needs to continue.
   int first_needed(int length) const;
 
   /// Blocks of the ring.
@@ -27,10 +27,10 @@ struct ring_shape {
 
 /// The newest keys and values of several layers for all slots, in a ring of blocks for each slot.
 ///
-/// Of a slot it holds positions [oldest, end) at least: a step overwrites what lies a ring's length before it.
+/// Of a slot it holds at least positions [oldest, end): a step overwrites tokens one ring length before it.
 class ring_storage final : public token_storage {
  public:
-  /// Like block_storage's. Throws std::invalid_argument where the shape limits nothing.
+  /// Like block_storage's. Throws std::invalid_argument if the shape limits nothing.
   ring_storage(block_layout layout, const slot_table& table, int max_sequence_length, const ring_shape& shape,
                std::optional<int> residual = {});
 
@@ -57,13 +57,13 @@ class ring_storage final : public token_storage {
 
  private:
   struct slot_state {
-    int blocks = 0;  // with memory behind them, the ring's after the first one that stays
+    int blocks = 0;  // committed, the ring's after the first one that stays
     int oldest = 0;  // position
     int end = 0;     // of what was reserved
     snapshot_set snapshots;
   };
 
-  /// Blocks [begin, end) by number, as they are saved: the one that stays, then those that can be needed.
+  /// Blocks [begin, end) by number, as saved: the one that stays, then those that may be needed.
   struct saved_blocks {
     bool first;
     int begin;
@@ -97,7 +97,7 @@ class ring_storage final : public token_storage {
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<slot_state> states_;  // [slots]
-  std::vector<int> before_;         // [slots], blocks: what a failing reserve() goes back to
+  std::vector<int> before_;         // [slots], blocks: what a failing reserve() restores
 };
 
 }  // namespace cogen::cache

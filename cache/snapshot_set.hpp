@@ -7,7 +7,7 @@
 
 namespace cogen::cache {
 
-/// What is needed to come back to some lengths of one slot, as bytes.
+/// The bytes needed to return to some lengths of one slot.
 class snapshot_set {
  public:
   bool has(int length) const { return taken_.contains(length); }
@@ -15,7 +15,7 @@ class snapshot_set {
   void put(int length, std::vector<std::byte> bytes) { taken_.insert_or_assign(length, std::move(bytes)); }
   void drop(int length) noexcept { taken_.erase(length); }
 
-  /// Forgets those of lengths above `length`.
+  /// Drops those of lengths above `length`.
   void cut(int length) noexcept { taken_.erase(taken_.upper_bound(length), taken_.end()); }
   void clear() noexcept { taken_.clear(); }
 

@@ -10,11 +10,11 @@
 
 namespace cogen::cache {
 
-/// The states of several recurrent layers for all slots. Of each slot there are two: one that counts, and one that a
-/// step writes; advance() makes them change places, so that a step that fails has changed nothing.
+/// The states of several recurrent layers for all slots. Each slot has two: the current one, and one that a step
+/// writes. advance() swaps them, so a failing step changes nothing.
 class state_storage {
  public:
-  /// `table` outlives the storage. Throws std::system_error where address space is refused.
+  /// `table` must outlive the storage. Throws std::system_error if address space is refused.
   state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table);
 
   state_view view(int slot, std::size_t layer) const;
@@ -37,7 +37,7 @@ class state_storage {
  private:
   struct slot_state {
     bool committed = false;
-    int counts = 0;  // which of the two
+    int counts = 0;  // the current one of the two
     snapshot_set snapshots;
   };
 

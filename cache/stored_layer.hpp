@@ -8,7 +8,7 @@
 
 namespace cogen::cache {
 
-/// A layer that keeps its tokens in one part of a storage, perhaps beside others, all in full precision.
+/// A layer that keeps its tokens in full precision in one part of a storage, which it may share.
 class stored_layer final : public layer {
  public:
   /// `attention_span` gives the view's window, chunk and sinks.

@@ -16,10 +16,10 @@
 
 namespace cogen::cache {
 
-/// Where blocks of several layers lie for all slots: what layers of one storage share.
+/// Where blocks of several layers are, for all slots: shared by the layers of one storage.
 ///
-/// Lengths come from the slot table, or follow from its lengths: a storage of packed tokens holds the first
-/// quantized_tokens(length, residual) of a slot's. Members mean what `layer`'s of the same name do.
+/// Lengths are those of the slot table, or follow from them: a storage of quantized tokens holds the first
+/// quantized_tokens(length, residual) of a slot's. Members mean the same as those of `layer`.
 class token_storage {
  public:
   virtual ~token_storage() = default;
@@ -32,11 +32,11 @@ class token_storage {
   virtual int max_rollback_tokens() const noexcept = 0;
   virtual int longest_step() const noexcept = 0;
 
-  /// Writes to `into` where the first `length` tokens of the slot lie, as far as they are there, block by block of the
-  /// whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the room that was reserved.
+  /// Writes to `into` where the first `length` tokens of the slot are, as far as they are stored, block by block of the
+  /// whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the reserved room.
   virtual int ranges(int slot, int length, kv_range* into) const = 0;
 
-  /// Makes room, for all rows or for none. Throws std::system_error where memory is refused.
+  /// Makes room for all rows or for none. Throws std::system_error if memory is refused.
   virtual void reserve(const step& step) = 0;
 
   virtual bool can_truncate(int slot, int length) const = 0;
@@ -54,10 +54,10 @@ class token_storage {
 
   virtual std::int64_t exported_bytes(int length) const = 0;
 
-  /// Of those, the bytes that stand before the blocks.
+  /// Of those, the bytes before the blocks.
   virtual std::int64_t exported_prefix() const { return 0; }
 
-  /// What exported_bytes(length) are where tokens in full precision, of this type, are kept here.
+  /// Describes exported_bytes(length), if tokens are stored here in full precision, of this type.
   std::vector<exported_run> exported_runs(int length, scalar type) const;
   memory_terms compressed_terms(scalar type) const;
 
@@ -68,11 +68,11 @@ class token_storage {
   virtual std::int64_t committed_bytes() const = 0;
 
  protected:
-  /// `table` outlives the storage. With a `residual` it holds packed tokens.
+  /// `table` must outlive the storage. With a `residual` it holds quantized tokens.
   token_storage(block_layout layout, const slot_table& table, std::optional<int> residual)
       : table_(table), layout_(std::move(layout)), residual_(residual) {}
 
-  /// How many of a slot's first `length` tokens are kept here.
+  /// How many of a slot's first `length` tokens are stored here.
   int stored(int length) const { return residual_ ? static_cast<int>(quantized_tokens(length, *residual_)) : length; }
 
   const slot_table& table_;

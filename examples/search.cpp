@@ -1,5 +1,5 @@
 // Several continuations of one text, on forks that share its cache and run in one batch: samples, a beam search, and
-// guesses that are checked all at once. Each is a coroutine over sequences, and whoever cancels it ends its branches.
+// guesses that are checked all at once. Each is a coroutine over sequences, and cancelling it ends its branches.
 #include "model_path.hpp"
 
 #include <cogen/engine.hpp>
@@ -100,7 +100,7 @@ asio::awaitable<std::vector<beam>> search(cogen::engine& engine, std::vector<tok
       grown.push_back({beams[each.of].place.fork(), each.total, {}});
       steps.push_back(grown.back().place.forward({each.next}));
     }
-    beams.clear();  // those that nobody continues leave the batch
+    beams.clear();  // beams without a continuation leave the batch
     const auto scores = co_await all_of(engine, std::move(steps));
     for (std::size_t b = 0; b < grown.size(); ++b) grown[b].scores = normalized(scores[b].last());
     beams = std::move(grown);

@@ -43,7 +43,7 @@ asio::awaitable<void> serve(cogen::engine& engine, tcp::socket client) {
                                                         asio::use_awaitable);
     auto line = received.substr(0, length - 1);
     received.erase(0, length);
-    // Whoever is done first ends the other: a client that hangs up (or writes on) cancels the wait for the next piece,
+    // The first to complete ends the other: a client that hangs up (or writes on) cancels the wait for the next piece,
     // and the stream, going out of scope, leaves the batch.
     const auto done = co_await (stream_answer(engine, client, std::move(line)) || until_gone(client));
     if (done.index() == 1) co_return;

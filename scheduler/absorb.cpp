@@ -7,13 +7,13 @@
 namespace cogen::scheduler {
 namespace {
 
-/// What one row means to the run it belongs to.
+/// Applies the result of one row to its run.
 class row_result_reader {
  public:
   row_result_reader(state& all, sequence& seq, const row_in_flight& row, int index, std::vector<event>& events)
       : all_(all), seq_(seq), row_(row), index_(index), events_(events) {}
 
-  void take_in(const row_result& result) {
+  void apply(const row_result& result) {
     if (result.failed) return fail();
     if (row_.wanted == output::sample) return take_token(result.sampled);
     if (row_.wanted != output::nothing) tell({.what = event::kind::logits, .last = row_.last});
@@ -68,14 +68,15 @@ class row_result_reader {
 
 }  // namespace
 
-void take_in(state& all, const plan_in_flight& done, std::span<const row_result> results, std::vector<event>& events) {
+void absorb_results(state& all, const plan_in_flight& done, std::span<const row_result> results,
+                    std::vector<event>& events) {
   events.reserve(done.rows.size());
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     const auto& row = done.rows[i];
     const auto found = all.sequences.find(row.sequence);
     if (found == all.sequences.end() || !found->second.running) continue;
     if (found->second.current.arrival != row.arrival) continue;
-    row_result_reader(all, found->second, row, static_cast<int>(i), events).take_in(results[i]);
+    row_result_reader(all, found->second, row, static_cast<int>(i), events).apply(results[i]);
   }
 }
 

@@ -7,10 +7,11 @@
 
 namespace cogen::scheduler {
 
-/// Takes in what the rows of a plan came to, and adds what their owners are told to `events`.
-void take_in(state& all, const plan_in_flight& done, std::span<const row_result> results, std::vector<event>& events);
+/// Applies the results of a plan's rows, and appends the events for their owners to `events`.
+void absorb_results(state& all, const plan_in_flight& done, std::span<const row_result> results,
+                    std::vector<event>& events);
 
-/// The sequence is gone; its slot is left.
+/// Removes an ended sequence; it has no slot any more.
 void forget(state& all, sequence& seq);
 
 }  // namespace cogen::scheduler

@@ -17,12 +17,12 @@ bool free_for(state& all, const sequence& seq, const origin& first) {
 
 admission_result lose(state& all, sequence& seq) {
   all.changes.preempt(seq);
-  unseat(all, seq);
+  lose_slot(all, seq);
   all.queued.place(seq);
   return admission_result::lost;
 }
 
-/// From its first token.
+/// Recomputes the sequence from its first token.
 void run_again(state& all, sequence& seq) {
   seq.cached = 0;
   all.queued.place(seq);
@@ -57,14 +57,14 @@ void forget_swapped(state& all, sequence& seq) {
   seq.away.reset();
 }
 
-/// The slot is its own, and empty.
+/// Into its own empty slot.
 void swap_in(state& all, sequence& seq) {
   seq.away->at = away::stage::returning;
   all.swapped_out.bring_back(seq.away->name, seq.id, seq.slot, seq.away->length);
   all.slots.begin_transfer(seq.slot, seq.away->length, seq.away->reach);
 }
 
-/// Others leave their slots until there is room, or will be.
+/// Preempts others until there is room, or will be.
 void make_room(state& all, const sequence& waits) {
   const int tokens = to_be_reserved(all, waits);
   while (!all.slots.will_fit(tokens)) {
@@ -98,7 +98,7 @@ bool admit_known(state& all, sequence& seq) {
 
 void admit(state& all) {
   auto& waiting = all.queued.waiting;
-  if (!waiting.empty() && somebody_is_short(all)) return;
+  if (!waiting.empty() && any_is_short(all)) return;
   while (!waiting.empty()) {
     sequence& head = *waiting.first();
     if (!admit_known(all, head) && !admit_alone(all, head)) return;
@@ -113,7 +113,7 @@ void preempt(state& all, sequence& seq) {
   if (can_be_swapped_out(all, seq))
     swap_out(all, seq);
   else
-    unseat(all, seq);
+    lose_slot(all, seq);
   ++all.preempted;
   all.queued.place(seq);
 }
@@ -129,7 +129,7 @@ void admit_beside(state& all, sequence& child, const sequence& parent) {
   all.queued.place(child);
 }
 
-void unseat(state& all, sequence& seq) {
+void lose_slot(state& all, sequence& seq) {
   forget_swapped(all, seq);
   seq.cached = 0;
   seq.awaits_prefix.reset();
@@ -143,10 +143,10 @@ void depart(state& all, sequence& seq) {
     all.queued.drop(seq);
     leave_slot(all, seq);
   }
-  unseat(all, seq);
+  lose_slot(all, seq);
 }
 
-void arrive(state& all, sequence& seq, bool ok) {
+void end_swap(state& all, sequence& seq, bool ok) {
   const bool lost = !ok && seq.away->at != away::stage::copied;
   if (ok && seq.away->at == away::stage::returning && !seq.away->exact) seq.exact = false;
   if (ok && seq.away->at == away::stage::leaving)
@@ -160,8 +160,8 @@ void arrive(state& all, sequence& seq, bool ok) {
 void rest(state& all, sequence& seq) {
   all.queued.drop(seq);
   seq.awaits_prefix.reset();
-  if (seq.cached == 0) unseat(all, seq);
-  // Nobody else begins with what it is about to forget, and holds it up.
+  if (seq.cached == 0) lose_slot(all, seq);
+  // No other sequence shares what it is about to drop; that would delay it.
   if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
   all.queued.place(seq);
 }

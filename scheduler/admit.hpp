@@ -4,36 +4,36 @@
 
 namespace cogen::scheduler {
 
-/// Gives slots to those that wait, in order, until the first that does not fit: nobody overtakes it.
+/// Gives slots to waiting sequences in order, until the first that does not fit. Nothing overtakes it.
 void admit(state& all);
 
-/// The sequence, which has a slot and no tokens that are still to be sampled, leaves it: swapped out, or to be run
-/// again.
+/// Preempts the sequence, which has a slot and no tokens that rows in flight still sample. Its cache is swapped out, or
+/// will be recomputed.
 void preempt(state& all, sequence& seq);
 
-/// Gives the child of a fork a slot that shares what its parent has cached, if there is one that nobody waits for.
+/// Gives the child of a fork a slot that shares what its parent has cached, if one is free and none waits for it.
 void admit_beside(state& all, sequence& child, const sequence& parent);
 
-/// The sequence loses its slot, and what was cached in it or swapped out.
-void unseat(state& all, sequence& seq);
+/// Takes the sequence's slot away, and drops its cache, also a swapped-out one.
+void lose_slot(state& all, sequence& seq);
 
-/// The sequence goes for ever. What others may begin with is kept.
+/// Removes the sequence. What others can share of its slot is kept.
 void depart(state& all, sequence& seq);
 
-/// What was swapped out from the sequence has gone, or come back.
-void arrive(state& all, sequence& seq, bool ok);
+/// A swap-out or swap-in of the sequence has ended.
+void end_swap(state& all, sequence& seq, bool ok);
 
-/// An idle sequence keeps its slot only for what is cached there.
+/// Frees the slot of an idle sequence if nothing is cached there.
 void rest(state& all, sequence& seq);
 
 enum class admission_result : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow
-  later,  ///< not in this plan, which still reads what the slot must forget
-  lost,   ///< it had to leave its slot, and waits for another
+  later,  ///< not in this plan, which still reads tokens that the slot must drop
+  lost,   ///< it lost its slot, and waits for another
 };
 
-/// Brings the slot of a sequence to the length that its next row begins at. What others share of it is never touched:
-/// rather the sequence moves.
+/// Cuts or fills the slot of a sequence to the length at which its next row begins. What others share of it is never
+/// changed; if that is in the way, the sequence moves.
 admission_result prepare(state& all, sequence& seq, plan& into);
 
 }  // namespace cogen::scheduler

@@ -44,7 +44,7 @@ class batch_builder {
 
   int prefill_share() const { return left_ == 1 ? static_cast<int>(plan_.number % 2) : std::max(1, left_ / 8); }
 
-  /// Tokens that chunks may have beside the rows that are there, which are waited for.
+  /// Tokens that chunks may have beside the decode rows, which are waited for.
   int chunk_room() const {
     const auto& within = all_.within;
     if (plan_.rows.empty() || within.target_step_latency == std::chrono::nanoseconds::max()) return left_;
@@ -71,7 +71,7 @@ class batch_builder {
     }
   }
 
-  /// False where it has to wait for another plan.
+  /// False if it has to wait for another plan.
   bool serve(sequence& seq) {
     if (is_short(seq) || (seq.fresh && !begin(all_, seq, plan_))) return false;
     const auto scheduled = prepare(all_, seq, plan_);

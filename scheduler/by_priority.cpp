@@ -10,7 +10,7 @@ namespace {
 
 using limit = std::numeric_limits<std::int64_t>;
 
-/// Beyond the ends of time is at its end.
+/// Saturates at the ends of the range.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result;
   if (!__builtin_mul_overflow(a, b, &result)) return result;

@@ -20,7 +20,7 @@ std::string sentence(seconds left, double tokens, deadline_unreachable::pace_typ
   return text;
 }
 
-/// As far as time goes.
+/// Saturates at the last point in time.
 time later(time now, deadline_unreachable::pace_type by) {
   const double most = static_cast<double>(time::max().count()) - static_cast<double>(now.count());
   return by.count() < most ? now + time(std::llround(by.count())) : time::max();

@@ -7,7 +7,7 @@
 namespace cogen::scheduler {
 namespace {
 
-/// Tokens that will be run until its run ends, as far as can be told.
+/// Tokens that will run until its run ends, as far as can be estimated.
 double expected(const state& all, const sequence& seq) {
   const auto left = static_cast<double>(seq.samples_left());
   if (left == 0) return seq.work();

@@ -4,8 +4,8 @@
 
 namespace cogen::scheduler {
 
-/// A run has just begun, and is in no queue yet: throws deadline_unreachable where the policy refuses what comes too
-/// late, and this would.
+/// Throws deadline_unreachable if the policy refuses late runs and this one, which has just begun and is in no queue
+/// yet, would end too late.
 void refuse_unreachable(const state& all, const sequence& seq);
 
 }  // namespace cogen::scheduler

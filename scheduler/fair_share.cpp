@@ -21,7 +21,7 @@ void check(double weight, const std::string& seq) {
 struct account {
   double weight;
   double had = 0;          // tokens run, by weight; never less than when it began to wait
-  std::int64_t to_be = 0;  // tokens that will be run for the slots it was given
+  std::int64_t to_be = 0;  // tokens that will run in the slots it was given
   int sequences = 0;
 };
 
@@ -92,8 +92,8 @@ class fair_share_policy final : public scheduling_policy, private fairness_count
   const std::map<std::uint64_t, double> weights_;
   const double other_weight_;
   std::unordered_map<std::uint64_t, account> accounts_;
-  double start_ = 0;     // the most that a tenant had when it was given a slot: the paper's v
-  double furthest_ = 0;  // the most that a tenant has had
+  double start_ = 0;     // the largest of a tenant when it was given a slot: the paper's v
+  double furthest_ = 0;  // the largest of any tenant so far
   std::size_t sweep_at_ = 1024;
 };
 

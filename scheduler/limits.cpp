@@ -19,7 +19,7 @@ void at_most(const std::string& name, std::int64_t value, std::int64_t most) {
                               std::to_string(most));
 }
 
-// All sums of the memory account stay far below 2^63.
+// All sums of the memory account stay well below 2^63.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
 void check_footprint(const limits& within, const std::string& name, const footprint& usage) {

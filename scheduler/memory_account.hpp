@@ -4,7 +4,7 @@
 
 namespace cogen::scheduler {
 
-/// Bytes set aside out of a budget.
+/// Bytes reserved out of a budget.
 class memory_account {
  public:
   explicit memory_account(std::int64_t budget) : budget_(budget) {}

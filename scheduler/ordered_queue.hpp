@@ -12,7 +12,7 @@ struct sequence;
 /// Whether `a` is served before `b`: equals by arrival.
 bool precedes(const scheduling_policy& by, const candidate& a, const candidate& b);
 
-/// By the policy, where it does not divide; else by tenant, and the runs of one tenant by the policy.
+/// By the policy if it does not divide; else by tenant, and the runs of one tenant by the policy.
 struct by_order {
   using is_transparent = void;
 
@@ -23,13 +23,13 @@ struct by_order {
   bool operator()(const sequence* a, std::uint64_t tenant) const;
 };
 
-/// Tenants, each by its first sequence, by the mark at which that one stands.
+/// Tenants, represented by their first sequence, ordered by that sequence's mark.
 struct by_mark {
   bool operator()(const sequence* a, const sequence* b) const;
 };
 
-/// Sequences that wait for the same thing. Where the policy divides, tenants take turns by their marks. No member
-/// fails: each sequence brings its own nodes.
+/// Sequences that wait for the same thing. If the policy divides, tenants take turns by their marks. No member fails:
+/// each sequence has its own nodes.
 class ordered_queue {
  public:
   ordered_queue(scheduling_policy& policy, turn at);
@@ -52,7 +52,7 @@ class ordered_queue {
   /// The tenant's mark has changed.
   void take_mark(std::uint64_t tenant) noexcept;
 
-  /// Throws std::logic_error where the tenants do not stand with their first sequences, or not at their marks.
+  /// Throws std::logic_error if a tenant is not represented by its first sequence, or has another mark.
   void verify() const;
 
   /// All of them, tenant by tenant where the policy divides.
@@ -68,7 +68,7 @@ class ordered_queue {
   const fairness_counters* ledger_;
   turn at_;
   std::set<sequence*, by_order> all_;
-  std::set<sequence*, by_mark> leading_;  // the first of each tenant, where the policy divides
+  std::set<sequence*, by_mark> leading_;  // the first of each tenant, if the policy divides
 };
 
 }  // namespace cogen::scheduler

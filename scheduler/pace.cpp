@@ -3,8 +3,8 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr double kept = 63. / 64;   // of what was measured before, with each step
-constexpr double newest = 1. / 16;  // what the newest run counts
+constexpr double kept = 63. / 64;   // weight of earlier measurements, with each step
+constexpr double newest = 1. / 16;  // weight of the newest run
 
 }  // namespace
 

@@ -6,11 +6,10 @@
 
 namespace cogen::scheduler {
 
-/// How long a token takes while there is more to do than a step holds, and how many tokens a run samples: both from
-/// what has been, the newest counting most.
+/// Estimates the time per token in full steps, and the tokens that a run samples. Newer measurements weigh more.
 class pace {
  public:
-  /// A step of so many tokens was planned; `busy`: there was more to do than it holds. It lasts until the next one is.
+  /// A step of so many tokens was planned; `busy`: there was more to do than it holds. It lasts until the next plan.
   void planned(time now, std::int64_t tokens, bool busy);
 
   /// A sampling run has ended.

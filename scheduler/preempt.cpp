@@ -5,7 +5,7 @@
 namespace cogen::scheduler {
 namespace {
 
-/// Rows in flight may sample tokens that it would have to be run again from, or end its run.
+/// Not while rows in flight may sample tokens that recomputing would need, or end its run.
 bool can_be_preempted(const state& all, const sequence& seq) {
   const bool awaits_rows = seq.running && (seq.current.unknown > 0 || seq.remaining() == 0);
   return !awaits_rows && all.slots.only_its_owners(seq.slot);
@@ -19,7 +19,7 @@ holder as_holder(const state& all, const sequence& seq) {
   return {seq.as_candidate(), seq.since, seq.cached, all.slots[seq.slot].bytes};
 }
 
-/// Those that rest stand in the order in which they began to, and `may` holds for the first of them.
+/// The first of the resting sequences, in the order in which they began to rest, for which `may` holds.
 sequence* first_of_resting(state& all, const auto& may) {
   sequence* first = nullptr;
   for (sequence* each : all.queued.resting) {
@@ -35,7 +35,7 @@ bool comes_lower(const state& all, const holder& a, const holder& b) {
   return !all.policy->before(a.run, b.run) && all.leaves->before(a, b);
 }
 
-/// Of those that run, and that `may` holds for.
+/// The last in order of the running sequences for which `may` holds.
 sequence* lowest_of_running(state& all, const auto& may) {
   sequence* lowest = nullptr;
   const auto look_at = [&](sequence& each) {

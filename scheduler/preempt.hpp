@@ -6,15 +6,15 @@
 
 namespace cogen::scheduler {
 
-/// Whoever has to leave its slot next so that `waits` may have one; null where nobody does: one that has rested for
-/// long, or, without any, one that the order lets be displaced.
+/// The sequence to preempt next so that `waits` can have a slot: one idle for long, or else one that the policy lets be
+/// displaced. Null if there is none.
 sequence* next_to_leave(state& all, const sequence& waits);
 
-/// Whoever has to leave its slot next so that `grows`, which has one, finds more memory; null where nobody can: one
-/// that rests, or, without any, the last of those that come after it.
+/// The sequence to preempt next so that `grows`, which has a slot, finds more memory: an idle one, or else the last of
+/// those after it in order. Null if there is none.
 sequence* next_to_make_way(state& all, const sequence& grows);
 
-/// When the next sequence that rests has done so for long, if one waits for its slot.
+/// When the next idle sequence may be preempted, if one waits for its slot.
 std::optional<time> next_to_preempt(const state& all);
 
 }  // namespace cogen::scheduler

@@ -14,7 +14,7 @@ bool shares(const state& all, const sequence& seq) {
   return all.within.prefix_caching && seq.options.prefix_caching && !seq.options.encoder_input;
 }
 
-/// Whether others may begin with what it runs.
+/// Whether others may share what it runs.
 bool offers(const state& all, const sequence& seq) { return shares(all, seq) && seq.exact; }
 
 /// The last token is always run.
@@ -37,7 +37,7 @@ bool is_worth_it(const state& all, const sequence& seq, int length) {
   return length >= seq.cached + all.within.usage.block;
 }
 
-/// What is kept from this plan on counts, too.
+/// Includes what is kept from this plan on.
 prefix_match look_up(const state& all, const sequence& seq) {
   const auto usable = [&](int slot, int length) {
     if (slot == seq.slot) return 0;
@@ -47,7 +47,7 @@ prefix_match look_up(const state& all, const sequence& seq) {
   return all.known.find(seq.options.cache_salt, to_begin_with(seq), usable);
 }
 
-// Slots that begin with what others hold
+// Slots that share what others hold
 
 int take_unknown(state& all, int capacity, const origin& first) {
   const int slot = all.slots.take(capacity, first);
@@ -55,7 +55,7 @@ int take_unknown(state& all, int capacity, const origin& first) {
   return slot;
 }
 
-/// Nothing is lost but less than a block where the slot is taken over.
+/// Less than a block is lost if the slot is taken over.
 bool is_continued(const state& all, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
   return !of.branch && of.length < found.length + all.within.usage.block;
@@ -79,7 +79,7 @@ bool share(state& all, sequence& seq, const prefix_match& found) {
   return true;
 }
 
-/// It has run nothing in its slot, which it gives back for one that takes no more memory.
+/// It has run nothing in its slot, and returns it for one that takes no more memory.
 void begin_again(state& all, sequence& seq, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
   const auto first = all.slots.share(found.slot, found.length, found.length);
@@ -97,18 +97,18 @@ void begin_again(state& all, sequence& seq, const prefix_match& found) {
 
 bool goes_back_anywhere(const state& all) { return all.within.max_rollback_tokens == std::numeric_limits<int>::max(); }
 
-/// Others part from it there, and may need what its slot holds then.
+/// Others diverge from it there, and may need what its slot holds then.
 void branch_at(const state& all, sequence& seq, int length) {
   if (goes_back_anywhere(all) || !is_worth_it(all, seq, length)) return;
   if (seq.branch <= seq.cached || length < seq.branch) seq.branch = length;
 }
 
-/// Whether the slot of the leader can be shared so far when it has run what is planned, or more.
+/// Whether the leader's slot can be shared that far once it has run what is planned, or more.
 bool comes_to(const state& all, const sequence& leader, int length) {
   return length >= leader.cached || all.slots.goes_back(leader.slot, length);
 }
 
-/// Null where nobody runs what the sequence waits for.
+/// Null if no sequence runs what it waits for.
 sequence* leader_of(state& all, const following& what) {
   const auto found = all.sequences.find(what.leader);
   if (found == all.sequences.end()) return nullptr;
@@ -118,7 +118,7 @@ sequence* leader_of(state& all, const following& what) {
   return runs && all.known.length(leader.slot) < what.length && comes_to(all, leader, what.length) ? &leader : nullptr;
 }
 
-/// True where it has found one.
+/// True if it has found a leader.
 bool follow(state& all, sequence& seq, const plan& made) {
   int most = seq.cached + all.within.usage.block - 1;
   for (const row& each : made.rows) {
@@ -136,7 +136,7 @@ bool follow(state& all, sequence& seq, const plan& made) {
   return seq.awaits_prefix.has_value();
 }
 
-/// One that comes next may part from it, and would be too late to say so.
+/// A later sequence may diverge from it, and would arrive too late to say so.
 void look_ahead(state& all, sequence& seq) {
   if (goes_back_anywhere(all) || seq.where != phase::prefilling) return;
   const auto* const next = all.queued.prefilling.after(seq);
@@ -226,7 +226,7 @@ void keep_branch(state& all, sequence& seq) {
   if (length == 0 || length > seq.cached) return;
   seq.branch = 0;
   if (!seq.exact || all.slots.can_share(seq.slot, length) < length) return;
-  // At least one token is copied, and with it what is only right at this length.
+  // At least one token is copied, together with state that is valid only at this length.
   const auto first = all.slots.share(seq.slot, length, length - 1);
   if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
   const int kept = take_unknown(all, length, first);

@@ -6,9 +6,9 @@
 namespace cogen::scheduler {
 namespace {
 
-/// How many first tokens are the same, of which `known` are known to be.
+/// Length of the common prefix, of which `known` tokens are known to be equal.
 int common_length(std::span<const token> a, std::span<const token> b, int known) {
-  constexpr std::size_t stride = 64;  // compared in one go
+  constexpr std::size_t stride = 64;  // compared at once
   const std::size_t end = std::min(a.size(), b.size());
   auto same = static_cast<std::size_t>(known);
   while (same + stride <= end && std::equal(&a[same], &a[same] + stride, &b[same])) same += stride;
@@ -16,7 +16,7 @@ int common_length(std::span<const token> a, std::span<const token> b, int known)
   return static_cast<int>(same);
 }
 
-/// Whether `a`, which shares that many first tokens with `b` and no more, stands before it.
+/// Whether `a`, which shares exactly that many first tokens with `b`, sorts before it.
 bool precedes(std::span<const token> a, std::span<const token> b, int shared) {
   const auto branch = static_cast<std::size_t>(shared);
   return branch < a.size() && (branch == b.size() || a[branch] < b[branch]);
@@ -100,7 +100,7 @@ void prefix_tree::number_from(std::size_t place) noexcept {
   for (; place < order_.size(); ++place) at(order_[place]).place = place;
 }
 
-// Questions
+// Lookups
 
 int prefix_tree::shared(int slot) const {
   const std::size_t place = at(slot).place;
@@ -113,10 +113,9 @@ int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
   return least;
 }
 
-// A binary search that compares each token once (Manber, Myers, Suffix arrays, 1993): when the slot in the middle
-// shares more, or less, with the one that is nearest to the tokens so far than the tokens do, that says all. Behind
-// slots that hold the same, so that those that go on alike, in turn, stand in the order of their turns and need not
-// move.
+// A binary search that compares each token once (Manber, Myers, Suffix arrays, 1993): if the slot in the middle shares
+// more, or fewer, tokens with the closest slot so far than the given tokens do, the direction is known. The gap is
+// after slots that hold the same, so that those that continue alike, in turn, keep their order and need not move.
 prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const token> tokens) const {
   std::size_t first = 0, last = order_.size();
   int before = -1, behind = -1;
@@ -140,7 +139,7 @@ prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const 
   return {first, before, behind};
 }
 
-// One node of the tree after another, from the last that the tokens reach towards the root.
+// Visits one node of the tree after another, from the deepest that the tokens reach to the root.
 prefix_match prefix_tree::find(std::uint64_t cache_salt, std::span<const token> tokens,
                                const usable_prefix& usable) const {
   auto [last, before, behind] = gap_for(cache_salt, tokens);

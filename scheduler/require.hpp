@@ -5,7 +5,7 @@
 
 namespace cogen::scheduler {
 
-/// Throws std::logic_error, which says `what` of the slot, unless it holds.
+/// Throws std::logic_error with `what` and the slot unless `holds`.
 inline void require(bool holds, const char* what, int slot) {
   if (!holds) throw std::logic_error("slot " + std::to_string(slot) + ": " + what);
 }

@@ -8,7 +8,7 @@
 namespace cogen::scheduler {
 namespace {
 
-/// Whole blocks, which is how memory is counted.
+/// In whole blocks, the unit of memory.
 int reserved_for(const state& all, const sequence& seq, int needed) {
   const int wanted = std::clamp(all.reserves->tokens(needed, seq.capacity), needed, seq.capacity);
   const int over = wanted % all.within.usage.block;
@@ -16,7 +16,7 @@ int reserved_for(const state& all, const sequence& seq, int needed) {
   return missing < seq.capacity - wanted ? wanted + missing : seq.capacity;
 }
 
-/// What is kept is given up for it.
+/// Evicts what is kept for it.
 bool set_aside(state& all, sequence& seq, int tokens) {
   while (!all.slots.grow(seq.slot, tokens))
     if (!all.slots.evict()) return false;
@@ -29,7 +29,7 @@ bool set_aside(state& all, sequence& seq) {
   return set_aside(all, seq, reserved_for(all, seq, needed)) || set_aside(all, seq, needed);
 }
 
-/// Others leave until enough will be free.
+/// Preempts others until enough will be free.
 void relieve(state& all, const sequence& seq) {
   const auto enough = all.reserves->low(all.within.memory_bytes);
   while (all.slots.bytes_with(seq.slot, seq.needed()) > enough) {
@@ -39,7 +39,7 @@ void relieve(state& all, const sequence& seq) {
   }
 }
 
-/// Whether others may leave, or give memory back, that cannot now.
+/// Whether others may be preempted, or return memory, that cannot now.
 bool something_ends(const state& all) { return !all.in_flight.empty() || !all.swapped_out.on_their_way().empty(); }
 
 void provide(state& all, sequence& seq) {
@@ -48,7 +48,7 @@ void provide(state& all, sequence& seq) {
   if (!set_aside(all, seq) && !something_ends(all)) preempt(all, seq);
 }
 
-/// True where somebody has left, and others may be short for it no more, or for good.
+/// True if one was preempted, so others may no longer be short, or for good.
 bool look_through(state& all, const auto& queue) {
   const auto preempted = all.preempted;
   for (sequence* each : queue) {
@@ -72,7 +72,7 @@ void grow(state& all) {
   }
 }
 
-bool somebody_is_short(const state& all) {
+bool any_is_short(const state& all) {
   const auto is = [](const sequence* each) { return is_short(*each); };
   return std::ranges::any_of(all.queued.decoding, is) || std::ranges::any_of(all.queued.prefilling.all(), is);
 }

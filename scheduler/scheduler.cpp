@@ -56,7 +56,7 @@ int allowed_length(const state& all, const sequence_options& options) {
   return options.max_sequence_length == 0 ? all.within.max_sequence_length : options.max_sequence_length;
 }
 
-/// A sequence that goes with its first run holds no more than that run brings.
+/// A sequence that is released with its first run holds no more than that run needs.
 int needed_length(const sequence_options& options, const run& first, int allowed) {
   if (!options.release_at_end) return allowed;
   const auto sampled = first.wanted == output::sample ? std::size_t(options.max_new_tokens) : 0;
@@ -89,10 +89,10 @@ sequence& accepted(state& all, sequence&& added) {
   return seq;
 }
 
-/// When something is asked for now. Before any time was told, at 0.
+/// The time of a request made now; 0 before the first clock reading.
 time asked_now(const state& all) { return all.now == time::min() ? time() : all.now; }
 
-/// The first of those absorbed: its memory is used again.
+/// The first of those absorbed: its memory is reused.
 plan_in_flight& fresh_record(state& all, std::uint64_t number) {
   if (all.absorbed.empty()) all.absorbed.emplace_back();
   auto& record = all.absorbed.front();
@@ -114,7 +114,7 @@ void begin(state& all, sequence& seq, run&& next) {
     seq.cached = cached;
     throw;
   }
-  // Nobody else begins with what it runs again, and holds it up.
+  // No other sequence shares what it recomputes; that would delay it.
   if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
 }
 
@@ -293,7 +293,7 @@ void scheduler::absorb(const plan& done, std::span<const row_result> results, st
   const auto& record = all.absorbed.front();
   all.slots.absorbed(record.number);
   if (took.count() > 0 && record.tokens > 0) all.costs.took(record.tokens, took);
-  take_in(all, record, results, events);
+  absorb_results(all, record, results, events);
 }
 
 std::optional<sequence_id> scheduler::transferred(swap_id name, bool ok) {
@@ -302,7 +302,7 @@ std::optional<sequence_id> scheduler::transferred(swap_id name, bool ok) {
   all.slots.end_transfer(ended.slot, ended.swap_ins && !ok);
   auto* const seq = find(all.sequences, ended.sequence);
   if (!seq || !seq->away || seq->away->name != name) return std::nullopt;
-  arrive(all, *seq, ok);
+  end_swap(all, *seq, ok);
   return seq->id;
 }
 
@@ -313,7 +313,7 @@ void scheduler::drop_prefix_cache() {
   }
 }
 
-// Questions
+// Queries
 
 std::span<const token> scheduler::tokens(sequence_id id) const { return known(state_->sequences, id).tokens; }
 bool scheduler::idle(sequence_id id) const { return !known(state_->sequences, id).running; }

@@ -10,28 +10,28 @@
 
 namespace cogen::scheduler {
 
-/// How far the run of a sequence has come.
+/// The progress of a sequence's run.
 struct progress {
   output wanted;
-  std::uint64_t arrival;  ///< names the run for ever
+  std::uint64_t arrival;  ///< identifies the run
   time asked;
   std::int64_t credits;  ///< not yet spent on a row
   std::int64_t samples;  ///< for which no row is planned yet
   int unknown;           ///< tokens that rows in flight sample
   int length_before;
   int sampled_before;
-  int length_fed;  ///< of the sequence with the run's own tokens
+  int length_fed;  ///< with the run's own tokens
 };
 
-/// A sequence waits until another one has run the first `length` tokens, which are its own, too; or, without a leader,
-/// until the next plan.
+/// A sequence waits until another one has run the first `length` tokens, which both have; without a leader, until the
+/// next plan.
 struct following {
   sequence_id leader{};
-  std::uint64_t arrival = 0;  ///< names the leader's run
+  std::uint64_t arrival = 0;  ///< identifies the leader's run
   int length = 0;
 };
 
-/// What a sequence has cached outside of the slots, or on its way; `copied`: in its slot, and on its way from there.
+/// A sequence's cache outside of the slots, or in transfer; `copied`: in its slot, while a transfer copies it.
 struct away {
   enum class stage : std::uint8_t { leaving, stored, returning, copied };
 
@@ -39,12 +39,12 @@ struct away {
   stage at;
   int length;  ///< of its slot
   int reach;
-  bool exact = true;  ///< what it leaves there is, bit by bit
+  bool exact = true;  ///< its slot's contents are exact
 };
 
 struct sequence;
 
-/// The nodes with which a sequence stands in queues, made once: changing queues needs no memory.
+/// The nodes of a sequence in queues, allocated once: changing queues allocates nothing.
 struct queue_nodes {
   queue_nodes();
   void name(sequence* seq);
@@ -52,30 +52,30 @@ struct queue_nodes {
   std::set<sequence*>::node_type ordered;
   std::set<sequence*>::node_type leading;
   std::list<sequence*> unordered{nullptr};
-  std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in whichever list it is
+  std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in its current list
   std::list<sequence*> unchanged{nullptr};
   std::list<sequence*>::iterator change = unchanged.begin();  ///< its node among the slot changes
 };
 
-/// A sequence, and where it stands once every plan given out so far has run.
+/// A sequence, in its state after every plan given out so far.
 struct sequence {
   sequence_id id{};
   sequence_options options;
-  int capacity = 0;  ///< tokens it may ever hold
+  int capacity = 0;  ///< tokens it can ever hold
   std::vector<token> tokens;
   int sampled = 0;  ///< over all runs
 
   int slot = -1;           ///< set by slot_changes alone
-  bool preempted = false;  ///< since its last slot change was given
-  int reserved = 0;        ///< tokens that memory is set aside for in its slot
-  int cached = 0;  ///< tokens that its slot holds, or what was swapped out, of those known and then of those unknown
+  bool preempted = false;  ///< since its last slot change was returned
+  int reserved = 0;        ///< tokens that memory is reserved for in its slot
+  int cached = 0;          ///< tokens in its slot or swap entry: known ones first, then unknown ones
   std::optional<cogen::scheduler::away> away;
-  bool exact = true;  ///< nothing it went on from was restored from an inexact snapshot
+  bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot
 
   bool fresh = false;                      ///< it has had no row in its slot
   std::optional<following> awaits_prefix;  ///< only while it is fresh
-  int branch = 0;                          ///< where others part from it, and something has to be kept; 0: nowhere
-  int prefix_hit_tokens = 0;               ///< tokens that it began with before its first row of all
+  int branch = 0;                          ///< where others diverge from it, and something has to be kept; 0: nowhere
+  int prefix_hit_tokens = 0;               ///< tokens from the prefix cache before its first row
 
   bool running = false;
   progress current{};
@@ -84,24 +84,24 @@ struct sequence {
   candidate queued_as{};      ///< its place there, if that is ordered
   double mark = 0;            ///< of its tenant, if it leads its tenant's runs there
   bool leads = false;
-  std::int64_t to_be_fed = 0;  ///< of the tokens that it had to be fed when it was given its slot
-  queue_nodes nodes;           ///< those it stands with in no queue
+  std::int64_t to_be_fed = 0;  ///< tokens still to feed of those counted when it got its slot
+  queue_nodes nodes;           ///< its nodes while it is in no queue
   std::uint64_t served = 0;    ///< number of the last plan with a row of it
-  bool rests = false;          ///< it is among those that rest
+  bool rests = false;          ///< it is in the resting list
   std::optional<time> since;   ///< when it was first seen resting
 
   int length() const { return static_cast<int>(tokens.size()); }
 
-  /// Tokens that its slot has to hold when all that can be run now has been.
+  /// Tokens that its slot has to hold once all that can run now has run.
   int needed() const { return length() + current.unknown; }
 
-  /// Tokens that can be run now, unknown ones included.
+  /// Tokens that can run now, unknown ones included.
   int remaining() const { return length() + current.unknown - cached; }
 
-  /// The encoder input, where the next row has to bring it: a slot without tokens has none.
+  /// The encoder input, if the next row has to read it: a slot without tokens has none.
   encoder_tokens unread() const { return cached == 0 ? options.encoder_input : nullptr; }
 
-  /// Tokens that the model has still to go through, those of an encoder input included.
+  /// Tokens that the model has still to process, those of an encoder input included.
   int work() const;
 
   /// What a policy sees of it now.
@@ -113,10 +113,10 @@ struct sequence {
   /// The same within its run.
   std::int64_t samples_left() const;
 
-  /// Whether its cache is on its way between its slot and the host.
+  /// Whether its cache is being transferred between its slot and the host.
   bool in_transfer() const { return away && away->at != away::stage::stored; }
 
-  /// Whether a row of it can be planned, a slot apart.
+  /// Whether a row of it could be planned if it had a slot.
   bool ready() const;
 
   /// Whether it has a slot and nothing to run.
@@ -124,20 +124,19 @@ struct sequence {
 
   bool ends_with(token sampled_token) const;
 
-  /// Changes nothing. Throws std::invalid_argument where `next` makes no sense, std::length_error where it does not
-  /// fit.
+  /// Changes nothing. Throws std::invalid_argument if `next` makes no sense, std::length_error if it does not fit.
   void check(const run& next) const;
 
   /// Throws std::bad_alloc, and has changed nothing then.
   void begin(run&& next, std::uint64_t arrival, time asked);
 
-  /// Ends the run; what rows in flight bring is lost.
+  /// Ends the run; results of rows in flight are discarded.
   void end();
 
-  /// Back to the tokens from before the run.
+  /// Restores the tokens from before the run.
   void undo();
 
-  /// Only the first `length` tokens stay, and no more than that count as cached.
+  /// Keeps only the first `length` tokens, and counts no more than that as cached.
   void keep(int length);
 };
 

@@ -13,7 +13,7 @@ void erase_one(std::vector<int>& from, int value) {
   from.pop_back();
 }
 
-/// The next push_back() allocates nothing.
+/// So that the next push_back() does not allocate.
 void make_room(std::vector<int>& in) {
   in.push_back(0);
   in.pop_back();
@@ -36,7 +36,7 @@ slot_table::slot_table(const limits& within, std::int64_t high)
   for (int index = static_cast<int>(slots_.size()); index-- > 0;) free_.push_back(index);
 }
 
-// Questions
+// Queries
 
 std::int64_t slot_table::bytes(int capacity, int shared) const {
   return usage_(capacity) - usage_.per_block * (shared / usage_.block);
@@ -99,7 +99,7 @@ origin slot_table::share(int index, int length, int most) const {
   return result;
 }
 
-// Never a slot that is itself still to be filled, so that the copies of one plan do not depend on each other.
+// Never a slot that is itself still to be filled, so the copies of one plan do not depend on each other.
 int slot_table::copy_encoder(const slot& of, int index, int length) const {
   if (of.parent >= 0 && length <= of.shared) return of.parent;
   return of.pending ? of.pending->from : index;
@@ -107,7 +107,7 @@ int slot_table::copy_encoder(const slot& of, int index, int length) const {
 
 bool slot_table::goes_back(int index, int length) const {
   const slot& seq = (*this)[index];
-  // Until something runs in it, it can be filled with less. Whatever is planned for the slot it comes from runs later.
+  // Until something runs in it, it can be filled with less. Whatever is planned for its source runs later.
   const bool unused = seq.pending && seq.length == seq.pending->end;
   if (unused) return length == seq.length || returns(shortened(*seq.pending, length));
   return length == 0 || length >= std::int64_t{seq.reach} - max_rollback_tokens_;
@@ -129,7 +129,7 @@ origin slot_table::shortened(const origin& pending, int length) const {
   return changed;
 }
 
-// What the other slot has forgotten is not copied from it.
+// What the other slot has dropped is not copied from it.
 int slot_table::reach_of(const origin& first) const {
   return first.end == 0 ? 0 : std::max(first.end, (*this)[first.source()].reach);
 }

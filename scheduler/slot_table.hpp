@@ -9,53 +9,53 @@
 
 namespace cogen::scheduler {
 
-/// What a slot begins with: tokens [0, shared) are read in slot `base`, [shared, end) are copied from slot `from`.
-/// -1 where there is nothing to share or to copy.
+/// How a slot starts: tokens [0, shared) are read in slot `parent`, [shared, end) are copied from slot `from`. -1 if
+/// there is nothing to share or to copy.
 struct origin {
   int parent = -1;
   int shared = 0;
   int from = -1;
   int end = 0;
 
-  /// The slot that has to go back to `end` for it. -1: none.
+  /// The slot that has to be cut back to `end` for it. -1: none.
   int source() const { return from >= 0 ? from : parent; }
 };
 
 struct slot {
   int length = 0;   ///< tokens it holds once all plans so far, and what is pending, have run
-  int reach = 0;    ///< the most that it, or what it was filled from, has held since that was filled
-  int parent = -1;  ///< the slot that its first `shared` tokens are read in
+  int reach = 0;    ///< the most that it, or what it was filled from, has held since it was filled
+  int parent = -1;  ///< the slot in which its first `shared` tokens are read
   int shared = 0;
   std::optional<origin> pending;  ///< it is filled by the next plan
-  std::vector<int> pins;          ///< how many of its first tokens each slot reads that has it as its base
-  int users = 0;                  ///< its owner or keeper, its pins, the pending copies out of it, and a transfer
+  std::vector<int> pins;          ///< how many of its first tokens are read by each slot that has it as its parent
+  int users = 0;                  ///< its owner or keeper, its pins, pending copies out of it, and a transfer
   bool owned = false;             ///< by a sequence
-  bool kept = false;              ///< its sequence has gone, and what it holds is kept
-  bool branch = false;            ///< it is kept at a length that many part from
-  bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared meanwhile
-  std::int64_t bytes = 0;         ///< set aside for it
+  bool kept = false;              ///< its sequence has ended, and what it holds is kept
+  bool branch = false;            ///< it is kept at a length where several diverge
+  bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
+  std::int64_t bytes = 0;         ///< reserved for it
   std::uint64_t touched = 0;      ///< number of the last plan that names it
 
-  int pinned() const;  ///< the first tokens that must stay as they are: the longest pin
+  int pinned() const;  ///< tokens that must not change: the longest pin
 };
 
-/// The slots: who holds them, what they share, what memory is set aside for them. It knows no sequences. Leaving a slot
-/// needs no memory; what throws std::bad_alloc outside a plan has changed nothing.
+/// The slots: their owners, what they share, and the memory reserved for them. It does not refer to sequences. Leaving
+/// a slot allocates nothing; a member that throws std::bad_alloc outside a plan has changed nothing.
 ///
-/// A slot is free again when nobody uses it and every plan that names it has been absorbed. A slot that is read as a
-/// base has none itself.
+/// A slot is free again when it has no user and every plan that names it has been absorbed. A parent has no parent
+/// itself.
 class slot_table {
  public:
-  /// Slots are given, beside others, while no more than `high` bytes are set aside.
+  /// Slots are given, beside others, while no more than `high` bytes are reserved.
   slot_table(const limits& within, std::int64_t high);
 
   const slot& operator[](int index) const { return slots_[static_cast<std::size_t>(index)]; }
   std::int64_t memory_in_use() const { return memory_.used(); }
 
-  /// Slots that sequences could be given now, those that would have to be evicted included.
+  /// Slots that could be given to sequences now, including those to evict first.
   int free() const;
 
-  /// Slots that hold what is kept; and what is set aside for those that can go now, with what only they read.
+  /// Kept slots; and the memory reserved for those that can be evicted now, with what only they read.
   int kept() const { return static_cast<int>(kept_.size()); }
   std::int64_t prefix_cached_bytes() const;
 
@@ -65,91 +65,90 @@ class slot_table {
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
 
-  /// Whether one more sequence may have a slot, and it fits once every plan in flight has been absorbed, all that is on
-  /// its way out of slots has gone, and nothing is kept.
+  /// Whether one more sequence may have a slot, and fits once every plan in flight is absorbed, all transfers out of
+  /// slots have ended, and nothing is kept.
   bool will_fit(int capacity) const;
 
-  /// What will be set aside if memory is set aside for `tokens` tokens in the slot, once every plan in flight has been
-  /// absorbed, all that is on its way out of slots has gone, and nothing is kept.
+  /// Bytes reserved if memory for `tokens` tokens is reserved in the slot, once every plan in flight is absorbed, all
+  /// transfers out of slots have ended, and nothing is kept.
   std::int64_t bytes_with(int index, int tokens) const;
 
-  /// Whether nobody else reads the slot, and no plan in flight names it.
+  /// Whether no other slot reads it, and no plan in flight names it.
   bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
 
-  /// Whether nothing but what is kept needs the slot once its owner or keeper leaves and the plans in flight are
-  /// absorbed.
+  /// Whether only kept slots need it once its owner or keeper leaves and the plans in flight are absorbed.
   bool only_its_owners(int index) const;
 
-  /// How another slot comes to the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
+  /// How another slot gets the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
   origin share(int index, int length, int most) const;
 
   /// Whether the slot can be cut to `length` tokens, memory apart.
   bool goes_back(int index, int length) const;
 
-  /// Whether what a slot begins with is still where it comes from.
+  /// Whether the source of a slot's first tokens still has them.
   bool returns(const origin& first) const;
 
   /// Whether a pending copy reads tokens of `index` from `length` on.
   bool read_beyond(int index, int length) const;
 
-  /// How many of the slot's first `length` tokens another slot can begin with.
+  /// How many of the slot's first `length` tokens another slot can share.
   int can_share(int index, int length) const;
 
   /// Takes a free slot; call only if it fits.
   int take(int capacity, const origin& first = {});
 
-  /// Sets memory aside for `tokens` tokens in the slot, never less than before. False, and nothing has changed, where
-  /// there is not enough.
+  /// Reserves memory for `tokens` tokens in the slot, never less than before. False, with nothing changed, if there is
+  /// not enough.
   bool grow(int index, int tokens);
 
   /// A transfer out of the slot begins with the next plan. Its owner may leave.
   void begin_transfer(int index);
 
-  /// A transfer begins with the next plan, which fills the slot, taken and empty, with `length` of the `reach` tokens
-  /// that the slot had held which they were swapped out from.
+  /// A transfer that begins with the next plan fills the slot, taken and empty, with `length` tokens, swapped out of a
+  /// slot that had held `reach` tokens.
   void begin_transfer(int index, int length, int reach);
 
-  /// It has ended: where it was to fill the slot, and failed, the slot is empty.
+  /// The transfer has ended. If it was to fill the slot and failed, the slot is empty.
   void end_transfer(int index, bool left_empty);
 
-  /// The owner goes. What others read of the slot stays until they are gone.
+  /// The owner leaves. What others read of the slot stays until they are gone.
   void leave(int index);
 
-  /// The owner goes, and what the slot holds is kept: it is now the one used last.
+  /// The owner leaves, and the slot is kept as the most recently used one.
   void keep(int index, bool branch = false);
 
-  /// Whether nothing reads the kept slot, it holds no more than so many tokens, memory for them fits, and it can be cut
-  /// to `length` of them without more.
+  /// Whether the kept slot can be reused in place: nothing reads it, it holds at most `capacity` tokens, memory for
+  /// them fits, and it can be cut to `length` without more.
   bool can_take_over(int index, int capacity, int length) const;
 
-  /// The kept slot has an owner again. Call only if it can.
+  /// The kept slot gets an owner again. Requires can_take_over().
   void take_over(int index, int capacity);
 
-  /// Somebody has begun with what the slot holds.
+  /// Marks the slot as used most recently.
   void used(int index);
 
-  /// Of what is kept and in no plan in flight, the part that was used longest ago goes: a slot, or where others read
-  /// the first of its tokens, the rest of them. Slot `but` and what reads it stay. False where there is nothing.
+  /// Evicts the least recently used of what is kept and in no plan in flight: a slot, or, if others read its first
+  /// tokens, the rest of them. Slot `but` and slots that read it stay. False if there is nothing to evict.
   bool evict(int but = -1);
 
-  /// Cuts the slot, which goes back that far, to `length` tokens, of which nothing may be pinned or about to be read
-  /// beyond. Where that ends within its base, memory for the blocks that are no longer shared must fit: false, and
-  /// nothing has changed, where not.
+  /// Cuts the slot, which can go back that far, to `length` tokens; nothing beyond may be pinned or about to be read.
+  /// If that ends within its shared prefix, memory for the blocks that are no longer shared must fit: otherwise false,
+  /// and nothing has changed.
   bool cut(int index, int length, plan& into);
 
   /// `count` tokens are appended by a row of the plan.
   void append(int index, int count, const plan& by);
 
-  /// Cuts slots that nobody owns or keeps to what others read of them.
+  /// Cuts slots without owner or keeper to what others read of them.
   void release_unread();
 
-  /// Moves what is pending into the plan: last of all before it is given out.
+  /// Moves what is pending into the plan, last of all before it is given out.
   void settle(plan& into);
 
   /// Every plan up to this number has been absorbed.
   void absorbed(std::uint64_t number);
 
-  /// Throws std::logic_error where counts, pins or the memory account contradict each other.
+  /// Throws std::logic_error if counts, pins or the memory account contradict each other.
   void verify() const;
 
  private:
@@ -186,16 +185,16 @@ class slot_table {
   footprint usage_;
   int max_rollback_tokens_;
   int usable_slots_;
-  std::int64_t headroom_;  // not set aside when slots are given, so that others can grow
+  std::int64_t headroom_;  // not reserved when slots are given, so that others can grow
   int owned_ = 0;
   memory_account memory_;
   std::vector<slot> slots_;
   std::vector<int> free_;
-  std::vector<int> draining_;  // nobody uses them, a plan in flight names them
+  std::vector<int> draining_;  // without users, but named by a plan in flight
   std::vector<int> orphans_;   // used, but neither owned nor kept
-  std::vector<int> kept_;      // the first was used longest ago
-  std::vector<int> filling_;   // those with something pending
-  std::vector<int> moving_;    // those whose transfer begins with the next plan
+  std::vector<int> kept_;      // least recently used first
+  std::vector<int> filling_;   // with something pending
+  std::vector<int> moving_;    // whose transfer begins with the next plan
   std::vector<int> clears_;    // for the next plan, as the one below
   std::vector<release> releases_;
   std::uint64_t absorbed_ = 0;

@@ -52,7 +52,7 @@ void accept_snapshot(state& all, sequence& seq) {
   if (!stored || all.within.swap_bytes == 0) return;
   const auto bytes = all.within.usage(stored->length);
   if (!all.swapped_out.fits(bytes)) return;
-  stored->name = all.swapped_out.take_in(bytes);
+  stored->name = all.swapped_out.add(bytes);
   seq.away = stored;
   seq.cached = cached;
 }

@@ -4,17 +4,17 @@
 
 namespace cogen::scheduler {
 
-/// What is kept of a sequence under its swap id, which it has.
+/// The sequence's swap entry.
 kept_snapshot snapshot_of(const sequence& seq);
 
-/// What the idle sequence has cached in its slot is copied away, and the slot stays as it is until that has ended.
+/// Copies what the idle sequence has cached in its slot; the slot does not change until the copy has ended.
 kept_snapshot copy_out(state& all, sequence& seq);
 
-/// The new sequence holds what it held before, with the snapshot at hand but under no name yet. Throws where that makes
-/// no sense, or does not fit.
+/// Restores the state of a new sequence; its snapshot has no swap id yet. Throws if the state makes no sense or does
+/// not fit.
 void give_past(sequence& added, resume_state&& before);
 
-/// The snapshot that a new sequence was given is kept, or forgotten where there is no room for it.
+/// Registers the snapshot of a new sequence, or drops it if there is no room.
 void accept_snapshot(state& all, sequence& seq);
 
 }  // namespace cogen::scheduler

@@ -17,11 +17,11 @@
 
 namespace cogen::scheduler {
 
-/// A row in flight: which run it belongs to and what that run expects of it.
+/// A row in flight: its run, and what that run expects of it.
 struct row_in_flight {
   sequence_id sequence;
   std::uint64_t arrival;
-  int begin;  ///< tokens that stood before the row
+  int begin;  ///< tokens before the row
   output wanted;
   bool last;  ///< of what the run can feed
 };
@@ -32,7 +32,7 @@ struct plan_in_flight {
   std::int64_t tokens = 0;  ///< run in it, those of encoder inputs included
 };
 
-/// All that the scheduler knows; the files beside this one hold its verbs.
+/// The whole state of the scheduler. The other files of this folder hold the operations on it.
 struct state {
   state(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
         std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> reserves);
@@ -43,13 +43,13 @@ struct state {
   const std::unique_ptr<allocation_policy> reserves;
   slot_table slots;
   swap_pool swapped_out;
-  prefix_tree known;  ///< what slots hold, for others to begin with
+  prefix_tree known;  ///< what slots hold, for others to share
   queues queued;
   slot_changes changes;
   std::unordered_map<sequence_id, sequence> sequences;
   std::list<plan_in_flight> in_flight;
-  std::list<plan_in_flight> absorbed;   ///< whose memory the next ones use
-  std::vector<const sequence*> served;  ///< by the plan that is made
+  std::list<plan_in_flight> absorbed;   ///< reused for the next ones
+  std::vector<const sequence*> served;  ///< by the plan being made
   time now = time::min();
   pace measured;
   step_costs costs;

@@ -6,13 +6,13 @@
 
 namespace cogen::scheduler {
 
-/// How long steps take by how many tokens they run, from the steps that were; the newest count most.
+/// Estimates how long steps take by their number of tokens. Newer steps weigh more.
 class step_costs {
  public:
   void took(std::int64_t tokens, std::chrono::nanoseconds time);
 
-  /// The most tokens of a step that should take no longer than `limit`, between the steps that were, and beyond them in
-  /// proportion: a step of more tokens takes less time for each. 0 before any step was.
+  /// The most tokens of a step that should take no longer than `limit`: interpolated between measured steps, and in
+  /// proportion beyond them, since larger steps take less time per token. 0 before the first step.
   std::int64_t tokens_within(std::chrono::nanoseconds limit) const;
 
  private:

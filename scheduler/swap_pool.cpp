@@ -41,7 +41,7 @@ swap_id swap_pool::copy_out(sequence_id seq, int slot, int length) {
   return name;
 }
 
-swap_id swap_pool::take_in(std::int64_t bytes) { return keep(bytes, true); }
+swap_id swap_pool::add(std::int64_t bytes) { return keep(bytes, true); }
 
 void swap_pool::bring_back(swap_id name, sequence_id seq, int slot, int length) {
   swap_ins_.push_back({seq, slot, name, length});

@@ -8,17 +8,16 @@
 
 namespace cogen::scheduler {
 
-/// A swap-out or restore on its way.
+/// A swap-out or swap-in in progress.
 struct transfer {
   swap_id name;
-  sequence_id sequence;  ///< whose it is, or was
+  sequence_id sequence;  ///< its sequence, which may be gone
   int slot;
   bool swap_ins;
 };
 
-/// What is kept outside of the slots, under swap ids, within a budget of bytes; and the transfers there and back. A
-/// swap id that nobody wants any more is dropped as soon as nothing is on its way under it. Only what makes a new one
-/// needs memory.
+/// Swap entries within a budget of bytes, and the transfers to and from them. An entry that is not needed any more is
+/// dropped as soon as no transfer uses it. Only creating one allocates.
 class swap_pool {
  public:
   explicit swap_pool(const limits& within);
@@ -26,32 +25,32 @@ class swap_pool {
   /// Whether a swap-out of so many bytes has room.
   bool fits(std::int64_t bytes) const { return memory_.fits(bytes); }
 
-  /// What the slot holds is on its way from the next plan on. Throws std::bad_alloc; then nothing has changed.
+  /// Begins to swap the slot out with the next plan. Throws std::bad_alloc; then nothing has changed.
   swap_id take_out(sequence_id seq, int slot, int length, std::int64_t bytes);
 
-  /// The same beside the budget, for somebody else: it is dropped when that has ended.
+  /// The same for copy_out(): outside the budget, and dropped when the transfer has ended.
   swap_id copy_out(sequence_id seq, int slot, int length);
 
-  /// So many bytes come from elsewhere. Throws std::bad_alloc; then nothing has changed.
-  swap_id take_in(std::int64_t bytes);
+  /// Adds an entry whose bytes come from the caller. Throws std::bad_alloc; then nothing has changed.
+  swap_id add(std::int64_t bytes);
 
-  /// What was swapped out is on its way back into the slot.
+  /// Begins to swap the entry into the slot.
   void bring_back(swap_id name, sequence_id seq, int slot, int length);
 
-  /// Nobody wants it any more.
+  /// The entry is not needed any more.
   void drop(swap_id name);
 
-  /// The transfer under this name has ended. Throws std::out_of_range where there is none.
+  /// The transfer of this entry has ended. Throws std::out_of_range if there is none.
   transfer end(swap_id name, bool ok);
 
-  /// Moves what is to begin into the plan.
+  /// Moves what begins into the plan.
   void settle(plan& into);
 
   std::uint64_t swapped_out() const { return swapped_; }
   std::int64_t in_use() const { return memory_.used(); }
   const std::vector<transfer>& on_their_way() const { return moving_; }
 
-  /// Throws std::logic_error where the account differs from what is kept.
+  /// Throws std::logic_error if the account differs from what is kept.
   void verify() const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace cogen::scheduler {
 
-/// Throws std::logic_error where two parts of the machine contradict each other.
+/// Throws std::logic_error if two parts of the state contradict each other.
 void verify(const state& all);
 
 }  // namespace cogen::scheduler

@@ -42,8 +42,8 @@ QUICK = {"context": 512, "judged": 1024, "weighed": [128, 256, 512], "lengths": 
 class Part:
     """One call of cache_curves, and about how many tokens it reads and draws."""
 
-    def __init__(self, what, kinds, read, drawn=0, **options):
-        self.what, self.kinds, self.read, self.drawn, self.options = what, kinds, read, drawn, options
+    def __init__(self, what, kinds, read, sampled=0, **options):
+        self.what, self.kinds, self.read, self.sampled, self.options = what, kinds, read, sampled, options
 
     def command(self, given):
         words = [given.cogen, self.what, "--model", given.model, "--text", given.text, "--kinds", ",".join(self.kinds)]
@@ -52,8 +52,8 @@ class Part:
         return list(map(str, words))
 
     def seconds(self, rate):
-        """Long contexts are read more slowly, and a token that is drawn costs as much as about five that are read."""
-        return (self.read * 1.4 + self.drawn * 5) / rate
+        """Long contexts are read more slowly, and a token that is sampled costs as much as about five that are read."""
+        return (self.read * 1.4 + self.sampled * 5) / rate
 
 
 def plan(sizes, known):

@@ -8,7 +8,7 @@
 
 namespace curves {
 
-/// What a kind is told about its use.
+/// The parameters of a cache kind.
 struct room {
   int max_sequence_length;  ///< tokens that a slot is to hold, for the kinds that have a bound
   int longest_step;         ///< new tokens in one forward

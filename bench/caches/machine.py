@@ -24,7 +24,7 @@ def records_of(command):
 
 
 class Stopwatch:
-    """A process that times decode steps: it is told KIND LENGTH STEPS and answers with one JSON object."""
+    """A process that times decode steps: it gets KIND LENGTH STEPS and answers with one JSON object."""
 
     def __init__(self, system, kinds, command):
         self.system, self.kinds = system, kinds

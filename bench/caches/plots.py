@@ -67,7 +67,7 @@ def endless(records):
         name: [(each["to"], each["committed"] / MIB) for each in buckets] for name, buckets in by_name.items()}, zero=True)
     written = figures.of(records, "free")
     if written:
-        shares = {f"{kind}, drawn": [(each["to"], 100 * each["distinct"]) for each in written if each["kind"] == kind]
+        shares = {f"{kind}, sampled": [(each["to"], 100 * each["distinct"]) for each in written if each["kind"] == kind]
                   for kind in figures.names(written)}
         longest = max(by_name.values(), key=len)
         shares["the novel itself"] = [(each["to"], 100 * each["distinct"]) for each in longest]

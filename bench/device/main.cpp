@@ -70,7 +70,7 @@ struct measurement {
   double prefill = 0;      // prompt tokens per second
   double first_token = 0;  // seconds, median
   double share = 0;        // of the measured bandwidth, by the bytes that a step has to read
-  double alone = 0;        // seconds of a step that is played again and again, with nothing between
+  double alone = 0;        // seconds of a step that is replayed back to back
   int turns = 0;           // of swapping_clients
   double steps = 0;        // per second while all decode
 };

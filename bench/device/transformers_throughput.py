@@ -105,7 +105,7 @@ def main():
                     else:
                         row |= by_continuous_batching(model, requests, context, wanted.new_tokens,
                                                       {"use_cuda_graph": True, "use_async_batching": True})
-                except Exception as error:  # a cell that cannot be run is told, and the others go on
+                except Exception as error:  # a cell that cannot be run is reported, and the others run
                     row["error"] = f"{type(error).__name__}: {error}"[:400]
                 row["seconds"] = round(time.perf_counter() - begin, 1)
                 print(json.dumps(row), flush=True)

@@ -20,7 +20,7 @@ struct workload {
 
 struct effort {
   int steps;   ///< of one round
-  int rounds;  ///< whose median is told
+  int rounds;  ///< of which the median is reported
 };
 
 /// Of one step.

@@ -37,7 +37,7 @@ class counting_transfer final : public cogen::cache::transfer {
   cogen::cache::worker_transfer copying_;
 };
 
-/// Tokens are said to a sequence, and it answers, by turns; before each turn somebody thinks.
+/// Tokens are fed to a sequence, and it answers, in turns; each turn starts after a pause.
 net::awaitable<void> converse(cogen::engine& engine, std::int64_t vocabulary, int number, const settings& wanted,
                               double think_ms, tokens& answers, double& in_turns) {
   auto place = engine.open();

@@ -13,7 +13,7 @@ namespace {
 constexpr int prompt = 32;
 constexpr int may_come_to = 512;
 
-/// How long each answer turns out to be, which nobody knows before.
+/// The length of each answer, unknown to the engine.
 std::vector<int> ends(const settings& wanted) {
   std::minstd_rand random(7);
   std::uniform_int_distribution<int> length(8, 2 * wanted.stream_tokens);

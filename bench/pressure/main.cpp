@@ -1,4 +1,4 @@
-// What is left of the speed when memory is short, what lengths nobody knows cost, and what a slow reader does.
+// What is left of the speed when memory is short, what unknown lengths cost, and what a slow reader does.
 #include "conversations.hpp"
 #include "lengths.hpp"
 #include "streams.hpp"

@@ -4,7 +4,7 @@
 
 namespace pressure {
 
-/// What a stream that nobody reads costs the others. Fails where a token differs from what is said alone.
+/// What an unread stream costs the others. Fails where a token differs from what is said alone.
 void run_streams(const model_pointer& model, const settings& wanted);
 
 }  // namespace pressure

@@ -14,12 +14,12 @@ COLORS = [each for each in chart.COLORS if each != "#000000"]
 MIB = 1 << 20
 STYLE = """<style>
 .page { fill: #ffffff } .words { fill: #222222 } .grid { stroke: #dddddd } .axis { stroke: #222222 }
-.batch { fill: #4477aa; stroke: none; opacity: 0.55 } .seats { stroke: #228833 } .waiting { stroke: #dd5566 }
+.batch { fill: #4477aa; stroke: none; opacity: 0.55 } .slots { stroke: #228833 } .waiting { stroke: #dd5566 }
 .preempted { stroke: #aa8800 } .cache { fill: #5544bb; stroke: none; opacity: 0.55 }
-.seats, .waiting, .preempted { fill: none; stroke-width: 1.6 } .runs { opacity: 0.45 }
+.slots, .waiting, .preempted { fill: none; stroke-width: 1.6 } .runs { opacity: 0.45 }
 @media (prefers-color-scheme: dark) {
 .page { fill: #0d1117 } .words { fill: #d0d7de } .grid { stroke: #30363d } .axis { stroke: #8b949e }
-.batch { fill: #66aadd } .seats { stroke: #55bb66 } .waiting { stroke: #ff7788 } .preempted { stroke: #ddbb33 }
+.batch { fill: #66aadd } .slots { stroke: #55bb66 } .waiting { stroke: #ff7788 } .preempted { stroke: #ddbb33 }
 .cache { fill: #9988ee } .runs { opacity: 0.6 } }
 </style>"""
 
@@ -37,7 +37,7 @@ def box(x, y, width, height, more):
 
 
 class Panel:
-    """A strip of the picture, `height` high from `top` on, over `seconds`."""
+    """A strip of the plot, `height` high from `top` on, over `seconds`."""
 
     def __init__(self, top, height, seconds, highest=1):
         self.top, self.bottom, self.seconds, self.highest = top, top + height, seconds, highest
@@ -73,9 +73,9 @@ class Panel:
 
     def legend(self, place, kind, name):
         x, y = WIDTH - RIGHT + 12, self.top + 12 + 18 * place
-        drawn = line(x, y, x + 14, y, kind) if kind in ("seats", "waiting", "preempted") else \
+        mark = line(x, y, x + 14, y, kind) if kind in ("slots", "waiting", "preempted") else \
             box(x, y - 5, 14, 10, f'class="{kind}"')
-        return drawn + words(x + 20, y + 4, name, "start")
+        return mark + words(x + 20, y + 4, name, "start")
 
 
 def batch(steps, pause):
@@ -110,8 +110,8 @@ def draw_slots(found, panel):
     return parts
 
 
-def sampling_batch(found, panel):
-    lines = {"seats": "slots in use", "waiting": "waiting", "preempted": "preempted"}
+def draw_batch(found, panel):
+    lines = {"slots": "slots in use", "waiting": "waiting", "preempted": "preempted"}
     shown = {kind: found.counters[name] for kind, name in lines.items()
              if any(value for _, value in found.counters.get(name, []))}
     rows = batch(found.steps, pause=max(1e-3, found.end / 500))
@@ -129,7 +129,7 @@ def draw_cache(found, panel):
             panel.legend(0, "cache", "cache set aside")]
 
 
-def picture(found, title):
+def plot(found, title):
     slots = max(found.slots, default=0) + 1
     upper = Panel(TOP, min(18 * slots, max(4 * slots, 320)), found.end)
     middle = Panel(upper.bottom + GAP, 130, found.end)
@@ -137,7 +137,7 @@ def picture(found, title):
     height = lower.bottom + BOTTOM
     parts = [STYLE, f'<rect width="{WIDTH}" height="{height}" class="page"/>',
              words((LEFT + WIDTH - RIGHT) / 2, 24, title, size=15)]
-    parts += draw_slots(found, upper) + sampling_batch(found, middle) + draw_cache(found, lower)
+    parts += draw_slots(found, upper) + draw_batch(found, middle) + draw_cache(found, lower)
     for tick in chart.even_ticks(0, found.end, 8):
         parts.append(words(lower.x(tick), lower.bottom + 16, chart.number(tick), size=11))
     parts.append(words((LEFT + WIDTH - RIGHT) / 2, height - 12, "seconds"))
@@ -151,7 +151,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path, help="the SVG file to write")
     parser.add_argument("--title", default="Slots, batch size and memory over time")
     wanted = parser.parse_args()
-    wanted.out.write_text(picture(trace_file.Trace(wanted.trace.read_text()), wanted.title))
+    wanted.out.write_text(plot(trace_file.Trace(wanted.trace.read_text()), wanted.title))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ std::pair<std::shared_ptr<pending_operation>, bool> pending_operations::take_fir
   return {std::move(taken), sent_};
 }
 
-/// Without memory for another job this one goes on, and is the only one meanwhile: the line does not run empty.
+/// Without memory for another job this one continues, and is the only one meanwhile: the queue does not run empty.
 void pending_operations::call_first() {
   std::exception_ptr thrown;
   for (bool more = true; more;) {

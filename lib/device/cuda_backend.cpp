@@ -29,7 +29,7 @@ class cuda_backend final : public backend {
     return host_memory_.take(static_cast<std::size_t>(bytes));
   }
 
-  /// What the allocator holds for later is free, too.
+  /// What the allocator caches is free, too.
   std::int64_t free_bytes() const override {
     const c10::cuda::CUDAGuard guard(number_);
     c10::cuda::CUDACachingAllocator::emptyCache();

@@ -6,10 +6,10 @@
 
 namespace cogen::device {
 
-/// How many CUDA devices this machine has: 0 also where there is no driver.
+/// The number of CUDA devices of this machine; 0 without a driver, too.
 int cuda_devices() noexcept;
 
-/// Number `number` of them.
+/// The backend of CUDA device `number`.
 std::shared_ptr<const backend> make_cuda_backend(int number);
 
 }  // namespace cogen::device

@@ -13,7 +13,7 @@ struct cuda_host_memory::shelf {
   std::mutex mutex;
   std::map<std::size_t, std::vector<void*>> free;  // by size
 
-  /// Also where the device has failed, which says so to whoever asks: nothing is thrown here.
+  /// Also after the device has failed, which other calls report: nothing is thrown here.
   ~shelf() {
     for (const auto& [size, all] : free)
       for (void* each : all) cudaFreeHost(each);
@@ -46,7 +46,7 @@ struct cuda_host_memory::shelf {
 
 namespace {
 
-/// Eight sizes to each power of two: what differs little is the same, and little is taken for nothing.
+/// Eight sizes to each power of two, so that similar sizes share memory with little waste.
 std::size_t size_on_shelf(std::size_t bytes) {
   constexpr std::size_t least = 4096;
   const auto between = std::bit_floor(std::max(bytes, least)) / 8;

@@ -10,8 +10,8 @@
 
 namespace cogen::device {
 
-/// Memory of the host that CUDA copies from and to by itself. Taking it from the system takes long, so that what is
-/// given back waits here for the next who wants as much. Any thread. What it gave out may outlive it.
+/// Pools pinned host memory, because allocating it takes long: what is returned is kept for the next request of the
+/// same size. Thread-safe. Tensors may outlive the pool.
 class cuda_host_memory {
  public:
   cuda_host_memory();

@@ -47,7 +47,7 @@ cuda::number number_of(const at::Tensor& of) {
   }
 }
 
-/// With more rows than these, LibTorch's products are the faster ones.
+/// Above this number of rows, LibTorch's products are faster.
 constexpr std::int64_t few_rows = 8;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
@@ -64,13 +64,13 @@ T* bytes_as(const at::Tensor& of) {
 
 cudaStream_t current_stream() { return at::cuda::getCurrentCUDAStream(); }
 
-/// Of the tokens of a step, some that follow each other.
+/// Consecutive tokens of a step.
 struct token_range {
   std::int64_t first;
   std::int64_t count;
 };
 
-cuda::max_batched_tokens tokens_of(const step_rows& rows, const token_range& which) {
+cuda::new_tokens tokens_of(const step_rows& rows, const token_range& which) {
   return {numbers<std::int32_t>(rows.slots) + which.first, numbers<std::int32_t>(rows.positions) + which.first,
           static_cast<int>(which.count)};
 }
@@ -101,7 +101,7 @@ cuda::kv_layer layer_of(const cache::device_layer& layer) {
           .quantized = quantized_of(layer)};
 }
 
-/// Tokens that a query sees, at most.
+/// The most tokens that a query attends to.
 std::int64_t reach_of(const cache::device_layer& layer) {
   if (layer.span.window > 0) return layer.span.sinks + layer.span.window;
   return layer.quantization ? layer.quantized.size(1) * 64 : layer.keys.size(1);
@@ -114,8 +114,8 @@ at::Tensor queries_of(const qkv_rows& numbers, const attention_shape& shape, con
       .unflatten(1, {shape.heads, shape.head_dim});
 }
 
-/// From the layer's first token of slot 0 to the end of all storage, one token after the other: slots begin where
-/// step_rows::prompt_origins says.
+/// From the layer's first token of slot 0 to the end of all storage, as consecutive tokens: slots begin at
+/// step_rows::prompt_origins.
 at::Tensor in_one_row(const at::Tensor& of) {
   const auto width = of.stride(1);
   const auto numbers = static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - of.storage_offset();
@@ -312,7 +312,7 @@ class cuda_operators final : public operators {
     return layer.span.sinks > 0 ? numbers.sink_q.mutable_data_ptr() : nullptr;
   }
 
-  /// Each query by itself, over whatever the layer is like.
+  /// Each query by itself, for any layer.
   void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                    const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
     const int count = static_cast<int>(which.count);
@@ -333,7 +333,7 @@ class cuda_operators final : public operators {
                            current_stream());
   }
 
-  /// How far back a query sees, and that it sees nothing ahead, as flash attention wants to be told.
+  /// How far back and ahead a query attends, as parameters of flash attention.
   struct reach {
     explicit reach(int window) {
       if (window > 0) left = window - 1, right = 0;
@@ -354,7 +354,7 @@ class cuda_operators final : public operators {
     out.copy_(attended.flatten(1));
   }
 
-  /// The same for what flash attention cannot read where it lies: one prompt after the other.
+  /// The same for what flash attention cannot read in place: one prompt after the other.
   static void attend_gathered(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
     const reach span(layer.span.window);
@@ -384,7 +384,7 @@ class cuda_operators final : public operators {
     }
   }
 
-  /// Recorded work goes on using what it was recorded with, so that a larger one comes beside it.
+  /// Captured graphs keep using the old one, so a larger one is added.
   void* workspace(std::size_t bytes) {
     if (bytes == 0) return nullptr;
     if (workspaces_.empty() || workspaces_.back().nbytes() < bytes)

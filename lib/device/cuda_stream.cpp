@@ -26,8 +26,8 @@ class cuda_graph final : public graph {
 
 using ending = std::function<void(std::exception_ptr)>;
 
-/// On a thread of the driver's. Unlike a host function it is also called where the device has failed.
-void CUDART_CB tell(cudaStream_t, cudaError_t status, void* data) {
+/// Called on a driver's thread; unlike a host function, also after the device has failed.
+void CUDART_CB call_back(cudaStream_t, cudaError_t status, void* data) {
   const std::unique_ptr<ending> done(static_cast<ending*>(data));
   if (status == cudaSuccess) return (*done)(nullptr);
   (*done)(std::make_exception_ptr(std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status))));
@@ -37,7 +37,7 @@ class cuda_stream final : public stream {
  public:
   explicit cuda_stream(int device)
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))),
-        told_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))) {}
+        callbacks_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))) {}
 
   void run_on_stream(const std::function<void()>& work) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
@@ -55,17 +55,17 @@ class cuda_stream final : public stream {
   }
 
   void then(ending done) override {
-    const c10::cuda::CUDAStreamGuard guard(told_);
+    const c10::cuda::CUDAStreamGuard guard(callbacks_);
     reached_.record(stream_);
-    reached_.block(told_);
+    reached_.block(callbacks_);
     auto data = std::make_unique<ending>(std::move(done));
-    C10_CUDA_CHECK(cudaStreamAddCallback(told_, tell, data.get(), 0));
+    C10_CUDA_CHECK(cudaStreamAddCallback(callbacks_, call_back, data.get(), 0));
     static_cast<void>(data.release());
   }
 
   void wait() override {
     stream_.synchronize();
-    told_.synchronize();
+    callbacks_.synchronize();
   }
 
   void after(stream& other) override {
@@ -86,8 +86,7 @@ class cuda_stream final : public stream {
 
  private:
   const c10::cuda::CUDAStream stream_;
-  const c10::cuda::CUDAStream
-      told_;  // a stream goes on only when a callback has returned, so they have one of their own
+  const c10::cuda::CUDAStream callbacks_;  // a stream waits for its callbacks, so they have their own
   at::cuda::CUDAEvent reached_;
   const at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
 };

@@ -6,7 +6,7 @@
 
 namespace cogen::device {
 
-/// A CUDA stream of its own; its graphs are CUDA graphs, which share one pool of memory.
+/// A new CUDA stream; its graphs are CUDA graphs, which share one memory pool.
 std::unique_ptr<stream> make_cuda_stream(int device);
 
 }  // namespace cogen::device

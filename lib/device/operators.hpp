@@ -9,24 +9,23 @@
 
 namespace cogen::device {
 
-/// Of a row that brings several tokens, what the host knows.
+/// What the host knows of a row with several tokens.
 struct prompt_row {
   int slot = 0;
   std::int64_t held = 0;   ///< tokens that the slot holds before the step
   std::int64_t count = 0;  ///< new ones
 };
 
-/// The new tokens of one step, those of rows that bring a single one first. Tensors are int32 and lie on the device:
-/// where there are single ones only, the host knows nothing here but their number, so that what is recorded once can be
-/// played for other rows.
+/// The new tokens of one step; rows of a single token first. Tensors are int32 and on the device. If all rows have a
+/// single token, the host knows only their number, so a captured graph can be replayed for other rows.
 struct step_rows {
   at::Tensor ids;        ///< [tokens]; -1: the one that was sampled last in the row's slot
-  at::Tensor slots;      ///< [tokens]; -1: the row only fills up, and nothing comes of it
+  at::Tensor slots;      ///< [tokens]; -1: a padding row, without a result
   at::Tensor positions;  ///< [tokens], tokens that the slot holds before this one
 
   std::int64_t single = 0;  ///< rows of one token
 
-  // The others, whose tokens follow.
+  // The other rows; their tokens follow.
   std::vector<prompt_row> prompts;
   at::Tensor prompt_starts;   ///< [prompts + 1], indices of their tokens, counted from the first of them
   at::Tensor prompt_origins;  ///< [prompts + 1], device_cache::origin() of their slots; the last one is not read
@@ -50,49 +49,49 @@ struct rms_norm {
 
 /// x weights^T + bias.
 struct projection {
-  at::Tensor weights;      ///< [outputs, inputs]: of the activations' type, or int8; or what operators::pack() gave
+  at::Tensor weights;  ///< [outputs, inputs]: of the activations' type, or int8; or the result of operators::quantize()
   at::Tensor bias = {};    ///< [outputs], or none
   at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
 };
 
-/// By which angles each position turns: that of the position p is near[p % positions], turned on by far[p / positions].
-/// Rows are cosines, then sines.
+/// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
+/// are cosines, then sines.
 struct rotation {
   at::Tensor near;  ///< [positions, 2 * pairs] float32
-  at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first turns by nothing
+  at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first rotates by nothing
 };
 
 /// Queries, keys and values of a step's tokens.
 struct qkv_rows {
   at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim]
-  at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries as they are held against sinks; none where there are none
+  at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries for sinks; none if there are no sinks
 };
 
-/// How the rows of one step sample, as the device has it.
+/// The sampling parameters of one step's rows, on the device.
 struct step_sampling {
   at::Tensor rows;    ///< [rows * sizeof(sampling_row)] bytes
   at::Tensor biases;  ///< sampling_lists::biases, in bytes
   at::Tensor counts;  ///< sampling_lists::counts, in bytes
 };
 
-/// What a network is computed with on one kind of device. Results are written to tensors that the caller owns; calls
-/// only begin the work, on the device's current queue. Activations are of the weights' type, the residual stream `x` is
-/// float32. Any thread, one at a time.
+/// The operators of networks on one kind of device. Results are written to tensors that the caller owns; calls only
+/// enqueue work on the device's current stream. Activations have the weights' type; the residual stream `x` is float32.
+/// Used by one thread at a time.
 class operators {
  public:
   virtual ~operators() = default;
 
-  /// Bytes that the keys and values of one head take in 64 packed tokens. Throws std::invalid_argument, saying why, for
-  /// forms or a head_dim that this device cannot pack.
+  /// Bytes of the keys and values of one head in 64 quantized tokens. Throws std::invalid_argument, with the reason,
+  /// for formats or a head_dim that this device does not support.
   virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                             std::int64_t head_dim) = 0;
 
-  /// Weights of 4 bits as the products below take them: (code - 8) * scale + zero. codes [outputs, inputs] uint8, from
-  /// 0 to 15. Throws std::invalid_argument, naming it, for a size that this device cannot take.
+  /// Weights of 4 bits in the form of the products below: (code - 8) * scale + zero. codes [outputs, inputs] uint8,
+  /// from 0 to 15. Throws std::invalid_argument, naming it, for a size that this device does not support.
   virtual at::Tensor quantize(const at::Tensor& codes) = 0;
 
-  /// x[i] = table[ids[i]], and of the token that was last sampled in its slot where that is -1. table
-  /// [vocabulary, hidden], last [slots] int32, x [tokens, hidden]
+  /// x[i] = table[ids[i]]; if the id is -1, that of the token last sampled in its slot. table [vocabulary, hidden],
+  /// last [slots] int32, x [tokens, hidden]
   virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
 
   /// y = by(before(x)). x [rows, inputs] float32, y [rows, outputs], also of float32
@@ -104,19 +103,19 @@ class operators {
   /// x += by(y). y [rows, inputs], x [rows, outputs] float32
   virtual void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) = 0;
 
-  /// Rotates queries in place, and for sinks also into sink_q; keys, rotated, and values go to their slots and
-  /// positions, and blocks that have become old enough are packed.
+  /// Rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their slots and
+  /// positions, and quantizes blocks that become due.
   virtual void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                  const step_rows& rows, const cache::device_layer& layer) = 0;
 
-  /// out [tokens, heads * head_dim]: each query over the keys of its slot up to its own position that its layer lets it
-  /// see. A prompt's queries may all read packed what the first of them does.
+  /// out [tokens, heads * head_dim]: each query attends to the keys of its slot up to its own position, within its
+  /// layer's span. All of a prompt's queries may read quantized what the first of them does.
   virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 
-  /// Chooses the token after each row of `logits` [rows, vocabulary] float32, which are changed: `tokens` [rows] int32
-  /// and `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows that are not for
-  /// the device are left alone.
+  /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
+  /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the
+  /// host are skipped.
   virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
                       const at::Tensor& tokens, const at::Tensor& statuses) = 0;
 };

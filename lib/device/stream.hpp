@@ -9,41 +9,39 @@
 
 namespace cogen::device {
 
-/// Work that was recorded once and is begun again with one call, on the same tensors.
+/// Captured work that one call replays on the same tensors.
 class graph {
  public:
   virtual ~graph() = default;
 
-  /// On the queue that is current.
+  /// On the current stream.
   virtual void replay() = 0;
 };
 
-/// Work of one device, done in order. Members throw what the device says is wrong, also with work that was begun
-/// earlier. One thread at a time.
+/// Work on one device, in order. Members throw the device's errors, also those of earlier work. Used by one thread at a
+/// time.
 class stream {
  public:
   virtual ~stream() = default;
 
-  /// Runs `work` with this queue being the current one: what it begins on the device comes after all that was begun
-  /// here before.
+  /// Runs `work` with this stream as the current one: what it enqueues comes after all earlier work of this stream.
   virtual void run_on_stream(const std::function<void()>& work) = 0;
 
-  /// Records what `work` begins. Null where the device cannot: then `work` has to be done each time.
+  /// Captures what `work` enqueues. Null if the device cannot: then `work` has to be run each time.
   virtual std::unique_ptr<graph> record(const std::function<void()>& work) = 0;
 
-  /// Calls `done` on any thread when all that was begun here has ended: with null, or with what went wrong. `done` must
-  /// not use the device, and not throw.
+  /// Calls `done` on any thread when all work enqueued so far has ended: with null, or its error. `done` must not use
+  /// the device, and must not throw.
   virtual void then(std::function<void(std::exception_ptr)> done) = 0;
 
-  /// Waits until all that was begun here has ended.
+  /// Waits until all work enqueued so far has ended.
   virtual void wait() = 0;
 
-  /// What is begun here from now on comes after all that `other` was given so far, and where something is wrong with
-  /// that, it is wrong here, too.
+  /// Orders later work of this stream after all earlier work of `other`, and passes its errors on.
   virtual void after(stream& other) = 0;
 
-  /// Begins to copy rows of the same length, each of them whole: [rows, …] with the rows' elements side by side. What
-  /// is not on the device is in memory of make_host().
+  /// Enqueues a copy of contiguous rows of the same length: [rows, …]. Tensors that are not on the device are in
+  /// memory of make_host().
   virtual void copy_rows(const at::Tensor& to, const at::Tensor& from) = 0;
 };
 

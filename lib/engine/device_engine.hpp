@@ -14,7 +14,7 @@ inline constexpr int ring_step_tokens = 512;
 
 /// What can be turned off, to see what it brings.
 struct device_switches {
-  bool recorded = true;    ///< steps of single tokens are played from recordings
+  bool recorded = true;    ///< single-token steps are replayed from graphs
   bool overlapped = true;  ///< a step is begun before the one before it has been looked at
 };
 

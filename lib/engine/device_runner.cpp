@@ -22,7 +22,7 @@ std::int64_t score_rows(const device_runner_options& options) {
   return std::max<std::int64_t>(options.slots, least_score_rows);
 }
 
-/// Every step of single tokens is played with the next of these many rows.
+/// A single-token step is replayed with the next of these numbers of rows.
 std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   std::vector<std::int64_t> buckets;
   for (std::int64_t rows = 1; rows < slots; rows += rows < 4 ? rows : rows < 32 ? 8 - rows % 8 : rows < 64 ? 16 : 32)
@@ -98,7 +98,7 @@ device_runner::device_runner(std::shared_ptr<const device::backend> where,
 device_runner::~device_runner() {
   try {
     work_->wait();
-  } catch (...) {  // the device's own failure was told to those who waited for a step
+  } catch (...) {  // the device's own failure was reported by the steps
   }
 }
 

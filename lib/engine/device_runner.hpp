@@ -18,7 +18,7 @@
 
 namespace cogen::detail {
 
-/// What a runner on a device is told once.
+/// The fixed parameters of a device's runner.
 struct device_runner_options {
   int slots = 1;
   int max_sequence_length = 0;
@@ -28,8 +28,8 @@ struct device_runner_options {
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_quantization> quantization = {};
   int ring = 0;          ///< as in cache::device_options
-  bool host = false;     ///< tokens stay on the host, and come near layer by layer
-  bool recorded = true;  ///< steps of single tokens are played from recordings, where the device can
+  bool host = false;     ///< tokens stay on the host; layers are prefetched
+  bool recorded = true;  ///< single-token steps are replayed from graphs, if the device can
 };
 
 /// Runs plans on a network and a cache that lie on a device. What a step takes there is begun by launch(), and its end
@@ -80,7 +80,7 @@ class device_runner final : public runner {
   const std::unique_ptr<device::operators> operators_;
   cache::device_cache cache_;
   const std::unique_ptr<device::stream> work_;
-  const std::unique_ptr<kv_prefetcher> prefetcher_;  // where tokens stay far
+  const std::unique_ptr<kv_prefetcher> prefetcher_;  // if tokens are on the host
   device_swap swapped_;
   step_block single_;  // what recordings read
   step_block ragged_;

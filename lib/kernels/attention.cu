@@ -139,7 +139,7 @@ void attend_splits(const decode_job& job, cudaStream_t stream) {
   });
 }
 
-void check(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands) {
+void check(const kv_layer& layer, const new_tokens& step, const decode_operands& operands) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("decode_attention: " + why); };
   if (!supports_decode_attention(layer, operands.type, operands.heads))
     refuse("heads of " + std::to_string(layer.head_dim) + " dimensions, " + std::to_string(operands.heads) + " on " +
@@ -185,7 +185,7 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
   return std::clamp(wanted, 1, std::max(1, most));
 }
 
-void decode_attention(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands,
+void decode_attention(const kv_layer& layer, const new_tokens& step, const decode_operands& operands,
                       cudaStream_t stream) {
   check(layer, step, operands);
   const int group = operands.heads / layer.kv_heads, passes = divided_up(group, most_heads);

@@ -22,12 +22,12 @@ struct attention_operands {
   std::int64_t sink_q_stride = 0;
 };
 
-/// Attention of each row's queries over its own keys and values, read where they lie: those that the cache's view lets
-/// them see.
+/// Attention of each row's queries over its own keys and values, read in place, within the
+/// span of the cache's view.
 ///
 /// Per query: scores and weighted values of each 64-token block from position 0, merged in order into spans of 256
 /// tokens, and those merged in order, sinks before all (online softmax; Milakov and Gimelshein, arXiv:1805.02867). So a
-/// query's result does not depend on other rows, on chunking, on where a base ends and a tail begins, on whether blocks
+/// query's result does not depend on other rows, on chunking, on where a shared prefix ends, on whether blocks
 /// lie in a ring, or on threads. All rows share
 /// kv_heads, head_dim and strides of the first row's view. Any thread; allocates a scratch once per thread.
 void attention(const execution& run, std::span<const token_rows> rows, const attention_operands& operands);

@@ -34,7 +34,7 @@ struct attention_scratch_layout {
   float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64] as float32
   float* tokens;      // [64, dims]: values as float32
-  float* scales;      // [4 * dims], of packed groups of at least 16 numbers
+  float* scales;      // [4 * dims], of quantized groups of at least 16 numbers
   float* minimums;    // likewise
   float* scores;      // [rows, 64]
   float* old_weight;  // [rows]
@@ -273,7 +273,7 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   sum_values(at, values_at(view, data), view.head_dim, seen.first - start, count, rows);
 }
 
-// at.scores of some rows with a whole packed block.
+// at.scores of some rows with a whole quantized block.
 void score_quantized_rows(const attention_scratch_layout& at, const cache::quantized_plane& form, const std::byte* head,
                           int head_dim, row_range rows) {
   if (form.bits == 0) {
@@ -285,14 +285,14 @@ void score_quantized_rows(const attention_scratch_layout& at, const cache::quant
   }
   const quantized_rows keys = quantized_rows_at(form, head, head_dim, at.scales, at.minimums);
   if (rows.last - rows.first <= most_direct_rows)
-    return multiply_packed(
+    return multiply_quantized(
         {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
         rows.last - rows.first, attention_block);
   dequantize_rows(keys, attention_block, at.keys, attention_block);
   score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
 }
 
-// at.block of some rows: the weighted sums of the values of a whole packed block, of which nobody sees the first
+// at.block of some rows: the weighted sums of the values of a whole quantized block, of which no query sees the first
 // `skipped`.
 void sum_quantized_values(const attention_scratch_layout& at, const cache::quantized_plane& form, const std::byte* head,
                           int head_dim, std::int64_t skipped, row_range rows) {
@@ -303,9 +303,9 @@ void sum_quantized_values(const attention_scratch_layout& at, const cache::quant
   const quantized_rows values = quantized_rows_at(form, head, attention_block, at.scales, at.minimums);
   const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
   if (rows.last - rows.first <= most_direct_rows)
-    return multiply_packed({at.scores + rows.first * attention_block, attention_block, values,
-                            at.block.values + rows.first * at.dims, at.dims},
-                           rows.last - rows.first, columns);
+    return multiply_quantized({at.scores + rows.first * attention_block, attention_block, values,
+                               at.block.values + rows.first * at.dims, at.dims},
+                              rows.last - rows.first, columns);
   dequantize_rows(values, columns, at.tokens, at.dims);
   sum_values(at, unquantized(at.tokens, at.dims), columns, skipped, attention_block, rows);
 }
@@ -324,7 +324,7 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
                        head_dim, seen.first - start, rows);
 }
 
-// The first row whose query reads the block at `start` packed.
+// The first row whose query reads the block at `start` quantized.
 std::int64_t first_quantized_row(const attention_job& job, const attention_scratch_layout& at, std::int64_t start) {
   const cache::quantized_view& quantized = job.cache->quantized;
   if (!quantized.keys.how) return at.rows;

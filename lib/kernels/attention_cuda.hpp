@@ -24,7 +24,7 @@ struct decode_operands {
 };
 
 /// Whether decode_attention() can read such a layer: head_dim 64, 96, 128 or 256, keys and values in the queries' type
-/// (f16 or bf16) or in fp8; where tokens are packed, a form that supports_quantization().
+/// (f16 or bf16) or in fp8; for quantized tokens, a format that supports_quantization().
 bool supports_decode_attention(const kv_layer& layer, number type, int heads);
 
 /// What `rows` rows need at most. 0 for one split.
@@ -34,16 +34,16 @@ std::size_t decode_workspace_bytes(int rows, int heads, int head_dim, int splits
 int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiprocessors);
 
 /// Attention of each row's query over the keys and values of its slot at positions up to its own, which are in the
-/// layer already, read where they lie.
+/// layer already and are read in place.
 ///
 /// The launch depends on the counts alone: lengths and slots are read on the device. A row's keys are cut into blocks
-/// of 64 positions from position 0 on, and the blocks that it sees into at most `splits` equal parts, so that its
-/// result is the same to the bit in any company, as long as `splits` is the same. Scores and sums are float32;
-/// probabilities are rounded to the numbers' type (f16 where keys and values are fp8 or packed) before they meet the
-/// values; packed numbers are rounded to f16.
+/// of 64 positions from position 0 on, and the blocks that it attends to into at most `splits` equal parts. So its
+/// result is bitwise independent of the other rows, for the same `splits`. Scores and sums are float32;
+/// probabilities are rounded to the numbers' type (f16 for fp8 or quantized keys and values) before they are multiplied
+/// by values; quantized numbers are rounded to f16.
 ///
 /// Throws std::invalid_argument for what is not supported, std::runtime_error if a kernel cannot be launched.
-void decode_attention(const kv_layer& layer, const max_batched_tokens& step, const decode_operands& operands,
+void decode_attention(const kv_layer& layer, const new_tokens& step, const decode_operands& operands,
                       cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

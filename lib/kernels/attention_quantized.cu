@@ -16,7 +16,7 @@ struct quantization {
 };
 
 // What the newest tokens, in full precision, are read as: with neighboring 32 dims in four products with the values,
-// as the packed ones are.
+// as the quantized ones are.
 template <class T, int D>
 using newest_form = tile_form<T, T, D, 4>;
 
@@ -104,7 +104,7 @@ struct quantized_values {
   std::uint32_t by_token[form::tiles][4][form::chunks];  // of keys 2t, 2t + 1, 2t + 8 and 2t + 9
 };
 
-// A slot's packed blocks, as one key head sees them.
+// A slot's quantized blocks, as one key head reads them.
 struct quantized_rows {
   const std::byte* head;  // of block 0
   std::int64_t block_bytes;
@@ -226,7 +226,7 @@ __device__ void multiply_quantized_values(const words<4>& weights, const quantiz
   }
 }
 
-// attend() for packed keys and values; all of the blocks that the span touches are there.
+// attend() for quantized keys and values; all of the blocks that the span touches are there.
 template <class Packing, int D, int Rows, int Warps>
 __device__ void attend_quantized(const quantized_rows& rows, const key_span& span, const query_words* queries,
                                  float scale, gathered<D, Rows>& state) {
@@ -305,7 +305,7 @@ void attend_quantized_splits(const decode_job& job, cudaStream_t stream) {
   const auto kernel =
       job.together <= 8 ? quantized_attention_kernel<T, Packing, D, 8> : quantized_attention_kernel<T, Packing, D, 16>;
   const int threads = job.together <= 8 ? block_shape<D, 8>::threads : block_shape<D, 16>::threads;
-  launch("decode_attention over packed tokens", kernel, grid_of(job), threads, stream, job);
+  launch("decode_attention over quantized tokens", kernel, grid_of(job), threads, stream, job);
 }
 
 template <class T, class Packing>

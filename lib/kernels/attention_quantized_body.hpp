@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Packed keys and values of one head, read as they lie: rows of codes, `number = minimum + code * scale`.
+// Quantized keys and values of one head, read in place: rows of codes, `number = minimum + code * scale`.
 namespace cogen::kernels {
 namespace {
 
@@ -40,13 +40,13 @@ quantized_rows quantized_rows_at(const cache::quantized_plane& form, const std::
 
 // C vectors of neighboring columns, row by row from row 0.
 template <int Bits, int C>
-struct packed_columns {
+struct quantized_columns {
   const quantized_rows& from;
   int first;
   simd::f scale[C];
   simd::f minimum[C];
 
-  COGEN_INLINE packed_columns(const quantized_rows& rows, int column) : from(rows), first(column) {
+  COGEN_INLINE quantized_columns(const quantized_rows& rows, int column) : from(rows), first(column) {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) scale[c] = minimum[c] = simd::zero();
   }
@@ -82,7 +82,7 @@ struct packed_columns {
 template <int Bits>
 void dequantize_rows(const quantized_rows& from, int columns, float* to, std::int64_t stride) {
   for (int column = 0; column < columns; column += simd::width) {
-    packed_columns<Bits, 1> part(from, column);
+    quantized_columns<Bits, 1> part(from, column);
     for (int row = 0; row < from.rows; ++row) {
       part.enter(row);
       simd::store(to + row * stride + column, part.numbers(row, 0));
@@ -114,7 +114,7 @@ void multiply_quantized_block(const quantized_product& p, std::int64_t row, int 
     for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
   }
   const float* a = p.a + row * p.a_stride;
-  packed_columns<Bits, C> b(p.b, column);
+  quantized_columns<Bits, C> b(p.b, column);
   for (int k = 0; k < p.b.rows; ++k) {
     b.enter(k);
     simd::f right[C];
@@ -135,32 +135,32 @@ void multiply_quantized_block(const quantized_product& p, std::int64_t row, int 
 }
 
 template <int Bits, int M, int C>
-COGEN_INLINE void multiply_packed_rows(const quantized_product& p, std::int64_t row, std::int64_t rows, int column) {
+COGEN_INLINE void multiply_quantized_rows(const quantized_product& p, std::int64_t row, std::int64_t rows, int column) {
   if (rows == M) return multiply_quantized_block<Bits, M, C>(p, row, column);
-  if constexpr (M > 1) multiply_packed_rows<Bits, M - 1, C>(p, row, rows, column);
+  if constexpr (M > 1) multiply_quantized_rows<Bits, M - 1, C>(p, row, rows, column);
 }
 
 template <int Bits, int C>
-void multiply_packed_columns(const quantized_product& p, std::int64_t rows, int column) {
+void multiply_quantized_columns(const quantized_product& p, std::int64_t rows, int column) {
   constexpr int together = 4;
   for (std::int64_t row = 0; row < rows; row += together)
-    multiply_packed_rows<Bits, together, C>(p, row, rows - row < together ? rows - row : together, column);
+    multiply_quantized_rows<Bits, together, C>(p, row, rows - row < together ? rows - row : together, column);
 }
 
 template <int Bits>
-void multiply_packed(const quantized_product& p, std::int64_t rows, int columns) {
+void multiply_quantized(const quantized_product& p, std::int64_t rows, int columns) {
   constexpr int wide = simd::width == 16 ? 4 : 2;
   int column = 0;
   for (; column + wide * simd::width <= columns; column += wide * simd::width)
-    multiply_packed_columns<Bits, wide>(p, rows, column);
-  for (; column < columns; column += simd::width) multiply_packed_columns<Bits, 1>(p, rows, column);
+    multiply_quantized_columns<Bits, wide>(p, rows, column);
+  for (; column < columns; column += simd::width) multiply_quantized_columns<Bits, 1>(p, rows, column);
 }
 
 // `columns` is rounded up to whole vectors.
-void multiply_packed(const quantized_product& p, std::int64_t rows, int columns) {
-  if (p.b.form.bits == 8) return multiply_packed<8>(p, rows, columns);
-  if (p.b.form.bits == 4) return multiply_packed<4>(p, rows, columns);
-  multiply_packed<2>(p, rows, columns);
+void multiply_quantized(const quantized_product& p, std::int64_t rows, int columns) {
+  if (p.b.form.bits == 8) return multiply_quantized<8>(p, rows, columns);
+  if (p.b.form.bits == 4) return multiply_quantized<4>(p, rows, columns);
+  multiply_quantized<2>(p, rows, columns);
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ namespace cogen::kernels::cuda {
 
 inline constexpr int block_tokens = 64;
 
-/// Everything that a launch is told.
+/// The parameters of a launch.
 struct decode_job {
   kv_layer layer;
-  max_batched_tokens step;
+  new_tokens step;
   decode_operands operands;
   int group;     // query heads of a key head
   int together;  // of those, in one thread block
@@ -25,7 +25,7 @@ struct decode_job {
 /// Adds up the splits of every row.
 void merge_splits(const decode_job& job, cudaStream_t stream);
 
-/// decode_attention() over a layer in which tokens are packed.
+/// decode_attention() over a layer with quantized tokens.
 void attend_quantized_splits(const decode_job& job, cudaStream_t stream);
 
 /// A split's partial result of one head: sums [head_dim] of values, and this.
@@ -106,7 +106,7 @@ __device__ inline const T* queries_of(const decode_job& job, const split_place& 
          place.first_head * job.layer.head_dim;
 }
 
-/// A padding row has no keys. Where nobody merges, its result is written here.
+/// A padding row has no keys. With one split, its result is written here.
 template <class T>
 __device__ inline bool skip_padding(const decode_job& job, const split_place& place) {
   if (job.step.slots[place.row] >= 0) return false;

@@ -10,7 +10,7 @@
 // global memory into the registers in which the matrix instructions want them.
 //
 // With g = lane / 4 and t = lane % 4, the instruction that multiplies queries [16 heads, 16 dims] with keys [16 dims, 8
-// keys] wants a lane to bring four dims of key g. Which four is free, as long as queries agree, so a lane takes
+// keys] needs a lane to load four dims of key g. Which four is free, as long as queries agree, so a lane takes
 // neighboring ones. The one that multiplies probabilities [16 heads, 16 keys] with values [16 keys, 8 dims] wants four
 // keys (2t, 2t + 1, 2t + 8, 2t + 9) of one dim; a lane takes neighboring dims of those keys and uses one in each of
 // several products.

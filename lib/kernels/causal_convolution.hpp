@@ -26,8 +26,8 @@ struct causal_convolution_operands {
   std::int64_t state_offset = 0;
 };
 
-/// Taps are added oldest first: the same bits however a sequence's tokens are cut into steps, in any company, on any
-/// number of threads. Writes its part of every row's `after` completely. Any thread; allocates nothing.
+/// Taps are added oldest first: bitwise independent of how a sequence's tokens are cut into steps, of other rows,
+/// and of the number of threads. Writes its part of every row's `after` completely. Any thread; allocates nothing.
 void causal_convolution(const execution& run, std::span<const token_rows> rows,
                         const causal_convolution_operands& operands);
 

@@ -12,23 +12,23 @@ enum class number : std::uint8_t { f32, f16, bf16, fp8 };
 
 constexpr int bytes_of(number type) { return type == number::f32 ? 4 : type == number::fp8 ? 1 : 2; }
 
-/// The new tokens of a step. Both arrays lie in device memory, so that a captured graph sees what is in them when it is
+/// The new tokens of a step. Both arrays are in device memory, so a captured graph reads what they hold when it is
 /// replayed; `count` is fixed with the launch. A slot below 0 marks a padding row.
-struct max_batched_tokens {
-  const std::int32_t* slots = nullptr;      // [count]: whose token it is
+struct new_tokens {
+  const std::int32_t* slots = nullptr;      // [count]: the slot of each token
   const std::int32_t* positions = nullptr;  // [count]: how many tokens that slot held before it
   int count = 0;
 };
 
-/// How keys, or values, are packed: codes of `bits` bits, and for each group of numbers a scale and a minimum in f16,
-/// `number = minimum + code * scale`, chosen and rounded as cogen::cache::make_group_codec() says.
+/// How keys, or values, are quantized: codes of `bits` bits, and for each group of numbers a scale and a minimum in
+/// f16, `number = minimum + code * scale`, chosen and rounded as cogen::cache::make_group_codec() says.
 struct quantized_format {
-  int bits = 0;             // 8, 4 or 2; 0: not packed
+  int bits = 0;             // 8, 4 or 2; 0: not quantized
   bool by_channel = false;  // a group is one dimension of `group` tokens; otherwise `group` dimensions of one token
   int group = 32;           // 32 or 64
 };
 
-/// The tokens of a layer that are kept packed, in blocks of 64, beside the newest ones in full precision. The query
+/// The quantized tokens of a layer, in blocks of 64; the newest are in full precision, too. The query
 /// that is token number n of its slot reads block b here if 64 (b + 1) <= quantized_tokens(n, residual).
 ///
 /// Block b of a slot and key head h begin `slot * slot_stride + (b * kv_heads + h) * quantized_head_bytes()` bytes
@@ -47,8 +47,8 @@ struct quantized_blocks {
 /// Rows are token-major: those of token index i and key head h begin `slot * slot_stride + (i * kv_heads + h) *
 /// head_dim * bytes_of(type)` bytes after `keys` and `values`. Both and slot_stride are multiples of 16.
 ///
-/// A query at position q sees the keys at p <= q with p > q - window (window 0: no limit), and those with p < sinks in
-/// any case. Its scores with the latter are taken with a query that is rotated to position min(q, sinks + window - 1)
+/// A query at position q attends to the keys at p <= q with p > q - window (window 0: no limit), and always those with
+/// p < sinks. Its scores with the latter are taken with a query that is rotated to position min(q, sinks + window - 1)
 /// instead (Xiao et al., StreamingLLM, arXiv:2309.17453).
 struct kv_layer {
   std::byte* keys = nullptr;
@@ -58,15 +58,15 @@ struct kv_layer {
   int kv_heads = 0;
   int head_dim = 0;
   int ring = 0;   // places for the tokens behind the sinks; 0: one for each position. At least 16, and what is seen
-  int sinks = 0;  // only with a window, and where nothing is packed
+  int sinks = 0;  // only with a window, and not with quantized tokens
   int window = 0;
 
-  /// Where tokens are packed, the rows above are the newest ones only: `ring` is then a multiple of 64, and at least
+  /// With quantized tokens, the rows above are the newest ones only: `ring` is then a multiple of 64, and at least
   /// residual + 64 + the most tokens of a slot in one step.
   quantized_blocks quantized;
 };
 
-/// How many tokens at the start of a slot the query that is token number `length` reads packed.
+/// How many tokens at the start of a slot the query that is token number `length` reads quantized.
 constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residual) {
   return length > residual ? (length - residual) / 64 * 64 : 0;
 }

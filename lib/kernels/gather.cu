@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 void gather_quantized(const kv_layer& layer, const gathered_positions& positions, cudaStream_t stream) {
   const int blocks = (positions.first + positions.count - 1) / 64 - positions.first / 64 + 1;
-  launch("gather_keys_values of packed tokens", gather_quantized_kernel<T>,
+  launch("gather_keys_values of quantized tokens", gather_quantized_kernel<T>,
          dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(layer.kv_heads), 2), threads, stream, layer,
          positions);
 }
@@ -93,8 +93,8 @@ void check(const kv_layer& layer, const gathered_positions& positions) {
   const bool possible = positions.type == number::f16 || positions.type == number::bf16;
   if (!possible || (layer.type != positions.type && layer.type != number::fp8)) refuse("the types do not go together");
   if (layer.head_dim <= 0 || layer.head_dim % 8 != 0) refuse("head_dim is not a multiple of 8");
-  if (positions.quantized % 64 != 0) refuse("a part of a block cannot be read packed");
-  if (positions.quantized > 0 && !supports_quantization(layer)) refuse("nothing can be packed in such a layer");
+  if (positions.quantized % 64 != 0) refuse("a part of a block cannot be read quantized");
+  if (positions.quantized > 0 && !supports_quantization(layer)) refuse("such a layer cannot be quantized");
 }
 
 }  // namespace

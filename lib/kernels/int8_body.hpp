@@ -126,7 +126,7 @@ struct panel_group {
   const std::byte* data;
 };
 
-// A packed group that leaves what is used of it in a panel.
+// A quantized group that leaves what is used of it in a panel.
 template <class Packed>
 struct unpacked_group : Packed {
   using panel_type = panel_group<Packed>;

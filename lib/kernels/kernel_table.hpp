@@ -148,7 +148,7 @@ static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t hea
   return rows * rounded_up(head_dim, largest_lanes) + 2 * rounded_up(rows, largest_lanes);
 }
 
-/// Floats of scratch that an attention job needs: queries, keys, tokens, packed groups' scales and minimums, scores,
+/// Floats of scratch that an attention job needs: queries, keys, tokens, quantized groups' scales and minimums, scores,
 /// weights and three partial results.
 static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
   return (2 * max_attention_rows + 2 * attention_block + 2 * attention_block / largest_lanes) *

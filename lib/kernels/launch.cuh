@@ -15,7 +15,7 @@ struct launch_shape {
 
 inline void require_launched(const char* name, cudaError_t error) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // so that nobody else is blamed for it
+  cudaGetLastError();  // cleared, so that later calls do not report it
   throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(error));
 }
 

@@ -189,7 +189,7 @@ class input_rows {
     __syncthreads();
   }
 
-  // Brings the numbers of these steps; zeros beyond the last one.
+  // Loads the numbers of these steps; zeros beyond the last one.
   __device__ void load(range steps) {
     const int pieces = (steps.end - steps.begin) * (step_inputs / 8);
 #pragma unroll 1
@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
     for (range chunk{0, 0}; chunk.begin < job.steps; chunk.begin = chunk.end) {
       chunk.end = min(chunk.begin + job.chunk_steps, job.steps);
       if (job.chunk_steps < job.steps || group.begin == tiles.begin) {
-        __syncthreads();  // nobody needs the chunk before
+        __syncthreads();  // no warp needs the chunk before
         inputs.load(chunk);
         __syncthreads();
       }

@@ -25,13 +25,13 @@ struct linear_operands {
 /// with compute_type::int8.
 std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& weights, std::int64_t rows);
 
-/// Multiplies rows of activations by packed weights.
+/// Multiplies rows of activations by tiled weights.
 ///
 /// Each output is one chain of fused (portable: plain) multiply-adds over ascending inputs, then + bias, then + y: the
 /// same bits whatever the other rows, the number of rows and of threads. Weights are used as exactly the float32 values
 /// that their format defines.
 ///
-/// With compute_type::int8 and quantized weights the chain has a link for each 32 inputs (fast_body.hpp), whose bits
+/// With compute_type::int8 and quantized weights the chain has a link for each 32 inputs (int8_body.hpp), whose bits
 /// are the same on all instruction sets too, and an input that is not finite, or 2^100 and more, makes its row's
 /// outputs NaN; with bf16 weights on a set that multiplies those it is the processor's own. Any thread; allocates
 /// nothing. Zero rows are fine.

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Products of activations and one tile of packed weights. Every output is one chain of multiply-adds over ascending
+// Products of activations and one tile of weights. Every output is one chain of multiply-adds over ascending
 // inputs, whichever path computes it.
 namespace cogen::kernels {
 namespace {
@@ -277,7 +277,7 @@ struct panel_step {
   int lanes;
   std::int64_t first;
   std::int64_t last;
-  const std::byte* next;  // the next panel's packed weights
+  const std::byte* next;  // the next panel's tiled weights
   std::int64_t next_bytes;
 };
 

@@ -115,7 +115,7 @@ struct plane_job {
 // blockIdx.x: the token; y: the key head; z: 0 for keys, 1 for values.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    quantize_kernel(const __grid_constant__ kv_layer layer, max_batched_tokens step) {
+    quantize_kernel(const __grid_constant__ kv_layer layer, new_tokens step) {
   __shared__ uint4 tokens[block_tokens * most_dims / 8];
   __shared__ scale_of_group scales[2 * most_dims];
   const int slot = step.slots[blockIdx.x];
@@ -161,7 +161,7 @@ bool supports_quantization(const kv_layer& layer) {
          layer.ring % block_tokens == 0 && layer.quantized.residual >= 0;
 }
 
-void quantize_due_blocks(const kv_layer& layer, const max_batched_tokens& step, cudaStream_t stream) {
+void quantize_due_blocks(const kv_layer& layer, const new_tokens& step, cudaStream_t stream) {
   if (!supports_quantization(layer)) throw std::invalid_argument("quantize_due_blocks: such a layer is not supported");
   with_half_type(layer.type, [&](auto type) {
     launch("quantize_due_blocks", quantize_kernel<decltype(type)>,

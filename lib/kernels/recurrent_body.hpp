@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-// Kernels that carry a state from token to token; lanes are channels, which know nothing of each other.
+// Kernels that carry a state from token to token; lanes are channels, which are independent of each other.
 namespace cogen::kernels {
 namespace {
 

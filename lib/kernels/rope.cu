@@ -64,7 +64,7 @@ __device__ eight_pairs rotated(const eight_pairs& x, const rotation& turn, int p
 template <class T, class Stored>
 class token_job {
  public:
-  __device__ token_job(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
+  __device__ token_job(const kv_layer& layer, const new_tokens& step, const rotation& turn,
                        const qkv_rows& rows)
       : layer_(layer), turn_(turn), rows_(rows), position_(step.positions[blockIdx.x]) {
     const std::int64_t slot = step.slots[blockIdx.x];
@@ -136,7 +136,7 @@ class token_job {
 
 template <class T, class Stored>
 __global__ void __launch_bounds__(threads)
-    rotate_and_append_kernel(kv_layer layer, max_batched_tokens step, rotation turn, qkv_rows rows) {
+    rotate_and_append_kernel(kv_layer layer, new_tokens step, rotation turn, qkv_rows rows) {
   if (step.slots[blockIdx.x] < 0) return;
   token_job<T, Stored>(layer, step, turn, rows).run();
 }
@@ -157,7 +157,7 @@ void check(const kv_layer& layer, const rotation& turn, const qkv_rows& rows) {
 
 }  // namespace
 
-void rotate_and_append(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
+void rotate_and_append(const kv_layer& layer, const new_tokens& step, const rotation& turn,
                        const qkv_rows& rows, cudaStream_t stream) {
   check(layer, turn, rows);
   with_half_type(rows.type, [&](auto type) {

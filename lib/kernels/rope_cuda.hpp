@@ -28,7 +28,7 @@ struct qkv_rows {
 };
 
 /// Rotates queries in place, and writes rotated keys and unrotated values to each token's place in the layer, which
-/// keeps them in the rows' type or in fp8. Then packs the blocks that become due, where the layer packs. Where the
+/// keeps them in the rows' type or in fp8. Then quantizes the blocks that become due, if the layer quantizes. Where the
 /// layer has sinks, the queries rotated for those go to sink_q.
 ///
 /// Dimension i < pairs is rotated with dimension i + pairs; dimensions from 2 * pairs on stay as they are. Padding rows
@@ -36,7 +36,7 @@ struct qkv_rows {
 ///
 /// Throws std::invalid_argument for shapes that are not as said above, std::runtime_error if the kernel cannot be
 /// launched.
-void rotate_and_append(const kv_layer& layer, const max_batched_tokens& step, const rotation& turn,
-                       const qkv_rows& rows, cudaStream_t stream);
+void rotate_and_append(const kv_layer& layer, const new_tokens& step, const rotation& turn, const qkv_rows& rows,
+                       cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

@@ -9,7 +9,7 @@
 
 namespace cogen::kernels {
 
-/// Calls body(row) for each row, in parallel only if the rows hold enough floats to be worth waking somebody.
+/// Calls body(row) for each row, in parallel only if the rows hold enough floats to be worth waking a worker.
 template <class Body>
 void for_each_row(worker_pool& workers, std::int64_t rows, std::int64_t floats_per_row, Body body) {
   constexpr std::int64_t floats_per_task = 4096;

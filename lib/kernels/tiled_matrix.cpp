@@ -45,8 +45,8 @@ format_traits traits_of(weight_format format) {
 }
 
 void check(const weight_source& source, std::int64_t inputs) {
-  if (source.rows <= 0) throw std::invalid_argument(fmt::format("a matrix of {} rows cannot be packed", source.rows));
-  if (inputs <= 0) throw std::invalid_argument(fmt::format("a matrix of {} columns cannot be packed", inputs));
+  if (source.rows <= 0) throw std::invalid_argument(fmt::format("a matrix of {} rows cannot be tiled", source.rows));
+  if (inputs <= 0) throw std::invalid_argument(fmt::format("a matrix of {} columns cannot be tiled", inputs));
   row_bytes(source.format, inputs);
 }
 
@@ -120,7 +120,7 @@ std::int64_t row_bytes(weight_format format, std::int64_t inputs) {
 tiled_matrix::tiled_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
                            weight_arena* arena) {
   const tile_plan plan = plan_tiles(sources, inputs);
-  if (plan.rows.empty()) throw std::invalid_argument("a matrix of no sources cannot be packed");
+  if (plan.rows.empty()) throw std::invalid_argument("a matrix of no sources cannot be tiled");
   weight_arena own(plan.bytes);
   data_ = (arena ? *arena : own).take(plan.bytes);
   row_scratch scratch(sources, inputs, workers.threads());

@@ -24,7 +24,7 @@ std::string_view name_of(weight_format format);
 /// Bytes of one row of `inputs` weights. Throws std::invalid_argument if the format's block does not divide `inputs`.
 std::int64_t row_bytes(weight_format format, std::int64_t inputs);
 
-/// One matrix [rows, inputs], stored row by row, of which a packed matrix is made.
+/// One matrix [rows, inputs], stored row by row, a source of a tiled matrix.
 struct weight_source {
   weight_format format = weight_format::f32;
   std::int64_t rows = 0;
@@ -51,7 +51,7 @@ class tiled_matrix {
   /// An empty matrix [0, 0].
   tiled_matrix() = default;
 
-  /// Packs [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
+  /// Tiles [sum of rows, inputs], reading each source once, in parallel, with no copy beside a scratch of 64 rows a
   /// thread. Throws std::invalid_argument for shapes no kernel takes (no rows, no inputs, inputs not a multiple of a
   /// quantized format's block), std::bad_alloc, and what `read` throws.
   tiled_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
@@ -84,7 +84,7 @@ class tiled_matrix {
   unsigned storages_ = 0;  // a bit for each
 };
 
-/// One matrix of float32 weights [outputs, inputs] in memory, packed; for tests and small models.
+/// One matrix of float32 weights [outputs, inputs] in memory, tiled; for tests and small models.
 tiled_matrix pack(const float* weights, std::int64_t outputs, std::int64_t inputs, worker_pool& workers);
 
 }  // namespace cogen::kernels

@@ -4,7 +4,7 @@
 
 namespace cogen::kernels {
 
-/// How packed weights are kept: plain numbers, or 4 or 8 bits with a scale (`_min`: and an offset) per group of 32
+/// How tiled weights are stored: plain numbers, or 4 or 8 bits with a scale (`_min`: and an offset) per group of 32
 /// inputs.
 ///
 /// A tile holds 64 outputs, side by side ("lanes"); its bytes, by ascending input:

@@ -7,7 +7,7 @@
 
 namespace cogen::layers {
 
-/// Rows of float32 in memory that somebody else owns; `stride` counts floats between rows. [rows, columns]
+/// Rows of float32 in memory owned elsewhere; `stride` counts floats between rows. [rows, columns]
 struct activations {
   float* data = nullptr;
   std::int64_t rows = 0;
@@ -23,11 +23,11 @@ struct activations {
   activations first_rows(std::int64_t count) const { return {data, count, columns, stride}; }
 };
 
-/// Memory for one forward's activations, kept for the next: a forward that takes no more than an earlier one allocates
-/// nothing. Given back in reverse order, by scopes. Not thread-safe.
+/// Memory for one forward's activations, kept for the next: a forward that needs no more than an earlier one allocates
+/// nothing. Returned in reverse order, by scopes. Not thread-safe.
 class arena {
  public:
-  /// Gives back what is taken during its life. Scopes nest.
+  /// Returns what is taken during its lifetime. Scopes nest.
   class scope {
    public:
     explicit scope(arena& space) : space_(space), current_(space.current_), used_(space.used_) {}
@@ -44,7 +44,7 @@ class arena {
     std::size_t used_;
   };
 
-  /// Begins anew: what was taken before is void. Throws std::bad_alloc.
+  /// Starts over: memory taken before is invalid. Throws std::bad_alloc.
   void reset();
 
   /// [rows, columns], not initialized, aligned to 64 bytes. Throws std::bad_alloc.
@@ -66,7 +66,7 @@ class arena {
   std::size_t size() const noexcept;
 
   std::vector<block> blocks_;
-  std::size_t current_ = 0;  // the block that is taken from; those before it are full
+  std::size_t current_ = 0;  // the block that memory is taken from; those before it are full
   std::size_t used_ = 0;     // floats of it
 };
 

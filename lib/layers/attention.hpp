@@ -27,16 +27,16 @@ struct attention_shape {
   std::optional<double> scale;       // of q . k; none: 1 / sqrt(head_dim)
   std::optional<head_norms> norms;   // PREFIX + "q_norm.weight" and "k_norm.weight"
   std::shared_ptr<const rope> rope;  // null: no rotation
-  std::string output = "o_proj";     // what the last projection is called
+  std::string output = "o_proj";     // name of the last projection
 
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
 };
 
-/// Attention of new tokens over what the step's slots remember of theirs. Immutable.
+/// Attention of new tokens over the cache of the step's slots. Immutable.
 ///
-/// Where the cache layer lets itself be read in place, kernels write new keys and values where they stay and read all
-/// of them there. A layer of any other kind is written and read through its own append() and to_dense().
+/// If the cache layer can be read in place, kernels write new keys and values into it and read all of them there. Any
+/// other layer is written and read through its append() and to_dense().
 class attention {
  public:
   /// Reads PREFIX + "q_proj", "k_proj", "v_proj" and the output's.

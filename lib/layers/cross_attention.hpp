@@ -16,19 +16,19 @@ struct cross_shape {
   std::int64_t width() const { return std::int64_t{heads} * head_dim; }
 };
 
-/// Attention of new tokens to the encoder input of their slot, whose keys and values were remembered once; all
+/// Attention of new tokens to the encoder input of their slot, of which keys and values were cached once; all
 /// projections have biases. Immutable.
 class cross_attention {
  public:
   /// Reads PREFIX + "q_proj", "k_proj", "v_proj" and "out_proj".
   cross_attention(weight_reader& weights, const std::string& prefix, const cross_shape& shape);
 
-  /// Keeps keys and values of the encoder inputs in cache layer `layer`. The pass is the encoder inputs': room for them
-  /// is reserved. x [step.tokens(), hidden]
+  /// Caches keys and values of the encoder inputs in cache layer `layer`. The context is that of the encoder inputs:
+  /// room for them is reserved. x [step.tokens(), hidden]
   void remember(const forward_context& context, int layer, const activations& x) const;
 
-  /// out += attention(x). x and out [step.tokens(), hidden]; they may be the same. Throws std::logic_error where the
-  /// cache layer cannot be read in place.
+  /// out += attention(x). x and out [step.tokens(), hidden]; they may be the same. Throws std::logic_error if the cache
+  /// layer cannot be read in place.
   void add(const forward_context& context, int layer, const activations& x, const activations& out) const;
 
   /// Bytes that add() reads.

@@ -45,7 +45,7 @@ class learned_positions {
   std::vector<float> table_;  // [positions, hidden]
 };
 
-/// Turns hidden states into logits: a matrix of its own, or the embedding's unscaled. Immutable.
+/// Turns hidden states into logits with its own matrix, or with the embedding's, unscaled. Immutable.
 class head {
  public:
   /// Tied: the logits are products with the embedding's vectors.

@@ -12,7 +12,7 @@
 
 namespace cogen::layers {
 
-/// What all blocks of one forward share: how kernels run, which slots get which tokens, what is remembered.
+/// What all blocks of one forward share: kernel options, the slots' new tokens, the cache.
 struct forward_context {
   kernels::execution run;
   const cache::step& step;
@@ -20,15 +20,15 @@ struct forward_context {
   std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
   arena& space;
 
-  /// The same pass with activations that no product rounds, for what decides: a rounded router chooses another expert,
-  /// and a rounded decay stays wrong for all tokens to come.
+  /// The same context without rounded activations, for decisions: a rounded router chooses another expert, and a
+  /// rounded decay stays wrong for all later tokens.
   forward_context exact() const {
     forward_context unrounded = *this;
     unrounded.run.mode = compute_type::float32;
     return unrounded;
   }
 
-  /// Positions that the step's rows reach, the largest of them.
+  /// The largest end position of the step's rows.
   std::int64_t reach() const {
     std::int64_t reach = 0;
     for (const auto& row : rows) reach = std::max(reach, row.offset + row.count);

@@ -14,12 +14,11 @@ struct heads_shape {
   float scale = 1;
 };
 
-/// Attention over a cache layer of any kind, through append(), to_dense() and a boolean mask: the naive
-/// specification of what the kernels do in place, and the path of kinds that cannot be read there.
+/// Attention over a cache layer of any kind, through append(), to_dense() and a boolean mask: the plain reference of
+/// the kernels, and the path for layers that cannot be read in place.
 ///
-/// qkv [step.tokens(), q|k|v]: rotates queries and keys, remembers keys and values, puts the result in the queries'
-/// place. Each query's sums run over its own keys in ascending order, so its result does not depend on its company
-/// either. Allocates.
+/// qkv [step.tokens(), q|k|v]: rotates queries and keys, caches keys and values, writes the result over the queries.
+/// Each query's sums run over its own keys in ascending order, so its result is batch-invariant, too. Allocates.
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
                         const heads_shape& shape, const activations& qkv);
 

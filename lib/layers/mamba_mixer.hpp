@@ -16,18 +16,18 @@ struct mamba_shape {
   std::int64_t hidden = 0;
   std::int64_t channels = 0;
   std::int64_t states = 0;  // of the scan, in each channel
-  std::int64_t taps = 0;    // of the convolution: tokens that it sees, its own included
+  std::int64_t taps = 0;    // of the convolution: tokens it reads, its own included
   std::int64_t rank = 0;    // width of the time step before its projection
   bool bias = false;        // of the projections into and out of the mixer
   bool convolution_bias = true;
-  std::optional<double> norm_epsilon;  // where time step, B and C pass an RMS norm each: Jamba's do
+  std::optional<double> norm_epsilon;  // if time step, B and C have an RMS norm each, as in Jamba
 
   /// Numbers that a slot's state takes: the convolution's [taps - 1, channels], then the scan's [states, channels].
   std::int64_t state() const { return channels * (taps - 1 + states); }
 };
 
 /// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,
-/// arXiv:2403.19887. What it remembers of a sequence does not grow with the sequence. Immutable.
+/// arXiv:2403.19887. Its state does not grow with the sequence. Immutable.
 class mamba_mixer {
  public:
   /// Reads PREFIX + "in_proj", "conv1d", "x_proj", "dt_proj", "A_log", "D" and "out_proj"; with norms also

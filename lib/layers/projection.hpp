@@ -10,10 +10,10 @@
 
 namespace cogen::layers {
 
-/// What a product of so many rows takes beside its operands, until the caller's arena::scope ends.
+/// Scratch for a product of so many rows, until the caller's arena::scope ends.
 float* linear_scratch(const forward_context& context, const kernels::tiled_matrix& weights, std::int64_t rows);
 
-/// A projection's left side: rows that are there, or that their maker computes as they are read.
+/// A projection's left side: stored rows, or rows that a prologue computes as they are read.
 struct input {
   input(const activations& all, const kernels::prologue* computed_by = nullptr) : rows(all), maker(computed_by) {}
 

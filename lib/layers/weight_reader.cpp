@@ -52,8 +52,8 @@ const std::byte* read_as_float(const load::weight& from, std::int64_t first, std
   return scratch;
 }
 
-/// What a matrix takes once it is packed: whole tiles, side by side.
-std::uint64_t packed_bytes(std::span<const kernels::weight_source> sources, std::int64_t inputs) {
+/// Bytes of a tiled matrix: whole tiles, one after the other.
+std::uint64_t tiled_bytes(std::span<const kernels::weight_source> sources, std::int64_t inputs) {
   std::uint64_t bytes = 0;
   for (const auto& each : sources) {
     const auto tiles = static_cast<std::uint64_t>((each.rows + kernels::tile_lanes - 1) / kernels::tile_lanes);
@@ -73,11 +73,11 @@ std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<con
                                                                    std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   for (const auto& part : parts) sources.push_back(source(part, inputs));
-  auto packed = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
-                         : std::make_shared<const kernels::tiled_matrix>();
-  held_bytes_ += packed_bytes(sources, inputs);
+  auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
+                        : std::make_shared<const kernels::tiled_matrix>();
+  held_bytes_ += tiled_bytes(sources, inputs);
   for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
-  return packed;
+  return tiled;
 }
 
 kernels::weight_source weight_reader::source(const named_rows& part, std::int64_t inputs) {

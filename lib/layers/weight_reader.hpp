@@ -24,29 +24,29 @@ struct named_rows {
   std::int64_t rows = 0;
 };
 
-/// Reads weights out of a checkpoint in the forms in which layers keep them, and keeps account: what was read, how
-/// much of it, and at the end whether the checkpoint holds anything that nobody asked for.
+/// Reads weights of a checkpoint in the forms in which layers store them, and records what was read, how much, and at
+/// the end whether the checkpoint holds anything that was not read.
 ///
-/// Members throw load::load_error where a tensor is missing, of another shape or of a type without a float form, and
+/// Members throw load::load_error if a tensor is missing, of another shape or of a type without a float form, and
 /// what the progress function throws.
 class weight_reader {
  public:
-  /// Told after each tensor how many bytes of the checkpoint have been read.
+  /// Called after each tensor with how many bytes of the checkpoint have been read.
   using progress = std::function<void(std::uint64_t bytes)>;
 
-  /// All of them outlive the reader.
+  /// All of them must outlive the reader.
   weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report);
 
   /// Checks and counts only, and reads nothing: matrices are empty, and all numbers 0.
   explicit weight_reader(const load::checkpoint& files);
 
-  /// The named matrices, one below the other, packed in their stored types. [sum of rows, inputs]
+  /// The named matrices, concatenated and tiled in their stored types. [sum of rows, inputs]
   std::shared_ptr<const kernels::tiled_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
 
-  /// The named vectors, one after the other, as float32. [sum of rows]
+  /// The named vectors, concatenated, as float32. [sum of rows]
   std::vector<float> vector(std::span<const named_rows> parts);
 
-  /// The named tensor of exactly that shape, as float32 in stored order: for what kernels read unpacked.
+  /// The named tensor of exactly that shape, as float32 in stored order: for what kernels read untiled.
   std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape);
 
   /// Whether the checkpoint holds a tensor of that name.
@@ -58,7 +58,7 @@ class weight_reader {
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
   void finish() const;
 
-  /// Bytes that what was read takes in memory, in the forms in which layers keep it.
+  /// Bytes in memory of what was read, in the forms of the layers.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(held_bytes_); }
 
   /// The type that most bytes read so far are stored in.
@@ -71,7 +71,7 @@ class weight_reader {
 
   const load::checkpoint& files_;
   kernels::worker_pool* const workers_;  // null: nothing is read
-  kernels::weight_arena memory_;         // of all matrices; lives on in them
+  kernels::weight_arena memory_;         // of all matrices, which share ownership
   progress report_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;

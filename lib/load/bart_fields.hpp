@@ -7,7 +7,7 @@
 
 namespace cogen::load {
 
-/// What a BART (Lewis et al., arXiv:1910.13461) has beside its decoder.
+/// What a BART (Lewis et al., arXiv:1910.13461) has besides its decoder.
 struct bart_fields {
   std::int64_t encoder_layers = 0;
   std::int64_t encoder_heads = 0;  // they divide hidden

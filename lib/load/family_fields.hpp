@@ -33,8 +33,8 @@ struct family_fields {
   double rope_theta = 10000;
   std::string_view activation = "silu";
   bool tie_embeddings = false;
-  bool rotary = true;                     // positions are told by rotations
-  std::int64_t decoder_start_token = -1;  // -1: no encoder that a decoder would start beside
+  bool rotary = true;                     // positions are encoded by rotations
+  std::int64_t decoder_start_token = -1;  // -1: no encoder
 };
 
 /// The line of that family; of one that has none the first.

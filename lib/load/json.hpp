@@ -7,7 +7,7 @@
 
 namespace cogen::load {
 
-/// What a JSON text holds, told in its order. By default every event is ignored.
+/// The events of a JSON text, in order. By default every event is ignored.
 class json_events {
  public:
   virtual ~json_events() = default;
@@ -23,8 +23,8 @@ class json_events {
   virtual void null() {}
 };
 
-/// Tells `events` what `text` holds, without building it. `name` stands for the file in messages. Throws load_error
-/// where the text is not JSON in UTF-8 or is nested more than 32 deep; what an event throws comes through.
+/// Reports the contents of `text` to `events`, without building them. `name` stands for the file in messages. Throws
+/// load_error where the text is not JSON in UTF-8 or is nested more than 32 deep; what an event throws comes through.
 void walk_json(std::string_view text, std::string_view name, json_events& events);
 
 /// A JSON text that is one object. Throws load_error as walk_json() does, and where any object has a key twice.

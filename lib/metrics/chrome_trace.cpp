@@ -61,7 +61,7 @@ class chrome_trace::writer {
   ~writer() {
     try {
       end(latest_);
-    } catch (...) {  // nobody is left to be told
+    } catch (...) {  // there is no one left to report to
     }
   }
 

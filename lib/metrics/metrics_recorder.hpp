@@ -92,7 +92,7 @@ class metrics_recorder {
   bool told_first_ = false;
   bool told_end_ = false;
 
-  std::atomic<bool> has_news_ = false;         // something that nobody was told yet
+  std::atomic<bool> has_news_ = false;         // something not yet reported
   std::atomic<place> where_ = place::outside;  // changed under the lock, and to `over` alone by any thread
 
   mutable std::mutex mutex_;  // guards the four below, and changes of those above

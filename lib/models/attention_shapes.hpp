@@ -5,11 +5,11 @@
 
 namespace cogen::models {
 
-/// What a layer remembers that attends to every earlier token.
+/// What a layer caches that attends to every earlier token.
 cache::kv_cache_spec full_layer(const load::model_config& config);
 
-/// What a layer remembers that attends to the last config.sliding_window tokens. A window that holds as many as the
-/// model reads is none.
+/// What a layer caches that attends to the last config.sliding_window tokens. A window that covers all positions of the
+/// model counts as none.
 cache::kv_cache_spec sliding_layer(const load::model_config& config);
 
 }  // namespace cogen::models

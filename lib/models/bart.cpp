@@ -39,7 +39,7 @@ layers::cross_shape cross_of(const load::model_config& config) {
       .hidden = config.hidden, .heads = static_cast<int>(config.heads), .head_dim = static_cast<int>(config.head_dim)};
 }
 
-/// Where tokens become vectors, in the encoder or in the decoder.
+/// The embedding of tokens and positions, in the encoder or in the decoder.
 struct bart_entry {
   layers::embedding embedding;
   layers::learned_positions positions;
@@ -58,7 +58,7 @@ struct bart_entry {
   }
 };
 
-/// The norms stand after each half, over the sum.
+/// The norms come after each half, over the sum.
 struct encoder_layer {
   layers::attention attention;
   layers::layer_norm after_attention;
@@ -162,7 +162,7 @@ std::vector<float> read_logit_bias(const load::model_config& config, layers::wei
   return weights.numbers(name, {1, config.vocabulary});
 }
 
-/// The decoder's layers remember in turns what they said and what they read: 2 i and 2 i + 1.
+/// The decoder's layers alternate between self- and cross-attention caches: 2 i and 2 i + 1.
 std::vector<cache::kv_cache_spec> shapes_of(const load::model_config& config) {
   std::vector<cache::kv_cache_spec> shapes;
   const cache::kv_cache_spec own{.kv_heads = static_cast<int>(config.kv_heads),
@@ -185,9 +185,9 @@ std::vector<Layer> read_layers(std::int64_t count, const std::string& prefix, Re
   return layers;
 }
 
-/// The encoder inputs of one encode() as a cache has them that only the encoder's own attention uses: slot i is row i,
-/// and each layer overwrites what the one before it kept. A cross layer, because all of an encoder input sees all of
-/// it.
+/// The encoder inputs of one encode() as a cache that only the encoder's own attention uses: slot i is row i, and each
+/// layer overwrites what the one before it stored. A cross layer, because every token of an encoder input attends to
+/// all of it.
 struct encoder_memory {
   cache::step step;
   cache::cache memory;

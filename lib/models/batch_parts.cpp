@@ -41,7 +41,7 @@ std::vector<batch_part> parts_of(const batch& whole, int longest) {
   }
 }
 
-// Complete before the first snapshot is taken: what throws after that is followed by the destructor.
+// Complete before the first snapshot is taken: if anything throws after that, the destructor runs.
 return_points::return_points(cache::cache& cache, const cache::step& step) : return_points(cache) {
   points_.reserve(step.rows().size());
   for (const auto& row : step.rows()) points_.push_back({row.slot, cache.length(row.slot)});

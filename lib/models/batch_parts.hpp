@@ -8,7 +8,7 @@
 
 namespace cogen::models {
 
-/// A piece of a batch none of whose rows is longer than rings leave room for.
+/// A part of a batch in which no row is longer than rings have room for.
 struct batch_part {
   cache::step step;
   std::vector<token> tokens;
@@ -19,7 +19,7 @@ struct batch_part {
 /// Cuts a batch into parts that run one after the other, each row's tokens `longest` at a time.
 std::vector<batch_part> parts_of(const batch& whole, int longest);
 
-/// What a cache's slots go back to unless all parts have run.
+/// The lengths to which a cache's slots return unless all parts have run.
 class return_points {
  public:
   /// Throws like cache::take_snapshot.
@@ -28,7 +28,7 @@ class return_points {
   return_points(const return_points&) = delete;
   return_points& operator=(const return_points&) = delete;
 
-  /// All went well: the slots stay where they are.
+  /// All parts have run: the slots keep their lengths.
   void keep() noexcept { kept_ = true; }
 
  private:

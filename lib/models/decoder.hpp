@@ -15,7 +15,7 @@
 
 namespace cogen::models {
 
-/// What decoders differ in outside their layers. Names are those of the checkpoint's tensors.
+/// How decoders differ outside of their layers. Names are those of the checkpoint's tensors.
 struct decoder_options {
   std::string embedding = "model.embed_tokens.weight";
   std::string layers = "model.layers.";
@@ -29,15 +29,15 @@ struct decoder_options {
 /// A decoder-only model: an embedding, layers that add to it, a last norm and a head. Immutable.
 ///
 /// A Layer has
-///   void mix(const layers::pass&, int index, const activations& x, const activations& scratch) const;
-///   void feed(const layers::pass&, const activations& x, const activations& scratch) const;
-///   std::int64_t bytes() const;
-/// mix() lets each token see others (attention, a scan) and adds what comes of it to x; feed() treats each row by
-/// itself. `scratch` has x's shape and nothing in it.
+///     void token_mixer(const layers::forward_context&, int index, const activations& x, const activations& scratch)
+///     const; void feed_forward(const layers::forward_context&, const activations& x, const activations& scratch)
+///     const; std::int64_t bytes() const;
+/// token_mixer() combines tokens (attention, a scan) and adds the result to x; feed_forward() processes each row by
+/// itself. `scratch` has x's shape and no contents.
 template <class Layer>
 class decoder final : public network {
  public:
-  /// make_layer(index, PREFIX) reads one layer; `shapes` says what each remembers.
+  /// make_layer(index, PREFIX) reads one layer; `shapes` says what each one caches.
   template <class MakeLayer>
   decoder(const load::model_config& config, layers::weight_reader& weights, std::vector<cache::kv_cache_spec> shapes,
           MakeLayer make_layer, const decoder_options& options = {})

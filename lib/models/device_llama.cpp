@@ -124,7 +124,7 @@ class device_llama final : public device_network {
                        .down = projection(down, config_.intermediate, config_.mlp_bias)});
   }
 
-  /// What goes on of the last layer: the rows whose logits are wanted.
+  /// The rows of the last layer with wanted logits.
   static device_scratch chosen(const device_scratch& all, const at::Tensor& outputs) {
     auto rest = all.first(outputs.size(0));
     rest.x = at::index_select(all.x, 0, outputs);

@@ -10,7 +10,7 @@
 namespace cogen::models {
 
 /// The families of models/llama.hpp and models/mistral.hpp, on a device. Throw std::invalid_argument for an activation
-/// that devices do not have, and what `weights` throws.
+/// that devices do not support, and what `weights` throws.
 std::unique_ptr<const device_network> make_device_llama(const load::model_config& config, device_weights& weights);
 std::unique_ptr<const device_network> make_device_mistral(const load::model_config& config, device_weights& weights);
 

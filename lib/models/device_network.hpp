@@ -14,7 +14,7 @@
 
 namespace cogen::models {
 
-/// The tensors that forwards of up to so many tokens write to on their way. Their addresses never change.
+/// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
   at::Tensor x;         // [tokens, hidden] float32
   at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
@@ -26,25 +26,25 @@ struct device_scratch {
   device_scratch first(std::int64_t tokens) const;
 };
 
-/// Told by a forward how far it is, where layers' tokens come near only while they compute.
+/// Called by a forward before and after each layer, if tokens are on the host and layers are prefetched.
 class layer_prefetcher {
  public:
   virtual ~layer_prefetcher() = default;
 
-  /// What the layer holds has to be near from here on.
+  /// Waits until the layer's tokens are on the device.
   virtual void wait_layer(int layer) = 0;
 
-  /// Its new tokens are there, too.
+  /// The layer's new tokens are written, too.
   virtual void store_layer(int layer) = 0;
 };
 
 /// What a forward reads and appends to.
 struct device_memory {
   const cache::device_cache& cache;
-  layer_prefetcher* prefetcher = nullptr;  // null: everything is near
+  layer_prefetcher* prefetcher = nullptr;  // null: all tokens are on the device
 };
 
-/// A decoder whose weights are on a device. Immutable; any thread may call, one at a time for a scratch and a cache.
+/// A decoder with its weights on a device. Immutable; used by one thread at a time for a scratch and a cache.
 class device_network {
  public:
   virtual ~device_network() = default;
@@ -59,15 +59,14 @@ class device_network {
   /// For caches with sinks or without.
   virtual device_scratch make_scratch(std::int64_t tokens, bool sinks) const = 0;
 
-  /// Begins to run the step's tokens, which go to the cache, and gives what logits are made from after those that
+  /// Enqueues the step's forward, whose tokens go to the cache. Returns the hidden states after the tokens that
   /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
-  /// int32 are the tokens that were last sampled in each slot. Arguments are valid, and the scratch has as many rows as
-  /// there are tokens.
+  /// int32 are the tokens last sampled in each slot. Arguments are valid, and the scratch has a row for each token.
   virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
                              const at::Tensor& outputs, const device_memory& memory,
                              const device_scratch& scratch) const = 0;
 
-  /// logits [rows, vocabulary] float32, of rows that forward() gave.
+  /// logits [rows, vocabulary] float32, of rows that forward() returned.
   virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace cogen::models {
 
 namespace {
 
-/// Rows that are read, rounded and sent at a time.
+/// Rows that are read, rounded and copied at a time.
 constexpr std::int64_t bytes_at_once = std::int64_t{32} << 20;
 
 std::int64_t rows_of(std::span<const layers::named_rows> parts) {
@@ -20,7 +20,7 @@ std::int64_t rows_of(std::span<const layers::named_rows> parts) {
 
 std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
 
-/// A projection in fewer bits, on its device, before it is packed.
+/// A quantized projection on its device, before operators::quantize().
 struct quantized_projection {
   quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
       : form(to) {
@@ -136,7 +136,7 @@ at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std
   return at::empty({rows_of(parts), inputs}, like_).normal_(0, deviation_);
 }
 
-/// Of about the same size as whole ones.
+/// Of about the same size as unquantized ones.
 device::projection random_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
   const int largest = in_4_bits(form_) ? 15 : 127;

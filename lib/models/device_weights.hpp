@@ -17,31 +17,31 @@
 
 namespace cogen::models {
 
-/// Where a network on a device has its weights from.
+/// The source of a device network's weights.
 class device_weights {
  public:
   virtual ~device_weights() = default;
 
-  /// The named matrices, one below the other: [sum of rows, inputs], on the device and in its number format.
+  /// The named matrices, concatenated: [sum of rows, inputs], on the device and in its number format.
   virtual at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) = 0;
 
-  /// The named vectors, one after the other: [sum of rows].
+  /// The named vectors, concatenated: [sum of rows].
   virtual at::Tensor vector(std::span<const layers::named_rows> parts) = 0;
 
-  /// What multiplies by such matrices, without a bias: they may be in fewer bits.
+  /// The product with such matrices, without a bias; it may use fewer bits.
   virtual device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
     return {matrix(parts, inputs)};
   }
 };
 
-/// How projections are kept, and what packs those of 4 bits, which outlives whoever uses it.
+/// How projections are stored, and the operators that quantize those of 4 bits; they must outlive its users.
 struct projection_form {
   cogen::device_weights bits = cogen::device_weights::whole;
   device::operators* on = nullptr;
 };
 inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::device_weights::int4; }
 
-/// Those of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
+/// Weights of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
 /// the progress function throws.
 class stored_weights final : public device_weights {
  public:
@@ -68,7 +68,7 @@ class stored_weights final : public device_weights {
   std::uint64_t bytes_ = 0;
 };
 
-/// Numbers of a normal distribution, the same for the same seed and order of calls: for measuring speed.
+/// Normally distributed numbers, the same for the same seed and order of calls: for measuring speed.
 class random_weights final : public device_weights {
  public:
   random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})

@@ -23,10 +23,10 @@ namespace {
 struct family {
   std::string_view name;
   make_network make;
-  make_device_network make_on_device = nullptr;  // null: known on the cpu alone
+  make_device_network make_on_device = nullptr;  // null: supported on the CPU only
 };
 
-/// A further family is one file and one line here.
+/// To add a family, add one file and one line here.
 constexpr std::array families{
     family{"bart", make_bart},   family{"gemma3_text", make_gemma3},
     family{"jamba", make_jamba}, family{"llama", make_llama, make_device_llama},

@@ -15,7 +15,7 @@
 
 namespace cogen::models {
 
-/// Builds a network out of weights. `config` is what every family has, `fields` where a family finds what is its own.
+/// Builds a network from weights. `config` is common to all families; a family finds its own settings in `fields`.
 /// Throws load::load_error, naming key or tensor, for what does not fit.
 using make_network = std::unique_ptr<const network> (*)(const load::config_fields& fields,
                                                         const load::model_config& config,
@@ -25,11 +25,11 @@ using make_network = std::unique_ptr<const network> (*)(const load::config_field
 /// Throws std::invalid_argument, naming it and the known ones, for a family that is not in the list.
 make_network family_named(std::string_view name);
 
-/// The same on a device. Throws also std::invalid_argument for what devices do not know of the family.
+/// The same on a device. Also throws std::invalid_argument for settings that devices do not support.
 using make_device_network = std::unique_ptr<const device_network> (*)(const load::model_config& config,
                                                                       device_weights& weights);
 
-/// Throws like family_named(), also for a family that is known on the cpu alone.
+/// Throws like family_named(), also for a family that runs on the CPU only.
 make_device_network device_family_named(std::string_view name);
 
 }  // namespace cogen::models

@@ -29,7 +29,7 @@ layers::attention_shape attention_of(const load::model_config& config, const loa
           .rope = std::move(rope)};
 }
 
-/// Norms stand before and after each half.
+/// Norms come before and after each half.
 struct gemma3_layer {
   layers::rms_norm before_attention;
   layers::attention attention;

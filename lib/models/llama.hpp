@@ -11,7 +11,7 @@ namespace cogen::models {
 std::unique_ptr<const network> make_llama(const load::config_fields& fields, const load::model_config& config,
                                           layers::weight_reader& weights);
 
-/// The same with layers that remember as `shapes` says: for families that differ from Llama in nothing else.
+/// The same with layers that cache what `shapes` says: for families with no other difference from Llama.
 std::unique_ptr<const network> make_like_llama(const load::model_config& config, layers::weight_reader& weights,
                                                std::vector<cache::kv_cache_spec> shapes);
 

@@ -1,7 +1,7 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/weight_reader.hpp"
 #include "models/families.hpp"
-#include "models/identity.hpp"
+#include "models/fingerprint.hpp"
 #include "models/model_text.hpp"
 #include "models/network_on_device.hpp"
 
@@ -22,7 +22,7 @@ std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
   return bytes;
 }
 
-/// Tells `options.progress` and turns its no into an exception.
+/// Calls `options.progress` and throws when it returns false.
 layers::weight_reader::progress report_to(const load_options& options, const load::checkpoint& files) {
   if (!options.progress) return {};
   return [&options, total = bytes_of_all_weights(files), path = files.path()](std::uint64_t done) {
@@ -62,7 +62,7 @@ std::unique_ptr<const models::network> read_device_network(const load::checkpoin
   if (report) report(0);
   const auto packer = backend->make_operators();
   const bool whole = options.device_weights == device_weights::whole;
-  const auto type = whole ? device_type(files) : at::kBFloat16;  // what is packed is multiplied by bfloat16
+  const auto type = whole ? device_type(files) : at::kBFloat16;  // quantized weights are multiplied by bfloat16
   models::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
                                  {.bits = options.device_weights, .on = packer.get()});
   auto network = make(config, weights);

@@ -7,7 +7,7 @@
 
 namespace cogen::models {
 
-/// What a configuration says of a mixer, as the mixer wants it; without norms inside.
+/// The shape of a mixer by the configuration; without norms inside.
 inline layers::mamba_shape mamba_shape_of(const load::mamba_fields& fields, const load::model_config& config) {
   return {.hidden = config.hidden,
           .channels = fields.inner,

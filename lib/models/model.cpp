@@ -19,7 +19,7 @@
 
 namespace cogen {
 
-/// How kernels run, and the workspace that hand-written loops share.
+/// Kernels' options, and the workspace that custom loops share.
 struct model::runtime {
   kernels::instruction_set set = kernels::preferred_instruction_set();
   std::mutex mutex;
@@ -86,13 +86,13 @@ void check_cache(const cache::cache& cache, const std::vector<cache::kv_cache_sp
   }
 }
 
-/// Whether a query's keys are never further from it than some bound, however long the sequence.
+/// Whether a query only attends to keys within a bounded distance, however long the sequence.
 bool span_within_bounds(const cache::layer& layer) {
   return layer.shape().kind == cache::layer_kind::recurrent || layer.span().window > 0 || layer.span().chunk > 0;
 }
 
-/// The most tokens that a slot may hold for this model. Rotations of what is forgotten need no positions: a cache that
-/// keeps a window in every layer goes on without end.
+/// The most tokens that a slot may hold for this model. Rotations of dropped tokens need no positions, so a cache with
+/// a window in every layer has no limit.
 std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, bool has_position_table) {
   if (has_position_table) return positions;
   for (int index = 0; index < cache.layers(); ++index) {
@@ -292,7 +292,7 @@ void model::encode(std::span<const token> ids, cache::cache& cache) const {
   encode(whole, cache, own_workspace());
 }
 
-/// The mutex is held.
+/// The mutex must be held.
 workspace& model::own_workspace() const {
   if (!runtime_->own) runtime_->own.emplace();
   return *runtime_->own;

@@ -38,7 +38,7 @@ text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
                           .chat_template = source.chat_template ? std::string_view(*source.chat_template) : ""});
 }
 
-/// Any token that the configuration or the tokenizer names as an end is one.
+/// The union of the end tokens that the configuration and the tokenizer name.
 std::vector<token> all_ends(const std::vector<token>& of_config, const std::vector<token>& of_tokenizer) {
   std::set<token> ends(of_config.begin(), of_config.end());
   ends.insert(of_tokenizer.begin(), of_tokenizer.end());

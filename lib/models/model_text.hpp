@@ -9,14 +9,14 @@
 
 namespace cogen::models {
 
-/// How a model reads and writes text.
+/// The tokenizer and the chat template of a model.
 struct model_text {
   std::unique_ptr<const text::tokenizer> tokenizer;  // null: it was stored without one
-  std::unique_ptr<const text::chat_template> chat;   // null: it brings none, or one that is not understood
-  std::string chat_error;                            // what is not understood
+  std::unique_ptr<const text::chat_template> chat;   // null: it has none, or an unsupported one
+  std::string chat_error;                            // what is unsupported
 };
 
-/// Throws load::load_error or std::invalid_argument for a tokenizer that cannot be understood.
+/// Throws load::load_error or std::invalid_argument for an unsupported tokenizer.
 model_text read_text(const load::checkpoint& files, const load::model_config& config);
 
 }  // namespace cogen::models

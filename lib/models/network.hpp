@@ -14,30 +14,31 @@ namespace cogen::models {
 
 struct device_model;
 
-/// What one family of models is made of: its weights and the order of its blocks. Immutable; any thread may call.
+/// A model of one family: its weights and the order of its blocks. Immutable and thread-safe.
 class network {
  public:
   virtual ~network() = default;
 
-  /// What each layer remembers, first layer first.
+  /// What each layer caches, first layer first.
   virtual const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept = 0;
 
-  /// Runs `tokens` [pass.step.tokens()] and writes the logits after those that `outputs` names (ascending) to `logits`
-  /// [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
+  /// Runs `tokens` [context.step.tokens()] and writes the logits after those that `outputs` names (ascending) to
+  /// `logits` [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
   virtual void forward(const layers::forward_context& context, std::span<const token> tokens,
                        std::span<const int> outputs, const layers::activations& logits) const = 0;
 
-  /// Whether tokens are decoded beside a source that encode() has read.
+  /// Whether it has an encoder, and decodes after encode() has read its input.
   virtual bool has_encoder() const noexcept { return false; }
 
-  /// Reads the sources `tokens` [pass.step.tokens()] and writes what cross layers remember of them. The pass is the
-  /// sources': their room is reserved, and their rows begin at 0. Throws std::logic_error where there is no encoder.
+  /// Reads the encoder inputs `tokens` [context.step.tokens()] and writes what cross layers cache of them. The context
+  /// is that of the encoder inputs: their room is reserved, and their rows begin at 0. Throws std::logic_error if there
+  /// is no encoder.
   virtual void encode(const layers::forward_context& context, std::span<const token> tokens) const;
 
-  /// Whether positions are looked up in a table that ends, instead of being rotations that never do.
+  /// Whether positions come from a table that ends, and not from rotations.
   virtual bool has_position_table() const noexcept { return false; }
 
-  /// Where the network is, if that is not the processor's own memory; null otherwise.
+  /// Where the network is, if not in host memory; null otherwise.
   virtual const device_model* on_device() const noexcept { return nullptr; }
 
   /// Bytes of weights that one step reads.

@@ -10,13 +10,13 @@
 
 namespace cogen::models {
 
-/// A network on a device, and what computes there.
+/// A network on a device, and its backend.
 struct device_model {
   std::shared_ptr<const device::backend> backend;
   std::shared_ptr<const device_network> network;
 };
 
-/// What a model holds where its network is on a device: engines run that, and forward() is std::logic_error.
+/// The network of a model on a device: engines run it; forward() throws std::logic_error.
 class network_on_device final : public network {
  public:
   explicit network_on_device(device_model model);

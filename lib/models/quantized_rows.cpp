@@ -39,8 +39,8 @@ class group_scales {
 void check_groups(std::int64_t columns) {
   if (columns % quantized_group != 0)
     throw std::invalid_argument("rows of " + std::to_string(columns) +
-                                " numbers are not packed in 4 bits; a multiple of " + std::to_string(quantized_group) +
-                                " is needed");
+                                " numbers cannot be quantized in 4 bits; a multiple of " +
+                                std::to_string(quantized_group) + " is needed");
 }
 
 float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }

@@ -9,13 +9,13 @@
 
 namespace cogen::models {
 
-/// Rows of weights in few bits. On the host.
+/// Quantized rows of weights, on the host.
 struct quantized_rows {
   at::Tensor codes;   // [rows, columns]
   at::Tensor scales;  // float32
 };
 
-/// Numbers of one row and columns [32 i, 32 i + 32) share a scale and a zero where they have 4 bits.
+/// With 4 bits, numbers of one row and columns [32 i, 32 i + 32) share a scale and a zero.
 inline constexpr std::int64_t quantized_group = 32;
 
 /// Codes int8, scales [rows]: number = code * scale, the largest of a row being 127 times its scale. Numbers [rows,
@@ -26,12 +26,12 @@ quantized_rows quantize_in_8_bits(const at::Tensor& numbers);
 /// of a group to its largest. `columns` is a multiple of 32.
 quantized_rows quantize_in_4_bits(const at::Tensor& numbers);
 
-/// Whether rows of this type have 4 bits, and scales as above, already.
+/// Whether stored rows of this type already have 4 bits, and scales as above.
 constexpr bool has_4_bits(load::element_type type) {
   return type == load::element_type::q4_0 || type == load::element_type::q4_1;
 }
 
-/// Those of such rows, as they are stored: no code changes.
+/// The codes and scales of such rows as they are stored.
 quantized_rows stored_4_bits(load::element_type type, std::span<const std::byte> stored, std::int64_t rows,
                              std::int64_t columns);
 

@@ -15,7 +15,7 @@ namespace models {
 const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary) {
   const auto held = logits.defined() ? logits.size(0) : 0;
   if (!logits.defined() || held < count || logits.size(1) != vocabulary) {
-    last_logits = logits = at::Tensor();  // freed before what takes its place is there
+    last_logits = logits = at::Tensor();  // freed before its replacement is allocated
     last_logits = logits = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
   }
   if (last_logits.size(0) != count) last_logits = logits.narrow(0, 0, count);

@@ -6,7 +6,7 @@
 
 namespace cogen {
 
-/// Names one random number; equal keys give equal numbers, wherever and in whatever company they are asked for.
+/// Identifies one random number; equal keys give equal numbers, in every batch.
 struct sampling_key {
   std::uint64_t seed = 0;
   std::uint64_t branch = 0;    ///< which fork of the seeded sequence
@@ -30,15 +30,15 @@ class random_stream {
  public:
   explicit random_stream(std::uint64_t seed = 0);
 
-  /// That of another stream which said these three of itself.
+  /// Restores the stream with these properties.
   random_stream(std::uint64_t seed, std::uint64_t branch, std::uint32_t forks)
       : seed_(seed), branch_(branch), forks_(forks) {}
 
-  /// Begins again with another seed, on the seed's first branch.
+  /// Starts again with another seed, on the seed's first branch.
   void reseed(std::uint64_t seed);
 
-  /// The stream of a forked sequence: a branch of its own, which depends only on this stream's branch and on how many
-  /// forks it has made before. This stream's own numbers stay as they are.
+  /// The stream of a forked sequence: a new branch, which depends only on this stream's branch and on how many forks it
+  /// has made. This stream's own numbers do not change.
   random_stream fork();
 
   std::uint64_t seed() const { return seed_; }

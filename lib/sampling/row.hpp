@@ -12,7 +12,7 @@ namespace cogen {
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// A row of logits is read in blocks of this many, whose maxima let later passes skip most of it.
+/// A row of logits is read in blocks of this size; their maxima let later passes skip most of it.
 constexpr std::size_t row_block = 64;
 
 /// The entries of block `b` of a row [n]; the last block may be shorter.

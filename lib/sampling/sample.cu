@@ -83,7 +83,7 @@ struct workspace {
   float logits[list_room];
   token ordered[list_room];
   int kept;  // entries of `ordered`
-  // What one thread tells the others.
+  // Results that one thread shares with the others.
   double total;
   double sum;
   int bin;

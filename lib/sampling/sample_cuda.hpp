@@ -7,7 +7,7 @@
 
 namespace cogen::cuda {
 
-/// The largest vocabulary draw() takes.
+/// The largest vocabulary that sample() supports.
 constexpr int max_sampled_vocabulary = 262144;
 
 /// One step's samples. All pointers are to memory the device can read, and write where they are not to const.
@@ -24,18 +24,18 @@ struct sampling_batch {
   sampling_status* statuses;     ///< [rows]
 };
 
-/// Chooses the next token of each row with its own parameters: to `tokens`, `statuses` and the slot's `last_tokens`;
-/// token 0 where the status is not `drawn`. Rows that are padding or sampled by the host are left alone, outputs
+/// Samples the next token of each row with its own parameters: writes `tokens`, `statuses` and the slot's
+/// `last_tokens`; token 0 if the status is not `ok`. Padding rows and rows sampled on the host are skipped, outputs
 /// included. No two rows may have the same slot.
 ///
-/// A row's token is that of sampler::draw() on the CPU: the same steps in the same order, weights that are equal bit by
-/// bit, and sums in double, in an order that depends on the row alone, neither on the other rows nor on where it lies.
-/// That order is not the CPU's; the tokens differ only where a random number or top_p falls between two roundings of
-/// the same sum, about once in 10^13 samples.
+/// A row's token is that of sampler::sample() on the CPU: the same steps in the same order, bitwise equal weights, and
+/// sums in double, in an order that depends on the row only, not on the other rows or its index. That order is not the
+/// CPU's; the tokens differ only if a random number or top_p falls between two roundings of the same sum, about once in
+/// 10^13 samples.
 ///
 /// Enqueues one kernel of one block for each row on `stream`, and reads nothing of the batch on the host: it can be
-/// captured in a graph, whose replays sample by what `draws` and the lists hold then. Returns cudaErrorInvalidValue for
-/// numbers out of range, and what the launch came to. Any thread.
+/// captured in a graph, whose replays use what `sampling` and the lists hold then. Returns cudaErrorInvalidValue for
+/// numbers out of range, and otherwise the result of the launch. Thread-safe.
 cudaError_t sample(const sampling_batch& batch, cudaStream_t stream);
 
 }  // namespace cogen::cuda

@@ -17,16 +17,16 @@
 
 namespace cogen {
 
-/// Why nothing could be sampled from a row's logits; empty where something was.
+/// Why no token could be sampled from a row's logits; empty for ok.
 std::string explain(sampling_status status);
 
-/// The token chosen from one row of logits.
+/// The token sampled from one row of logits.
 struct sampled {
   sampling_status status = sampling_status::ok;
   token id = 0;
-  float logprob = 0;               ///< of the model's own distribution; set where logprobs were asked for
-  std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were asked for
-  std::string message;             ///< explains a status other than `drawn`
+  float logprob = 0;               ///< of the model's own distribution; set if logprobs were requested
+  std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were requested
+  std::string message;             ///< explains a status other than `ok`
 };
 
 /// A token that may be sampled, with its probability.
@@ -35,34 +35,34 @@ struct token_probability {
   double probability = 0;
 };
 
-/// Sampling parameters made ready for one model. Immutable: one sampler may serve many sequences, and many threads at
-/// once when each brings its own history and scratch.
+/// Sampling parameters prepared for one model. Immutable: sequences and threads may share a sampler if each has its own
+/// history and scratch.
 class sampler {
  public:
-  /// Throws std::invalid_argument where `parameters.validate(vocabulary)` does. `end_tokens` are what min_tokens holds
-  /// back; those outside the vocabulary are ignored.
+  /// Throws std::invalid_argument if `parameters.validate(vocabulary)` does. min_tokens holds back `end_tokens`; those
+  /// outside the vocabulary are ignored.
   sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens = {});
 
   const sampling& parameters() const { return parameters_; }
 
-  /// True where a sample runs the caller's own code, which belongs on the engine thread.
+  /// True if a sample runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_.processor()); }
 
-  /// Chooses the token after `history`. `logits` [vocabulary] is changed; the history is not appended to. Throws only
-  /// for want of memory: bad logits and a throwing processor are a status. The sample is by inverse distribution
-  /// function over the kept tokens in order of their ids: the first whose cumulative probability exceeds
-  /// `uniform(key)`. It depends on nothing but the arguments' values.
+  /// Samples the token after `history`. `logits` [vocabulary] is modified; the history is not appended to. Throws only
+  /// if memory runs out: bad logits and a throwing processor are a status. Samples by the inverse distribution function
+  /// over the kept tokens in order of their ids: the first token whose cumulative probability exceeds `uniform(key)`.
+  /// Depends only on the arguments' values.
   sampled sample(std::span<float> logits, token_history& history, const sampling_key& key,
                  sampling_scratch& scratch) const;
 
-  /// Writes to `row` what a device needs for the sample that comes after `history`, its slot and its key left out, and
-  /// appends to `lists`. With `unknown_last` the history lacks its newest token, a generated one. False, with nothing
-  /// changed, where the sample runs the caller's own code or reports log-probabilities. Throws std::bad_alloc; what was
+  /// Writes to `row` what a device needs for the sample after `history`, except its slot and its key, and appends to
+  /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. Returns false and changes
+  /// nothing if the sample runs the caller's own code or reports log-probabilities. Throws std::bad_alloc; what was
   /// appended then belongs to no row.
   bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const;
 
-  /// The probabilities `draw` would choose by, in order of ids, tokens of probability 0 left out; one token of
-  /// probability 1 where greedy. `logits` is changed. Empty with another status than `drawn`.
+  /// The probabilities that sample() uses, in order of ids, without tokens of probability 0; one token of probability 1
+  /// if greedy. `logits` is modified. Empty with a status other than `ok`.
   std::pair<sampling_status, std::vector<token_probability>> distribution(std::span<float> logits,
                                                                           token_history& history,
                                                                           sampling_scratch& scratch) const;

@@ -13,8 +13,8 @@ struct candidate {
   float weight;
 };
 
-/// Working memory of a sample; grows to what one row needs and is then reused without allocation. One for each thread
-/// that samples.
+/// Working memory of a sample; grows to what one row needs and is then reused without allocation. One per sampling
+/// thread.
 struct sampling_scratch {
   std::vector<float> model_logits;    // [vocabulary], where log-probabilities are asked for
   std::vector<float> block_maxima;    // [blocks]

@@ -22,7 +22,7 @@ namespace cogen::detail {
 /// head, size and checksum of the body, checksum of all before it (u64 each); then the head, the members below in their
 /// order; then the body, the snapshot's bytes. Texts and lists follow their length (u64). The checksums are XXH64.
 struct session {
-  std::string model;  ///< engine_parts::identity
+  std::string model;  ///< engine_parts::fingerprint
   std::string cache;  ///< runner::snapshot_format()
   std::uint64_t seed = 0;
   std::uint64_t branch = 0;

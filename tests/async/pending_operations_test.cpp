@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(while_it_goes_on_no_second_job_takes_from_a_line_of_another
   all.check();
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_that_throws_leaves_nobody_behind_it_without_a_job) {
+BOOST_AUTO_TEST_CASE(a_throwing_handler_leaves_no_operation_behind_it_without_a_job) {
   place where;
   line all;
   all.add(where, [] { throw std::runtime_error("a handler"); });

@@ -1,4 +1,4 @@
-// The built-in packed form against a plain quantizer, and against a reader written from its documentation.
+// The built-in codec against a plain quantizer, and against a reader written from its documentation.
 #include "says.hpp"
 
 #include <cogen/cache/codec.hpp>
@@ -124,7 +124,7 @@ float half_in(const std::byte* at) {
 
 int up(int n, int to) { return (n + to - 1) / to * to; }
 
-/// Reads a packed block as codec.hpp says that it lies. Independent of the codec.
+/// Reads a quantized block by the layout in codec.hpp. Independent of the codec.
 class reader_of_the_documentation {
  public:
   reader_of_the_documentation(const group_format& format, int head_dim) : format_(format) {

@@ -1,4 +1,4 @@
-// The packed form of exported slots, against its documentation and over every kind of cache.
+// The compressed form of exported slots, against its documentation and over every kind of cache.
 #include "says.hpp"
 #include "twin.hpp"
 
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(it_takes_a_byte_for_each_number_and_two_for_each_group) {
   BOOST_TEST(compressed_bytes({&own, 1}) == 17);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_that_are_no_numbers_stay_and_the_same_bytes_are_packed_the_same_way) {
+BOOST_AUTO_TEST_CASE(opaque_bytes_stay_and_compression_is_deterministic) {
   std::vector<std::byte> snapshot(7, std::byte(0xff));
   const auto numbers = bytes_of_all(scalar::f16, some_numbers(30, 2));
   snapshot.insert(snapshot.end(), numbers.begin(), numbers.end());
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(runs_that_go_on_with_the_same_are_one) {
                                   run_of(scalar::bf16, 8, 32)}));
 }
 
-BOOST_DATA_TEST_CASE(an_export_is_what_its_runs_say_and_no_larger_packed_than_is_counted, data::make(kinds()), kind) {
+BOOST_DATA_TEST_CASE(an_export_is_what_its_runs_say_and_compresses_within_its_bound, data::make(kinds()), kind) {
   const cache cache = kind.make(mixed_shapes(), 1, longest);
   const memory_terms terms = cache.compressed_terms();
   for (int length = 0; length <= longest; ++length) {
@@ -265,7 +265,7 @@ BOOST_DATA_TEST_CASE(tokens_in_full_precision_come_back_near_and_all_else_as_it_
   }
 }
 
-BOOST_AUTO_TEST_CASE(only_what_is_kept_in_full_precision_for_good_is_packed) {
+BOOST_AUTO_TEST_CASE(only_tokens_that_are_never_quantized_are_compressed) {
   const auto quantizes = [](const std::string& name) {
     const auto found = std::ranges::find(kinds(), name, &kind::name);
     const auto runs = found->make(mixed_shapes(), 1, longest).exported_runs(150);

@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
   BOOST_CHECK_THROW(cache.parts_of(3, 1), std::out_of_range);
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_is_all_of_its_origin_and_touches_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_copy_is_all_of_its_origin_and_changes_no_other_slot) {
   for (const auto& options : {small(), with_quantization(), forgetting()}) {
     device_cache cache(shapes, options);
     number(cache);

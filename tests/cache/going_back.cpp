@@ -1,4 +1,5 @@
-// Forks, snapshots, rollback limit and packed blocks: where every cache kind can return to, for each line of kinds.cpp.
+// Forks, snapshots, rollback limit and quantized blocks: where every cache kind can return to, for each line of
+// kinds.cpp.
 #include "kinds.hpp"
 #include "twin.hpp"
 
@@ -159,7 +160,7 @@ BOOST_DATA_TEST_CASE(a_slot_catches_up_with_the_one_it_came_from, data::make(kin
     }
 }
 
-BOOST_DATA_TEST_CASE(packed_bytes_never_change, data::make(kinds()), kind) {
+BOOST_DATA_TEST_CASE(quantized_bytes_never_change, data::make(kinds()), kind) {
   twin twin(kind, 2, longest);
   std::vector<std::byte> before;
   const auto quantized_now = [&](int blocks) {

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(near_memory_is_in_the_footprint) {
   BOOST_TEST(cache.committed_bytes() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(packed_tokens_are_fewer_bytes) {
+BOOST_AUTO_TEST_CASE(quantized_tokens_are_fewer_bytes) {
   const auto exact = std::make_shared<watched_transfer>(), quantized = std::make_shared<watched_transfer>();
   cache plain(three_layers, behind(exact));
   cache kv_quantization(three_layers, quantized_behind(quantized));

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(one_kind_gives_to_another) {
   cache quantized = made({.type = scalar::bf16, .kv_quantization = int8()});
   from_legacy(quantized, both, to_legacy(dynamic, both));
   BOOST_TEST((to_legacy(quantized, both)[0].k.scalar_type() == at::kFloat));
-  check_equal(to_legacy(quantized, both), tuple(2, 100));  // of which none is packed yet
+  check_equal(to_legacy(quantized, both), tuple(2, 100));  // of which none is quantized yet
   cache fixed = made({.type = scalar::bf16});
   from_legacy(fixed, both, to_legacy(dynamic, both));
   BOOST_TEST((to_legacy(fixed, both)[0].k.scalar_type() == at::kBFloat16));

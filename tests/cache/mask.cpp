@@ -81,16 +81,16 @@ BOOST_AUTO_TEST_CASE(the_first_ones_are_seen_by_all) {
   BOOST_TEST(drawn(sinks(0), {.q_length = 2, .kv_length = 3}) == none, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(padding_is_seen_by_nobody) {
+BOOST_AUTO_TEST_CASE(no_query_attends_to_padding) {
   const picture padded{"....", "....", "..x.", "..xx"};
   BOOST_TEST(drawn(causal() & padding(2), square_of(4)) == padded, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(packed_sequences_do_not_see_each_other) {
+BOOST_AUTO_TEST_CASE(sequences_of_a_varlen_mask_do_not_attend_to_each_other) {
   const picture wanted{"xx....", "xx....", "..x...", "...xx.", "...xx.", "......"};
   BOOST_TEST(drawn(varlen({2, 0, 1, 2}), square_of(6)) == wanted, boost::test_tools::per_element());
-  const picture nobody{"..", ".."};
-  BOOST_TEST(drawn(varlen({}), square_of(2)) == nobody, boost::test_tools::per_element());
+  const picture no_key{"..", ".."};
+  BOOST_TEST(drawn(varlen({}), square_of(2)) == no_key, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(snapshots_see_themselves_both_ways) {

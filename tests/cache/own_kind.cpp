@@ -18,7 +18,7 @@ namespace cogen::cache::test {
 BOOST_AUTO_TEST_SUITE(own_kind)
 namespace {
 
-/// Refuses to grow while it is told to.
+/// Refuses to grow on request.
 class refusing_layer final : public layer {
  public:
   refusing_layer(const kv_cache_spec& shape, const slot_table& table, const bool& refuses)

@@ -54,7 +54,7 @@ BOOST_DATA_TEST_CASE(a_view_has_the_base_and_then_the_tail, data::make(kinds_in_
   BOOST_TEST(both.range[1].end == 131);
 }
 
-BOOST_DATA_TEST_CASE(shared_tokens_stay_until_nobody_reads_them, data::make(kinds_that_keep_all()), kind) {
+BOOST_DATA_TEST_CASE(shared_tokens_stay_until_no_slot_reads_them, data::make(kinds_that_keep_all()), kind) {
   twin twin(kind, 4, longest);
   cache& cache = twin.tested();
   twin.append({{.slot = 0, .count = 200}, {.slot = 3, .count = 200}});

@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_step_longer_than_rings_leave_room_for_is_named) {
   BOOST_TEST(key(*cache.layer(0).view(0, 340), 339) == 339);
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_without_an_owner_gives_rings_and_states_to_nobody) {
+BOOST_AUTO_TEST_CASE(a_released_slot_shares_no_rings_and_states) {
   const std::vector<kv_cache_spec> others{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
                                           {.kind = layer_kind::recurrent, .state = 30},
                                           {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 8, .window = 100}};

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_start_the_next_job) {
   BOOST_TEST((second.to == second.from));
 }
 
-BOOST_AUTO_TEST_CASE(a_manual_transfer_copies_when_it_is_told_to) {
+BOOST_AUTO_TEST_CASE(a_manual_transfer_copies_on_request) {
   buffers data(64, 5);
   manual_transfer manual;
   int ended = 0;

@@ -25,7 +25,7 @@ const std::byte* block_of(const kv_range* ranges, int count, std::int64_t stride
 
 std::vector<float> state_of(const float* numbers, std::int64_t count) { return {numbers, numbers + count}; }
 
-/// The tokens as their blocks are after having been packed: both [kv_heads, length, head_dim], the first `packed`
+/// The tokens as their blocks are after quantization: both [kv_heads, length, head_dim], the first `packed`
 /// changed.
 at::Tensor quantized_and_not(const codec& codec, const at::Tensor& tokens, std::int64_t quantized) {
   at::Tensor all = tokens.to(at::kFloat).contiguous().clone();
@@ -213,7 +213,7 @@ void twin::check() const {
   }
 }
 
-/// All tokens of the slot as queries see them: packed ones as they come out.
+/// All tokens of the slot as queries read them: quantized ones dequantized.
 keys_values twin::seen(int slot, int layer) const {
   const keys_values& tokens = held(slot, layer).tokens;
   const auto view = cache_.layer(layer).view(slot, length(slot));

@@ -1,4 +1,4 @@
-// A device that fails for good: everybody is told. In a process of its own, which has no device afterwards.
+// A device that fails for good: every operation fails. In a process of its own, which has no device afterwards.
 #include "a_device.hpp"
 #include "device_models.hpp"
 #include "engine/device_engine.hpp"
@@ -14,7 +14,7 @@ namespace cogen::test {
 
 namespace {
 
-/// CUDA's queues, one of which begins a kernel that traps when it is told to.
+/// CUDA streams, one of which starts a kernel that traps on request.
 class failing_backend final : public device::backend {
  public:
   explicit failing_backend(std::shared_ptr<const device::backend> of) : of_(std::move(of)) {}
@@ -57,7 +57,7 @@ class failing_backend final : public device::backend {
 
 BOOST_AUTO_TEST_SUITE(cuda_faults, *boost::unit_test::disabled() * boost::unit_test::precondition(a_device()))
 
-BOOST_AUTO_TEST_CASE(everybody_is_told_when_the_device_fails) {
+BOOST_AUTO_TEST_CASE(every_operation_fails_when_the_device_fails) {
   const auto where = std::make_shared<failing_backend>(device::backend_named("cuda"));
   const auto model = seeded_model_on(where, at::kBFloat16);
   engine_options options;

@@ -183,7 +183,7 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
     compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, y.copy_(wide)); });
   }
   for (const bool in_4_bits : {false, true}) {
-    if (type != at::kBFloat16) break;  // packed weights are multiplied by it alone
+    if (type != at::kBFloat16) break;  // quantized weights are multiplied only by it
     const auto quantized = in_4_bits ? models::quantize_in_4_bits(at::randn({960, 576}, at::kFloat))
                                      : models::quantize_in_8_bits(at::randn({960, 576}, at::kFloat));
     for (const auto& shift : {at::Tensor(), bias}) {
@@ -265,7 +265,7 @@ BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50})
   check_rows_near(single, expected, 150, 3e-2, ", fed one by one");
 }
 
-BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, data::make({8, 4}), bits) {
+BOOST_DATA_TEST_CASE(logits_of_quantized_weights_are_close_to_those_of_the_processor, data::make({8, 4}), bits) {
   const auto form = bits == 8 ? device_weights::int8 : device_weights::int4;
   const auto reference = seeded_model_on(std::make_shared<plain_backend>(), at::kFloat, 0, form);
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16, 0, form);
@@ -276,7 +276,7 @@ BOOST_DATA_TEST_CASE(logits_of_packed_weights_are_near_those_of_the_processor, d
   check_rows_near(single, expected, 150, 5e-2, ", fed one by one");
 }
 
-BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, data::make({0, 1, 2, 3}), form) {
+BOOST_DATA_TEST_CASE(logits_over_quantized_caches_are_close_to_those_of_the_processor, data::make({0, 1, 2, 3}), form) {
   const auto reference = seeded_model_on(std::make_shared<plain_backend>(), at::kFloat);
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   const cache::quantization forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
@@ -290,7 +290,7 @@ BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, 
   // Where fewer bits are kept, roundings of keys and values fall on other codes now and then.
   const double most = std::array{3e-2, 6e-2, 0.15, 0.4}[static_cast<std::size_t>(form)];
   check_rows_near(single, expected_single, 250, most);
-  // Queries of one prompt all read packed what the first of them does, which shows where it is two bits.
+  // Queries of one prompt all read quantized what the first of them does, which shows where it is two bits.
   if (form < 3) check_rows_near(whole, expected_whole, 250, 3 * most, " of all at once");
 }
 

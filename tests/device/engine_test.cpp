@@ -175,8 +175,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
   BOOST_TEST(running.stats().free_slots + running.stats().prefix_cached_slots == 2);
 }
 
-/// What a cache packs depends on no chunk, and is what the processor packs.
-BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::make({0, 1, 2, 3}), form) {
+/// What a cache quantizes does not depend on chunks, and equals what the processor quantizes.
+BOOST_DATA_TEST_CASE(quantized_caches_say_what_those_of_the_processor_say, data::make({0, 1, 2, 3}), form) {
   const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
@@ -270,7 +270,7 @@ int told_how_it_ended(engine& running, const std::vector<token>& prompt, int req
 }
 
 /// Tokens that did not come, or did not go, were not read by anybody.
-BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
+BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   int copies = 0, failing = 0, died = 0;
   const auto where = std::make_shared<plain_backend>();
   where->before = [&](std::string_view what) {
@@ -341,12 +341,12 @@ BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
   BOOST_TEST(off(stored, device_weights::int4) > 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_cannot_be_packed_are_refused) {
+BOOST_AUTO_TEST_CASE(weights_that_cannot_be_quantized_are_refused) {
   try {
     golden_model_on(std::make_shared<plain_backend>(), "llama_default", at::kFloat, device_weights::int4);
     BOOST_FAIL("not refused");
   } catch (const std::invalid_argument& error) {
-    BOOST_TEST(error.what() == "rows of 42 numbers are not packed in 4 bits; a multiple of 32 is needed");
+    BOOST_TEST(error.what() == "rows of 42 numbers cannot be quantized in 4 bits; a multiple of 32 is needed");
   }
 }
 
@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   BOOST_TEST(running.stats().prefix_hit_tokens >= 2 * 128u);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_device_fails_at_is_told_to_everybody) {
+BOOST_AUTO_TEST_CASE(an_error_of_the_device_fails_every_operation) {
   int calls = 0;
   int failing = 0;
   const auto where = std::make_shared<plain_backend>();
@@ -486,7 +486,7 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_model_on_a_device_is_not_run_by_hand) {
+BOOST_AUTO_TEST_CASE(a_model_on_a_device_runs_in_engines_only) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   auto cache = model->make_cache({.slots = 1, .max_sequence_length = 64});
   BOOST_CHECK_THROW(model->forward(std::vector<token>{1, 2}, cache), std::logic_error);

@@ -31,7 +31,7 @@ std::ostream& operator<<(std::ostream& out, const device_kind& kind);
 
 const std::vector<device_kind>& device_kinds();
 
-/// Of one slot, and how far slots can go back where something is forgotten or packed.
+/// Of one slot, and how far slots can go back where something is dropped or quantized.
 constexpr int longest_step = 40;
 constexpr int max_rollback_tokens = 16;
 

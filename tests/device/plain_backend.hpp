@@ -20,7 +20,7 @@ class plain_backend final : public device::backend {
   /// Called before everything that a device could fail at, with its name; throws in its place.
   std::function<void(const char* what)> before = {};
 
-  /// Steps of single tokens are recorded: what is played is the work itself.
+  /// Graphs of single-token steps: a replay runs the work itself.
   bool records = true;
 };
 

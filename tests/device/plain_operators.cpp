@@ -42,7 +42,7 @@ std::int64_t quantized_before(const cache::device_layer& layer, std::int64_t len
   return layer.quantization ? cache::quantized_tokens(length, layer.quantization->residual) : 0;
 }
 
-/// The packed keys (plane 0) or values (plane 1) of a slot: [tokens, kv_heads, head_dim] float32, a view.
+/// The quantized keys (plane 0) or values (plane 1) of a slot: [tokens, kv_heads, head_dim] float32, a view.
 at::Tensor unquantized(const cache::device_layer& layer, std::int64_t slot, int plane) {
   const auto head_dim = layer.keys.size(3);
   return layer.quantized.select(0, slot)

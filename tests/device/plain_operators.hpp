@@ -5,7 +5,7 @@
 namespace cogen::test {
 
 /// The operators as plain tensor arithmetic in float32, on any device: what kernels are held against, and what a
-/// network on a device is computed with where there is none. Packed tokens are kept as the numbers that they stand for.
+/// network on a device is computed with where there is none. Quantized tokens are stored dequantized.
 class plain_operators final : public device::operators {
  public:
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,

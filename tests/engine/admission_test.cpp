@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
   for (const auto& each : streams) BOOST_TEST(!each.ended());
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_is_told_of_the_refusal_without_a_step) {
+BOOST_AUTO_TEST_CASE(a_reader_gets_the_refusal_without_a_step) {
   net::io_context context;
   toy_engine toy({}, few_wait(1));
   const auto first = ask(toy.running);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_handle_that_goes_gives_its_place_back_before_any_step) {
   BOOST_TEST(!refused(ask(toy.running)));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_seats_them_makes_room_in_the_queue) {
+BOOST_AUTO_TEST_CASE(a_step_that_schedules_them_makes_room_in_the_queue) {
   net::io_context context;
   toy_engine toy({.slots = 2}, few_wait(3));
   std::vector<token_stream> streams;

@@ -41,7 +41,7 @@ void while_the_engine_is_held(engine& running, Begin begin) {
   go.set_value();
 }
 
-BOOST_AUTO_TEST_CASE(a_step_waits_for_all_who_are_about_to_ask_and_for_nobody_who_has_gone) {
+BOOST_AUTO_TEST_CASE(a_step_waits_for_clients_about_to_continue_and_not_for_those_that_left) {
   toy_engine toy({}, {.max_batch_delay = 1h});
   net::thread_pool other(1);
   std::vector<std::future<void>> loops;

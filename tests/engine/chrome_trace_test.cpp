@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(steps_that_overlap_are_shown_one_after_the_other) {
       (steps == std::vector<std::pair<std::int64_t, std::int64_t>>{{10'000'000, 10'000'000}, {20'000'000, 5'000'000}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_is_written_whole_and_one_that_cannot_be_is_told) {
+BOOST_AUTO_TEST_CASE(a_file_is_written_whole_or_reported) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("cogen_trace_{}", ::getpid());
   std::filesystem::create_directory(folder);
   const auto file = folder / "trace.json";

@@ -53,7 +53,7 @@ void rounds(toy_engine& toy, int count) {
   for (int i = 0; i < count; ++i) toy.running.poll_one();
 }
 
-/// Fills every slot with generations that nobody reads.
+/// Fills every slot with unread generations.
 std::vector<token_stream> fill(toy_engine& toy, int slots) {
   std::vector<token_stream> busy;
   for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate(token_ids({i}).max_buffered_tokens(1)));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
   BOOST_TEST(toy.running.stats().free_slots == 4);
 }
 
-BOOST_AUTO_TEST_CASE(pieces_that_nobody_has_read_yet_stay_readable) {
+BOOST_AUTO_TEST_CASE(unread_pieces_stay_readable) {
   net::io_context context;
   toy_engine toy;
   auto slow = toy.running.generate(token_ids({7}).finish_within(5s).max_buffered_tokens(3));
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(of_two_limits_the_shorter_one_decides_however_far_the_clock
   check_late(both, {});
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_with_a_limit_of_its_own_is_told_apart) {
+BOOST_AUTO_TEST_CASE(a_wait_with_its_own_limit_is_told_apart) {
   net::io_context context;
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);

@@ -1,4 +1,4 @@
-// Draining: nothing begins any more, what has begun goes on to its end, and then whoever waits is told.
+// Draining: nothing new begins, running work goes on to its end, and then the waits complete.
 #include "toy_runner.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>

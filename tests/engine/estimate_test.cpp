@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
   BOOST_TEST(too_long.cache_bytes == 190);
 }
 
-BOOST_AUTO_TEST_CASE(it_disturbs_nobody_and_needs_no_place) {
+BOOST_AUTO_TEST_CASE(it_disturbs_no_request_and_needs_no_slot) {
   engine_options options;
   options.max_waiting = 1;
   options.external_stepping = true;

@@ -1,4 +1,4 @@
-// What an event sink is told of a request's life, and in which order.
+// The events of a request's life, and their order.
 #include "recorder.hpp"
 #include "toy_runner.hpp"
 
@@ -15,7 +15,7 @@ void check(const sentences& told, const sentences& expected) {
   BOOST_TEST(told == expected, boost::test_tools::per_element());
 }
 
-/// An engine driven by hand that is listened to.
+/// An externally stepped engine with an event sink.
 struct observed {
   explicit observed(toy_setup setup = {}, int max_sequences = 4096)
       : toy(setup, {.max_sequences = max_sequences,
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
   BOOST_TEST(steps[3].slots_in_use == 1);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_a_slot_but_no_row_yet_is_told_of_all_the_same) {
+BOOST_AUTO_TEST_CASE(a_sequence_with_a_slot_but_no_row_yet_has_its_events_too) {
   observed all({.slots = 2, .max_batched_tokens = 8});
   auto first = all.toy.running.generate(counting(16, 1));
   auto second = all.toy.running.generate(counting(3, 1));
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_runs_leaves_its_slot) {
   BOOST_TEST(all.stats().scheduled == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_step_in_flight_brings_to_one_who_has_gone_is_not_told) {
+BOOST_AUTO_TEST_CASE(results_of_a_step_in_flight_for_an_ended_sequence_are_not_reported) {
   observed all;
   all.toy.control->hold = true;
   auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
   BOOST_TEST(all.stats().refused == 1u);
 }
 
-/// Throws when it is told something for the n-th time.
+/// Throws at the n-th event.
 class fragile final : public event_sink {
  public:
   explicit fragile(int n) : n_(n) {}
@@ -304,7 +304,7 @@ class fragile final : public event_sink {
   int n_;
 };
 
-BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_dropped_and_harms_nobody) {
+BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_released_and_harms_no_request) {
   int failing = 1;
   for (bool threw = true; threw; ++failing) {
     fragile::heard = 0;

@@ -16,7 +16,7 @@ inline std::vector<token> joined(std::vector<token> front, const std::vector<tok
   return front;
 }
 
-/// Rounds of an engine driven by hand until there is nothing left to do; `context`'s handlers in between.
+/// Rounds of an externally stepped engine until there is nothing left to do; `context`'s handlers in between.
 inline void settle(engine& running, net::io_context& context) {
   int idle = 0;
   while (idle < 3) {
@@ -26,7 +26,7 @@ inline void settle(engine& running, net::io_context& context) {
   }
 }
 
-/// Runs a coroutine to its end on an engine driven by hand.
+/// Runs a coroutine to its end on an externally stepped engine.
 template <class Body>
 void drive(engine& running, Body body) {
   net::io_context context;

@@ -2,7 +2,7 @@
 
 namespace cogen::test {
 
-/// Counts the blocks of memory this process holds, and refuses one when told to: everything that is allocated here,
+/// Counts the blocks of memory this process holds, and refuses one on request: everything that is allocated here,
 /// also by Asio and the standard library, comes from the `malloc` that this program defines.
 namespace failing_memory {
 

@@ -20,7 +20,7 @@ struct actor {
   account books;
   std::vector<error_code> diagnostics_list;
   bool refused_at_once = false;
-  const char* wrong = nullptr;  // what was told and is not so
+  const char* wrong = nullptr;  // what was reported and is wrong
 
   bool pending() const { return books.told < books.begun; }
   bool failed() const { return refused_at_once || !diagnostics_list.empty(); }
@@ -31,11 +31,11 @@ struct actor {
     if (!start(books, how)) refused_at_once = true;
   }
 
-  /// What no handler is told of.
+  /// Without a handler.
   template <class Verb>
   void do_at_once(Verb how) {
-    account nobody;
-    if (!start(nobody, how)) refused_at_once = true;
+    account unused;
+    if (!start(unused, how)) refused_at_once = true;
   }
 
   void hear(error_code code) {
@@ -104,7 +104,7 @@ struct kept_file {
   bool there = false;
 };
 
-/// Drives one sequence by hand.
+/// Drives one sequence step by step.
 struct hand : actor {
   hand() {
     held.reserve(64);

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(any_allocation_of_one_who_listens_may_fail_too) {
   BOOST_TEST(given_up > 0);
 }
 
-BOOST_AUTO_TEST_CASE(any_step_may_fail_and_everybody_is_told) {
+BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
   int launches = 0;
   {
     toy_engine toy;

@@ -1,4 +1,4 @@
-// Swap-outs of 8 bits a number: who comes back is near and says so, and nobody else is touched.
+// Swap-outs of 8 bits a number: a restored sequence is close and says so, and no other is affected.
 #include "kept_engines.hpp"
 #include "session_files.hpp"
 
@@ -39,7 +39,7 @@ float distance(const std::vector<float>& a, const std::vector<float>& b) {
   return apart / most;
 }
 
-/// Whether a swap-out of it loses anything: where all is packed already, or is a state, there is nothing to lose.
+/// Whether a swap-out of it loses anything: where all is quantized already, or is a state, there is nothing to lose.
 bool loses(const kept_engine& each) {
   return each.golden != "mamba_tiny" && each.kind != "int8" && each.kind != "kivi2";
 }
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_begins_with_what_came_back) {
+BOOST_AUTO_TEST_CASE(no_other_sequence_shares_what_came_back) {
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
     m.options.swap_format = format;

@@ -117,7 +117,8 @@ class keeping_runner final : public runner {
   mutable bool lost_one_ = false;  // a snapshot was not made, or not kept
 };
 
-/// An engine over it, driven by hand: three slots of short blocks, spare ones for what is kept, urgent requests first.
+/// An externally stepped engine over it: three slots of short blocks, spare ones for what is kept, urgent requests
+/// first.
 struct keeping_engine {
   keeping_engine() : running(parts(), {.external_stepping = true}) {}
 

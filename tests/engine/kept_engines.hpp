@@ -12,7 +12,7 @@ namespace cogen::test {
 
 using keep = std::function<void(engine_options&)>;
 
-/// Packed tokens, all but the newest eight.
+/// Quantized tokens, all but the newest eight.
 keep quantized(cache::quantization how);
 
 /// A plain layer of the tests' own instead of the first one.

@@ -125,7 +125,7 @@ class kept_history {
     if (round == 26) opened.decode(context_, {7});
   }
 
-  /// Time stands still: nobody has rested for long when the urgent one comes.
+  /// Time stands still: no sequence has been idle for long when the urgent one comes.
   void crowd(keeping_engine& toy, int round) {
     if (round == 46)
       for (auto& each : crowded) each.ask(toy.running), each.read_all(context_);
@@ -154,7 +154,7 @@ class kept_history {
   net::io_context context_;
 };
 
-/// Every token that anybody was told, or holds.
+/// Every token that was reported or is held.
 std::vector<std::vector<token>> told(const kept_history& past) {
   std::vector<std::vector<token>> all;
   for (const auto* each : past.streams) all.push_back(each->books.read_so_far());
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_where_all_that_is_kept_moves) {
   BOOST_TEST_MESSAGE(launches << " steps failed in turn");
 }
 
-BOOST_AUTO_TEST_CASE(any_transfer_may_fail_and_nobody_notices) {
+BOOST_AUTO_TEST_CASE(any_transfer_may_fail_without_effect_on_results) {
   const auto whole = with_transfer_failing(-1);
   BOOST_TEST(whole.transfers >= 12);
   for (int n = 0; n < whole.transfers; ++n) {

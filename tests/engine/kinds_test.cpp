@@ -1,4 +1,4 @@
-// Engines over every kind of cache say what a loop by hand over the same kind says.
+// Engines over every kind of cache say what a loop over forward() with the same kind says.
 #include "kept_engines.hpp"
 
 #include <boost/asio/bind_executor.hpp>
@@ -18,7 +18,7 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(kinds)
 
-BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engines()), each) {
+BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);

@@ -6,7 +6,7 @@
 
 namespace cogen::test {
 
-/// Time that passes when it is told to.
+/// Time that passes on request.
 class manual_clock final : public clock {
  public:
   time_point now() const noexcept override { return time_point(duration(ticks_.load())); }

@@ -93,7 +93,7 @@ bool names_max_length(const std::invalid_argument& e) {
   return std::string(e.what()).find("max_sequence_length is 1000000") != std::string::npos;
 }
 
-BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_as_loading_and_engines_do) {
+BOOST_AUTO_TEST_CASE(errors_are_those_of_loading_and_engines) {
   BOOST_CHECK_EXCEPTION(estimate_memory(folder("llama_default"), {.max_sequence_length = 1'000'000}),
                         std::invalid_argument, names_max_length);
   BOOST_CHECK_THROW(estimate_memory(folder("llama_default"), {.slots = 0}), std::invalid_argument);

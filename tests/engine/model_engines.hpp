@@ -26,7 +26,7 @@ std::vector<token> source_for(const model& model, unsigned seed = 0);
 /// An empty sequence, beside source_for(model) where the model has an encoder.
 sequence open(engine& running, const model& model);
 
-/// Options that tests begin with: driven by hand, float32, one thread, small steps and little rollback limit.
+/// Options that tests begin with: external stepping, float32, one thread, small steps and little rollback limit.
 engine_options tiny_engine();
 
 /// The same, with sequences no longer than the model's.
@@ -38,7 +38,7 @@ cache::cache cache_like(const model& model, const engine_options& options);
 /// The logits after the last token, in a cache of its own, beside source_for(model).
 std::vector<float> logits_after(const model& model, const engine_options& options, const std::vector<token>& tokens);
 
-/// The greedy continuation by a loop of model.forward() with nobody else around, beside source_for(model, encoder
+/// The greedy continuation by a loop of model.forward() alone, beside source_for(model, encoder
 /// input).
 std::vector<token> loop_by_hand(const model& model, const engine_options& options, const std::vector<token>& prompt,
                                 int count, unsigned encoder_input = 0);

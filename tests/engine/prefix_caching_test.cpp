@@ -127,7 +127,7 @@ std::uint64_t run_by_the_second(const open_options& first, const open_options& s
   return running.stats().tokens - before;
 }
 
-BOOST_AUTO_TEST_CASE(sequences_driven_by_hand_share_where_their_options_let_them) {
+BOOST_AUTO_TEST_CASE(sequences_share_prefixes_if_their_options_allow_it) {
   BOOST_TEST(run_by_the_second({}, {}) == 1u);
   BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 3}) == 1u);
   BOOST_TEST(run_by_the_second({.tenant = 3, .cache_salt = 9}, {.tenant = 4, .cache_salt = 9}) == 1u);

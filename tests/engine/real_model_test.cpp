@@ -1,4 +1,4 @@
-// The default model through the whole engine: what a stream says does not depend on its company.
+// The default model through the whole engine: what a stream says does not depend on its batch.
 #include "external_stepping.hpp"
 
 #include <cogen/engine.hpp>
@@ -69,7 +69,7 @@ void check_same(const completion& alone, const completion& in_company) {
   check_same(alone.tokens, in_company.tokens);
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_company_chunking_and_number_of_threads) {
+BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_batch_chunking_and_number_of_threads) {
   std::vector<completion> alone;
   for (const auto& each : mixed_requests()) alone.push_back(run({each}, {.max_sequence_length = 1024}).front());
   const std::vector<engine_options> companies{

@@ -11,7 +11,7 @@
 
 namespace cogen::test {
 
-/// Keeps what it is told, also as sentences: one life reads as a list.
+/// Records events, also as sentences: one life reads as a list.
 class recorder final : public event_sink {
  public:
   void on_step(const step_event& step) override {
@@ -29,7 +29,7 @@ class recorder final : public event_sink {
     told.push_back("end");
   }
 
-  /// What was told of one sequence, without the steps.
+  /// The events of one sequence, without the steps.
   std::vector<std::string> life_of(std::uint64_t id) const {
     std::vector<std::string> all;
     for (const auto& each : events)

@@ -38,7 +38,7 @@ void check(const diagnostics& told, error code, std::initializer_list<std::strin
     BOOST_TEST(told.message().find(word) != std::string::npos, told.message() << " / " << word);
 }
 
-BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit) {
+BOOST_AUTO_TEST_CASE(each_bad_request_gets_the_thing_the_value_and_the_limit) {
   check(refused(token_ids({})), error::invalid_request, {"prompt", "empty", "at least one"});
   check(refused(token_ids({5, 97})), error::invalid_request, {"97", "96"});
   check(refused(token_ids({-1})), error::invalid_request, {"-1", "96"});
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
         {"not understood", "line 3: frobnicate"});
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_encoder_input_is_told_the_thing_the_value_and_the_limit) {
+BOOST_AUTO_TEST_CASE(a_bad_encoder_input_gets_the_thing_the_value_and_the_limit) {
   const toy_setup reads{.longest_encoder_input = 9};
   check(refused(token_ids({1}).encoder_input(request::ids{1, 2})), error::invalid_request,
         {"encoder input", "no encoder"});
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
   BOOST_TEST(whole->tokens.size() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(a_device_that_fails_is_told_to_every_waiter_at_once) {
+BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
   net::io_context context;
   std::string logged;
   toy_engine toy({}, {.external_stepping = true, .log = [&](std::string_view line) { logged = line; }});

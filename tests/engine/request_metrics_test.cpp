@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(who_waits_sees_the_time_pass) {
 BOOST_AUTO_TEST_CASE(a_slow_reader_runs_without_computing_and_is_preempted_for_another_one) {
   timed all({.slots = 1, .idle_timeout = 10ms});
   auto slow = all.ask(3, 2, 1);
-  all.step_after(0ms);   // 0 to 5: its first token, which nobody reads
+  all.step_after(0ms);   // 0 to 5: its first token, unread
   all.step_after(20ms);  // 25: nothing to do; its rest begins
   check(slow.request_metrics().running, 25ms);
   check(slow.request_metrics().computing, 5ms);

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_request_has_come_when_it_came_also_to_an_engine_that_slep
   check_order(line.settle(), {1, 2, 4, 3, 5});
 }
 
-/// Takes nobody in.
+/// Accepts no request.
 class closed_counters final : public scheduler::scheduling_policy, scheduler::fairness_counters {
  public:
   bool before(const scheduler::candidate&, const scheduler::candidate&) const noexcept override { return false; }
@@ -122,7 +122,7 @@ class closed_counters final : public scheduler::scheduling_policy, scheduler::fa
   double mark(std::uint64_t, scheduler::turn) const noexcept override { return 0; }
 };
 
-BOOST_AUTO_TEST_CASE(a_request_that_is_refused_as_too_late_is_told_so) {
+BOOST_AUTO_TEST_CASE(a_request_that_would_be_late_is_refused_with_the_reason) {
   toy_engine toy({.scheduling_policy = [] { return std::make_unique<closed_counters>(); }});
   finishing_line line(toy.running);
   line.enter(1, prompt(2));

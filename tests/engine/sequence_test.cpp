@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
+BOOST_AUTO_TEST_CASE(bad_operations_fail_and_change_nothing) {
   toy_engine toy({.max_sequence_length = 16});
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open({.max_sequence_length = 8});

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_fails_at_any_byte_leaves_what_was_there) {
   BOOST_TEST(files_in(folder.path.path) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_is_not_there_is_told) {
+BOOST_AUTO_TEST_CASE(a_missing_folder_is_reported) {
   saved_one s;
   engine running(s.model, s.options);
   BOOST_TEST(s.save(running, "/nonexistent/folder/a.session") == boost::system::errc::no_such_file_or_directory);

@@ -58,8 +58,7 @@ BOOST_AUTO_TEST_CASE(an_end_token_ends_the_stream_and_is_no_part_of_it) {
   BOOST_CHECK(stream.reason() == finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(a_stream_that_nobody_reads_stops_after_its_buffer_size, data::make({0, 1, 5, 16}),
-                     max_buffered_tokens) {
+BOOST_DATA_TEST_CASE(an_unread_stream_stops_after_its_buffer_size, data::make({0, 1, 5, 16}), max_buffered_tokens) {
   net::io_context context;
   toy_engine toy;
   auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(40).max_buffered_tokens(max_buffered_tokens));

@@ -39,7 +39,7 @@ net::awaitable<void> answer_by_parts(engine& running, const model& model, std::v
   }
 }
 
-/// One sequence of ten tokens on an engine whose transfers end when they are told to.
+/// One sequence of ten tokens on an engine whose transfers end on request.
 struct suspended_by_caller {
   suspended_by_caller() {
     options.slots = 1;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_on_its_way_back_preempts_when_it_is_there) {
   BOOST_TEST(p.running->stats().scheduled == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_sink_is_told_of_swap_outs_and_swap_ins) {
+BOOST_AUTO_TEST_CASE(a_sink_gets_swap_outs_and_swap_ins) {
   suspended_by_caller p;
   p.suspend();
   p.finish();

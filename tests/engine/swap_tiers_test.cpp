@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(the_file_is_gone_with_the_engine) {
   BOOST_TEST(nameless_files().empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_and_nobody_else) {
+BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_recomputed_and_nothing_else) {
   two_preempted p(0);
   p.suspend();
   const int descriptor = nameless_files().at(0);

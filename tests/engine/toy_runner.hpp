@@ -28,7 +28,7 @@ inline std::vector<float> toy_scores(std::span<const token> tokens) {
   return scores;
 }
 
-/// The greedy continuation of `prompt`, computed with nobody else around.
+/// The greedy continuation of `prompt`, computed alone.
 inline std::vector<token> toy_continuation(std::vector<token> prompt, int count) {
   std::vector<token> generated;
   for (int i = 0; i < count; ++i) {
@@ -180,7 +180,7 @@ struct toy_setup {
   bool late = false;  // steps that are held are carried out when they are released
 };
 
-/// An engine over the toy model, driven by hand unless the options say otherwise.
+/// An engine over the toy model, externally stepped unless the options say otherwise.
 struct toy_engine {
   explicit toy_engine(toy_setup setup = {}, engine_options options = {.external_stepping = true})
       : running(parts(setup), std::move(options)) {}

@@ -11,7 +11,7 @@ namespace cogen::golden {
 
 namespace {
 
-/// Little stays in full precision, so that short goldens are read packed too.
+/// Little stays in full precision, so that short goldens are read quantized, too.
 cache::options packed(cache::quantization how) {
   how.residual = 8;
   return {.type = cache::scalar::f32, .kv_quantization = how};

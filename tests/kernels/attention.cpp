@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_base_changes_no_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
   worker_pool one(1), two(2), four(4);  // the longest row alone is cut for two, others too for four
   const attention_shape form{6, 3, 24};
   std::vector<std::unique_ptr<sequence>> all;

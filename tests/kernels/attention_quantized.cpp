@@ -1,5 +1,5 @@
-// Attention over packed caches: against an oracle over the unpacked numbers, and bit by bit against attention over
-// those numbers in full precision.
+// Attention over quantized caches: against an oracle over the dequantized numbers, and bit by bit against attention
+// over those numbers in full precision.
 #include "attention_oracle.hpp"
 #include "kernels/attention.hpp"
 #include "kv_storage.hpp"
@@ -51,7 +51,7 @@ at::Tensor rounded(const attention_numbers& numbers, const std::vector<float>& o
   return numbers.tokens(of).to(at::kFloat).to(cache::tensor_type(type)).to(at::kDouble).contiguous();
 }
 
-/// The same as they are when all whole blocks have been packed.
+/// The same as they are when all whole blocks have been quantized.
 at::Tensor unquantized(const at::Tensor& kept, const cache::codec& codec) {
   const at::Tensor numbers = kept.to(at::kFloat).contiguous();
   const auto head_dim = static_cast<int>(numbers.size(2));
@@ -78,7 +78,7 @@ class quantized_sequence {
 
   std::int64_t width() const { return numbers_.form.q_width(); }
 
-  /// [length, heads, head_dim]. Each query reads packed what it is its own turn to, whatever its company.
+  /// [length, heads, head_dim]. Each query reads quantized what its own position says, whatever the other rows.
   at::Tensor expected() const {
     const std::int64_t length = numbers_.length;
     const at::Tensor q = numbers_.queries(numbers_.q) * static_cast<double>(scale);
@@ -102,7 +102,7 @@ class quantized_sequence {
     return out;
   }
 
-  /// The last query's result where all that it reads packed is read unpacked from full precision instead.
+  /// The last query's result where all that it reads quantized is read from full precision instead.
   std::vector<float> attend_unquantized(const execution& run) const {
     const auto [heads, kv_heads, head_dim] = numbers_.form;
     const std::int64_t boundary = cache::quantized_tokens(numbers_.length, case_.how.residual);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(jobs_of_any_number_of_rows_have_the_same_bits) {
           140, pools);
 }
 
-BOOST_AUTO_TEST_CASE(packed_tokens_that_windows_and_chunks_leave_behind_lie_in_rings) {
+BOOST_AUTO_TEST_CASE(quantized_tokens_of_windows_and_chunks_lie_in_rings) {
   using cache::layer_kind;
   worker_pool one(1);
   worker_pool* const pools[] = {&one};

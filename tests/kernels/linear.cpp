@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(awkward_shapes_agree_with_the_oracle) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company_and_on_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_threads) {
   worker_pool one(1), three(3);
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)

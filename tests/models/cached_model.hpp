@@ -35,7 +35,7 @@ struct cached_model {
 
 std::ostream& operator<<(std::ostream& out, const cached_model& each);
 
-/// Kinds by name; residuals are small, so that most of a short sequence is read packed.
+/// Kinds by name; residuals are small, so that most of a short sequence is read quantized.
 cache::options kind_named(const std::string& name);
 
 /// Each golden model with each kind.

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(int8_products_move_the_distributions_little_on_every_instru
   }
 }
 
-BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_batch) {
   for (const auto mode : {compute_type::float32, compute_type::int8})
     check_company(*default_model(), {1, 70, 12, 33}, 24, cache::scalar::bf16, mode);
 }

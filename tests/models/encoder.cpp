@@ -1,4 +1,4 @@
-// Models that read an encoder input: what they refuse, and that an encoder input is read the same in any company.
+// Models that read an encoder input: what they refuse, and that an encoder input is read the same in any batch.
 #include "histories.hpp"
 #include "some_models.hpp"
 
@@ -54,7 +54,7 @@ auto says(const std::string& part) {
 
 BOOST_FIXTURE_TEST_SUITE(encoder, reader)
 
-BOOST_AUTO_TEST_CASE(an_encoder_input_is_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(an_encoder_input_is_the_same_bits_in_any_batch) {
   const auto one = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
              third = random_tokens(*model, 1, 3);
   encode({{.slot = 1, .count = 7}}, one);

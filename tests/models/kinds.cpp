@@ -40,7 +40,7 @@ BOOST_DATA_TEST_CASE(pieces_do_not_matter, data::make(cached_models()), each) {
   check_same(roomy.alone(tokens), expected, "in rings with room for all of it");
 }
 
-BOOST_DATA_TEST_CASE(company_does_not_matter, data::make(cached_models()), each) {
+BOOST_DATA_TEST_CASE(the_rest_of_the_batch_does_not_matter, data::make(cached_models()), each) {
   const std::vector<std::vector<token>> sequences{sequence_for(each), random_tokens(*each.loaded(), 37, 2),
                                                   random_tokens(*each.loaded(), 81, 3)};
   auto cache = each.make_cache(3);

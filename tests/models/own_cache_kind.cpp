@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(gives_the_logits_of_the_kernels_up_to_rounding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(keeps_the_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(keeps_the_bits_in_any_batch) {
   const auto model = tiny_model();
   const std::vector<std::vector<token>> sequences{random_tokens(*model, 40, 4), random_tokens(*model, 67, 5)};
   workspace one(1);

@@ -1,4 +1,4 @@
-// Models that keep a state instead of every token: the same bits in any company, and what they refuse.
+// Models that keep a state instead of every token: the same bits in any batch, and what they refuse.
 #include "histories.hpp"
 #include "plain_layer.hpp"
 #include "some_models.hpp"

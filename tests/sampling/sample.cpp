@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(many_samples_follow_the_distribution) {
   BOOST_TEST(chi_square(sampler(sampling().temperature(1).top_k(6), 16), logits, 5, 20000) < 20.6);
 }
 
-BOOST_AUTO_TEST_CASE(company_and_order_in_a_batch_change_no_token) {
+BOOST_AUTO_TEST_CASE(other_rows_and_order_in_a_batch_change_no_token) {
   constexpr std::size_t rows = 24;
   const auto kinds = kinds_of_sampling();
   const auto run = [&](std::vector<std::size_t> order) {

@@ -43,7 +43,7 @@ std::vector<request> requests(unsigned seed) {
   return result;
 }
 
-/// What each request is told, in order.
+/// The events of each request, in order.
 template <class Scheduler>
 std::vector<std::vector<told>> serve(const limits& within, const std::vector<request>& all) {
   Scheduler sched(within);

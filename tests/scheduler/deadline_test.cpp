@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_run_counts_with_what_runs_have_sampled_and_not_with_what_
   BOOST_CHECK(refused->estimate() == time(100 + 10 * (10 + 3 + 3 * 200 + 250)));
 }
 
-BOOST_AUTO_TEST_CASE(other_policies_refuse_nobody) {
+BOOST_AUTO_TEST_CASE(other_policies_refuse_no_run) {
   hurried s(fcfs());
   s.measure();
   BOOST_CHECK(!s.refusal(10, time(1)));

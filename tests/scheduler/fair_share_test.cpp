@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_newcomer_and_an_old_tenant_take_turns) {
   BOOST_CHECK_EQUAL(newcomers, 3);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_run_while_nobody_else_waited_is_not_made_up_for) {
+BOOST_AUTO_TEST_CASE(what_was_run_while_no_other_tenant_waited_is_not_made_up_for) {
   served s(with_slots(1), fair_share());
   submit(s, 1, 10, 100);
   s.finish();

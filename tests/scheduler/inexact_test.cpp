@@ -1,4 +1,4 @@
-// What is swapped out comes back less than exact: it takes less room, is told of, and nobody else begins with it.
+// What is swapped out comes back less than exact: it takes less room, is reported, and no other sequence shares it.
 #include "scheduler/served.hpp"
 
 #include <boost/test/data/test_case.hpp>
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_elsewhere_counts_whole) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_begins_with_what_was_restored_inexactly) {
+BOOST_AUTO_TEST_CASE(no_sequence_shares_what_was_restored_inexactly) {
   for (const int max_rollback_tokens : {anywhere, 8, 0})
     for (const bool how : {exact, inexact}) {
       served s(swap_limits(how, max_rollback_tokens));
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(nor_with_what_it_runs_after_that_nor_with_what_a_fork_of_it
   }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_one_that_is_not_exact_and_nothing_of_it_is_kept_where_prompts_part) {
+BOOST_AUTO_TEST_CASE(no_sequence_waits_for_an_inexact_one_and_nothing_of_it_is_kept_where_prompts_diverge) {
   for (const int max_rollback_tokens : {anywhere, 0}) {
     served s(swap_limits(exact, max_rollback_tokens));
     const auto prompt = [](token last) { return joined(counting(40), counting(10, last)); };

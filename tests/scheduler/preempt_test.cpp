@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(an_idle_sequence_gives_its_slot_up_after_a_while) {
   check_continues(s, idle, counting(9));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_preempted_for_nobody) {
+BOOST_AUTO_TEST_CASE(no_sequence_is_preempted_without_need) {
   served s(crowded(1));
   const auto idle = prefilled(s, 9);
   BOOST_CHECK(s.step().empty());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(it_tells_when_to_look_again) {
   BOOST_CHECK(!s.sched.wake());
 }
 
-BOOST_AUTO_TEST_CASE(with_all_idle_timeout_nobody_is_preempted_but_by_its_owner) {
+BOOST_AUTO_TEST_CASE(without_an_idle_timeout_only_owners_preempt) {
   auto within = crowded(1);
   within.idle_timeout = time::max();
   served s(within);

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
   BOOST_CHECK(s.sampled(urgent) == alone(counting(5, 30), 4));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_comes_last_in_order_leaves_whatever_the_policy_of_preemption_policies) {
+BOOST_AUTO_TEST_CASE(the_last_in_order_is_preempted_whatever_the_preemption_policy) {
   for (const bool lowest_first : {false, true}) {
     served s(crowded(2), by_priority(time(100)), largest());
     const auto one = ask(s, lowest_first ? 0 : 1, 10, lowest_first ? 4 : 40);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(whoever_comes_last_in_order_leaves_whatever_the_policy_of_p
   }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_displaced_by_an_equal_or_beyond_the_boost_or_without_need) {
+BOOST_AUTO_TEST_CASE(no_run_is_displaced_by_an_equal_or_beyond_the_boost_or_without_need) {
   served s(crowded(1), by_priority(time(100)));
   const auto runs = ask(s, 1, 10, 40);
   s.step();
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_displaced_by_an_equal_or_beyond_the_boost_or_with
   BOOST_CHECK(row_of(roomy_one.step(), first));
 }
 
-BOOST_AUTO_TEST_CASE(those_that_come_in_order_displace_nobody) {
+BOOST_AUTO_TEST_CASE(runs_in_order_displace_no_run) {
   for (auto* policy : {&fcfs, &earliest_deadline_first}) {
     served s(crowded(1), (*policy)());
     const auto runs = ask(s, 0, 10);

@@ -32,7 +32,7 @@ sequence_id ask(served& s, std::vector<token> tokens, sequence_options options =
   return s.sched.submit(options, {std::move(tokens), output::sample, 2});
 }
 
-/// Steps until nobody has anything to run; gives the tokens that were run, without those that were sampled.
+/// Steps until no sequence has anything to run; gives the tokens that were run, without those that were sampled.
 int prompt_tokens_run(served& s) {
   int tokens = 0;
   for (plan made = s.step(); !made.empty(); made = s.step())
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(prompts_that_part_within_a_chunk_run_what_they_share_once) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_a_fork_that_computes_again_and_cannot_go_back) {
+BOOST_AUTO_TEST_CASE(no_sequence_waits_for_a_fork_that_recomputes_and_cannot_go_back) {
   served s(sharing_limits(4, 0));
   const auto parent = s.sched.submit({}, {counting(20), output::last_logits});
   s.finish();
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_run_again_shares_all_but_those_whose_logits_are
   BOOST_CHECK_EQUAL(prompt_tokens_run(s), 50);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_told_how_many_tokens_were_not_run) {
+BOOST_AUTO_TEST_CASE(it_reports_how_many_tokens_were_not_run) {
   served s(sharing_limits(3));
   const auto first = ask(s, prompt(100, 10, 1), {});
   s.finish();
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_makes_room_and_the_one_used_longest_ago_goes_f
   BOOST_CHECK_EQUAL(a.serve(prompt(0, 110, 2)), 110);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_a_slot_that_others_only_read) {
+BOOST_AUTO_TEST_CASE(no_sequence_waits_for_a_slot_that_others_only_read) {
   served s(sharing_limits(2));
   const auto leaves = ask(s, prompt(100, 10, 1));
   s.step();
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) 
   BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_makes_one_move_that_goes_on_from_fewer_tokens) {
+BOOST_AUTO_TEST_CASE(no_reader_makes_one_move_that_goes_on_from_fewer_tokens) {
   served s(sharing_limits(3));
   const auto id = s.sched.submit({}, {counting(100), output::last_logits});
   const int slot = row_of(s.step(), id)->slot;
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it
   BOOST_CHECK(s.sampled(child) == alone(joined(counting(102), {7}), 2));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_holds_one_up_that_runs_its_last_token_again) {
+BOOST_AUTO_TEST_CASE(nothing_delays_a_sequence_that_runs_its_last_token_again) {
   served s(sharing_limits(8));
   const auto id = s.sched.submit({}, {counting(99), output::last_logits});
   s.finish();
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_preempted_for_a_slot_that_can_be_given_up_after_the_plan_in_flight) {
+BOOST_AUTO_TEST_CASE(no_sequence_is_preempted_for_a_slot_that_can_be_evicted_after_the_plan_in_flight) {
   auto within = sharing_limits(2);
   within.spare_slots = 0;
   within.depth = 2;

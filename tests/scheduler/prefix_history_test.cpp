@@ -1,4 +1,4 @@
-// Random histories: the tree and its specification are told the same, and say the same after every step, also when
+// Random histories: the tree and its specification get the same calls, and agree after every step, also when
 // memory is refused.
 #include "repetitions.hpp"
 #include "scheduler/naive_prefixes.hpp"

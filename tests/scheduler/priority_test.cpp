@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_level_of_priority_counts_as_the_boost_in_time) {
   for (const auto each : {in_time, first, deadline_unreachable}) BOOST_CHECK(s.next_one() == each);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_starves_however_many_more_urgent_ones_come) {
+BOOST_AUTO_TEST_CASE(no_run_starves_however_many_more_urgent_ones_come) {
   urgent s;
   const auto patient = s.submit_at(0, 0);
   int overtaken = 0;
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(nobody_starves_however_many_more_urgent_ones_come) {
   BOOST_CHECK_EQUAL(overtaken, 2 * 40);  // those that came before 40
 }
 
-BOOST_AUTO_TEST_CASE(a_run_has_come_when_time_was_last_told_also_after_a_long_rest) {
+BOOST_AUTO_TEST_CASE(a_run_arrives_at_the_last_clock_reading_also_after_a_long_idle_time) {
   urgent s;
   const auto holder = s.submit_at(0, 0);
   BOOST_CHECK(s.next_one() == holder);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(time_never_goes_back) {
   BOOST_CHECK(s.next_one() == first);
 }
 
-BOOST_AUTO_TEST_CASE(before_any_time_was_told_priority_counts_too) {
+BOOST_AUTO_TEST_CASE(priority_counts_before_the_first_clock_reading_too) {
   urgent s;
   s.sched.submit({}, {counting(5), output::last_logits});
   const auto high = s.sched.submit({.priority = 1}, {counting(5), output::last_logits});

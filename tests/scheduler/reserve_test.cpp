@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(slots_are_given_up_to_the_high_mark_and_taken_down_to_the_l
   while (s.sched.preempted() == 0) s.step();  // two grew by a block each, and then by one more
   BOOST_CHECK_EQUAL(s.sched.memory_in_use(), 40);
   s.end_transfers();
-  BOOST_CHECK_EQUAL(s.sched.memory_in_use(), 20);  // a block more than the mark, and nobody but the first is left
+  BOOST_CHECK_EQUAL(s.sched.memory_in_use(), 20);  // a block more than the mark, and only the first is left
   s.finish();
   for (int i = 0; i < 3; ++i)
     BOOST_CHECK(s.sampled(asked[static_cast<std::size_t>(i)]) == alone(counting(16, 20 * i), 8));
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(one_that_rests_leaves_for_one_that_would_come_above_the_hig
   BOOST_CHECK(s.sampled(comes) == alone(counting(8, 50), 1));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_given_the_memory_that_another_one_waits_for) {
+BOOST_AUTO_TEST_CASE(no_sequence_gets_the_memory_that_another_one_waits_for) {
   auto s = growing(16);
   const auto first = ask(s, 4, 10), last = ask(s, 8, 4, 50);
   s.step();

@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(an_orphan_is_not_released_before_another_slot_begins_with_i
   check_continues(s, grandchild, joined(counting(8), {50, 51}));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_begins_with_a_released_slot) {
+BOOST_AUTO_TEST_CASE(no_sequence_shares_a_released_slot) {
   served s(forgetful(64));
   const auto parent = prefilled(s, 10);
   const auto child = s.sched.fork(parent);

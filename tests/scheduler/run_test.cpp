@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_a_number_of_samples_ends_without_an_event) {
   check_tokens(s.sched.tokens(id), joined(counting(5), alone(counting(5), 3)));
 }
 
-BOOST_AUTO_TEST_CASE(an_end_token_is_told_and_not_kept) {
+BOOST_AUTO_TEST_CASE(an_end_token_is_reported_and_not_appended) {
   served s(roomy());
   const auto expected = alone(counting(5), 4);
   const auto id = s.sched.submit({.end_tokens = {-7, expected[3]}}, {counting(5), output::sample, plenty});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_failing_prefill_returns_to_before_the_run) {
   BOOST_CHECK(s.sampled(id) == alone(counting(4), 5));
 }
 
-BOOST_AUTO_TEST_CASE(a_failing_decode_row_keeps_what_was_sampled_and_hurts_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_failing_decode_row_keeps_what_was_sampled_and_harms_no_other) {
   served s(roomy());
   const auto broken = s.sched.submit({}, {counting(3), output::sample, 9});
   const auto sound = s.sched.submit({}, {counting(4), output::sample, 9});

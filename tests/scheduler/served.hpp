@@ -11,7 +11,7 @@
 
 namespace cogen::scheduler {
 
-/// A scheduler whose plans run on the toy cache, with everything that it told.
+/// A scheduler whose plans run on the toy cache, with all its events.
 class served {
  public:
   explicit served(const limits& within, std::unique_ptr<scheduling_policy> policy = fcfs(),

@@ -89,7 +89,7 @@ BOOST_DATA_TEST_CASE(mixed_steps_come_to_what_was_asked_for,
   BOOST_CHECK_GE(sum / (steps - 10), 0.85 * target);
 }
 
-BOOST_AUTO_TEST_CASE(a_target_nobody_can_meet_leaves_a_sixteenth_to_prompts) {
+BOOST_AUTO_TEST_CASE(an_unreachable_target_leaves_a_sixteenth_to_prompts) {
   served s(with_target(1));
   s.takes = machine_speed{1'000, 10};
   crowded(s);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int unlimited = std::numeric_limits<int>::max();
 
-/// A client of nobody's sanity: does anything at any time.
+/// A client that does anything at any time.
 class player {
  public:
   player(world& stage, const settings& of, random& chance) : stage_(stage), settings_(of), chance_(chance) {

@@ -43,7 +43,7 @@ class mirror {
   /// A row was planned that wants a sample; the cache's side knows already which.
   void planned_sample(token sampled);
 
-  /// What the owner must be told when a row that ended at `end` has come to `result`.
+  /// The events that the owner must get when a row that ended at `end` has come to `result`.
   std::vector<event> absorb(const row& done, int end, const row_result& result, const toy::model& model,
                             coverage& seen);
 
@@ -62,7 +62,7 @@ class mirror {
   int rows_in_flight = 0;
   int unserved = 0;        ///< plans since its last row while it had a slot and something to run
   int slot = -1;           ///< of its last row
-  bool scheduled = false;  ///< it was seen with a slot; exact only where nobody forks
+  bool scheduled = false;  ///< it was seen with a slot; exact only without forks
   bool has_room = true;    ///< memory is set aside for what it has to hold next
   int reached = 0;         ///< of its tokens, those that have run
   bool began = false;      ///< it has had a row

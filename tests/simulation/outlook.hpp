@@ -18,7 +18,7 @@ class outlook {
 
  private:
   time began_{};
-  double lasting_ = 0;  // tokens of the last plan, if somebody was left behind
+  double lasting_ = 0;  // tokens of the last plan, if a sequence was left behind
   double elapsed_ = 0;
   double tokens_ = 0;
   double samples_ = 1;

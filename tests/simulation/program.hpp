@@ -5,7 +5,7 @@
 
 namespace cogen::simulation {
 
-/// What is played, and how it is called.
+/// What is run, and its name.
 template <class Coverage>
 struct program {
   const char* name;

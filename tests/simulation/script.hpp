@@ -10,14 +10,14 @@
 
 namespace cogen::simulation {
 
-/// Told what happens, line by line; empty where nobody listens.
+/// Receives what happens, line by line; may be empty.
 using log = std::function<void(const std::string&)>;
 
 /// One history. All of it is sampled from the seed, and each action from numbers of its own: where one is left out, the
 /// others sample what they would have sampled.
 struct script {
   std::uint64_t seed = 0;
-  std::vector<int> actions;  ///< those that are played, in order, of those that the seed has
+  std::vector<int> actions;  ///< those that are run, in order, of those that the seed has
 };
 
 inline script whole_script(std::uint64_t seed, int actions) {

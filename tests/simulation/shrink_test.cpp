@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(scripts)
 
-BOOST_AUTO_TEST_CASE(an_action_samples_the_same_in_any_company) {
+BOOST_AUTO_TEST_CASE(an_action_samples_the_same_in_any_history) {
   std::vector<std::uint64_t> sampled;
   for (const std::uint64_t seed : {1, 2})
     for (int action = -1; action < 100; ++action) {

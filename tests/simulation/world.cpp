@@ -176,7 +176,7 @@ void world::fork(sequence_id id) {
   check_preempted(waited);
   if (machine_.scheduled(added)) child.reached = parent->reached;
   accepted(added, std::move(child));
-  check_nobody_overtook(waited);
+  check_no_overtaking(waited);
   if (machine_.waiting() > 0) require(!machine_.scheduled(added), "a fork overtook those that wait");
 }
 
@@ -233,7 +233,7 @@ bool world::launch() {
   check_preempted(waited);
   note_transfers(made.step);
   machine_.verify();
-  check_nobody_overtook(waited);
+  check_no_overtaking(waited);
   if (made.step.empty()) {
     seen_.visit(feature::empty_plan);
     require(made.step.number == 0, "an empty plan has a number");

@@ -111,7 +111,7 @@ class world {
                      const std::set<sequence_id>& waited);
   void check_idle_timeout(const plan& made, int tokens, sequence_id id, mirror& seq);
   void check_waiting(bool nothing_planned);
-  void check_nobody_overtook(const std::set<sequence_id>& waited);
+  void check_no_overtaking(const std::set<sequence_id>& waited);
   void note_scheduled();
   void note_rest();
   bool rests(sequence_id id) const;
@@ -138,7 +138,7 @@ class world {
   bool may_overtake(sequence_id later, sequence_id overtaken) const;
   std::vector<sequence_id> firsts(const std::set<sequence_id>& of) const;
   bool fits(sequence_id id) const;
-  bool somebody_is_short() const;
+  bool any_is_short() const;
   bool accepted_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
   void check_lateness(const mirror& begun, bool somewhere, std::optional<time> refused) const;
   bool is_somewhere(sequence_id id) const;

@@ -80,7 +80,7 @@ std::set<sequence_id> world::waiting() const {
   return result;
 }
 
-void world::check_nobody_overtook(const std::set<sequence_id>& waited) {
+void world::check_no_overtaking(const std::set<sequence_id>& waited) {
   for (const auto still : waited) {
     if (machine_.phase_of(still) != phase::waiting) continue;
     for (const auto other : waited) {
@@ -130,16 +130,16 @@ void world::check_service(const plan& made, const std::set<sequence_id>& waited)
   check_short(made);
 }
 
-/// Whoever is short of memory waits for something that ends.
+/// A sequence that is short of memory waits for something that ends.
 void world::check_short(const plan& made) {
-  if (!somebody_is_short()) return;
+  if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
   require(settings_.growing, "somebody is short, for whom memory was set aside");
   require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty(),
           "somebody is short of memory, and nothing is on its way");
 }
 
-/// Whoever comes first of those that are prefilled has a row soon. But others may come and go before it; where the
+/// The first of those that are prefilled has a row soon. But others may come and go before it; where the
 /// first come is first served, only such as had waited for a slot.
 void world::check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
                           const std::set<sequence_id>& waited) {
@@ -220,7 +220,7 @@ bool world::has_another_above(sequence_id id) const {
       live_, [&](const auto& other) { return other.first != id && other.second.running && !before(id, other.first); });
 }
 
-/// Only those that have rested for long have lost their slots, and only to somebody; or those that run, to others that
+/// Only those idle for long have lost their slots, and only to others; or those that run, to others that
 /// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot. And one
 /// that is displaced may have a slot again in the same plan, unseen.
 void world::check_preempted(const std::set<sequence_id>& waited) {
@@ -253,7 +253,7 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
   require(machine_.preempted() == preempted_, "those that were preempted are miscounted");
 }
 
-/// Nobody runs that may be displaced by the first of those that wait.
+/// No sequence runs that the first of those that wait may displace.
 void world::check_ranks() const {
   if (settings_.rule != policy::priority || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
@@ -265,19 +265,20 @@ void world::check_ranks() const {
       require(!may_displace(settings_, {head, live_.at(head)}, {id, each}), text(head) + " waits for " + text(id));
 }
 
-/// Nobody waits for those that have rested for long. Slots of plans in flight come later, and shared ones are kept.
+/// No sequence waits for those that have been idle for long. Slots of plans in flight come later, and shared ones are
+/// kept.
 void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (machine_.waiting() == 0 || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
-  bool somebody_rests = false;
+  bool one_rests = false;
   for (const auto& [id, each] : live_) {
     if (!rests(id)) continue;
     require(!has_rested(each), text(id) + " has rested for long, and somebody waits");
-    somebody_rests = true;
+    one_rests = true;
   }
   if (!nothing_planned) return;
   const auto wake = machine_.wake();
-  require(wake.has_value() == (somebody_rests && settings_.within.idle_timeout != limits().idle_timeout),
+  require(wake.has_value() == (one_rests && settings_.within.idle_timeout != limits().idle_timeout),
           "somebody waits for one that rests, and is not told when");
   require(!wake || *wake > now_, "it would be woken for nothing");
 }

@@ -17,7 +17,7 @@ bool world::may_overtake(sequence_id later, sequence_id overtaken) const {
   return simulate::may_overtake(settings_, {later, live_.at(later)}, {overtaken, live_.at(overtaken)});
 }
 
-/// Those that nobody comes before.
+/// Those without a predecessor.
 std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
   std::vector<sequence_id> result;
   for (const auto each : of)
@@ -30,11 +30,11 @@ bool world::fits(sequence_id id) const {
   const bool alone = machine_.free_slots() == settings_.within.slots;
   const auto budget = settings_.within.memory_bytes;
   const auto most = alone || !settings_.growing ? budget : make_allocation_policy(settings_)->high(budget);
-  return machine_.free_slots() > 0 && !somebody_is_short() &&
+  return machine_.free_slots() > 0 && !any_is_short() &&
          bytes <= most - machine_.memory_in_use() + machine_.prefix_cached_bytes();
 }
 
-bool world::somebody_is_short() const {
+bool world::any_is_short() const {
   return std::ranges::any_of(live_, [&](const auto& each) { return machine_.short_of_memory(each.first); });
 }
 

@@ -79,7 +79,7 @@ int run(const options& wanted) {
 }  // namespace
 }  // namespace cogen::soak
 
-/// Asked by AddressSanitizer, where it is on: freed memory that it keeps, 256 MiB unless told, looks like growth.
+/// Asked by AddressSanitizer, where it is on: freed memory that it keeps, 256 MiB by default, looks like growth.
 extern "C" const char* __asan_default_options() { return "quarantine_size_mb=16"; }
 
 int main(int argc, char** argv) try {

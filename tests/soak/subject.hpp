@@ -12,7 +12,7 @@
 
 namespace cogen::soak {
 
-/// A prompt, and what the model says to it with nobody else around.
+/// A prompt, and what the model says to it alone.
 struct story {
   std::vector<token> prompt;
   std::vector<token> continuation;

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {
   BOOST_TEST(wrong("lib/decoding/a.cpp", "engine/engine_loop.hpp").size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(cache_and_scheduler_know_nobody) {
+BOOST_AUTO_TEST_CASE(cache_and_scheduler_include_no_other_room) {
   BOOST_TEST(wrong("cache/a.cpp", "cogen/scheduler/plan.hpp").size() == 1u);
   BOOST_TEST(wrong("cache/a.cpp", "cogen/token.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "cogen/cache/step.hpp").size() == 1u);

@@ -45,7 +45,7 @@ struct job {
 
 struct request {
   long number = 0;                  ///< of the prompt
-  std::vector<llama_token> tokens;  ///< the prompt, and what has been drawn
+  std::vector<llama_token> tokens;  ///< the prompt, and what has been sampled
   int fed = 0;                      ///< of those, how many the cache holds
   int slot = -1;
   std::vector<double> times;
@@ -142,7 +142,7 @@ class server {
       context_.reset(llama_init_from_model(model_.get(), params));
       if (!context_) throw std::runtime_error("the context could not be made");
       free_.clear();
-      for (int i = 0; i < what.slots; ++i) free_.push_back({i, nobody});
+      for (int i = 0; i < what.slots; ++i) free_.push_back({i, no_request});
     }
   }
 
@@ -204,7 +204,7 @@ class server {
     });
   }
 
-  static constexpr long nobody = -1;
+  static constexpr long no_request = -1;
 
   struct slot {
     int number;

@@ -8,25 +8,25 @@
 
 namespace cogen {
 
-/// Writes what happens in one engine as a trace that chrome://tracing and ui.perfetto.dev show: the Trace Event Format,
-/// as an array of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
+/// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
 ///
-/// Track "engine" has a slice for each step, with its number, rows and tokens, and a mark for each refusal. Track
-/// "slot N" has a slice "request ID" for each time that a sequence has that slot, and in it a slice "prefill" for each
-/// step that prefilled it. Counters say what held during a step, and are written where they change: "batch size"
-/// [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
+/// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
+/// Track "slot N" has a slice "request ID" for each time that a sequence holds the slot, and in it a slice "prefill"
+/// for each step that prefilled it. Counters give the state during a step and are written when they change: "batch
+/// size" [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
 /// engine's clock.
 ///
-/// Whole events are written, and flushed at the end of the engine or of this sink, whichever comes first, and about ten
-/// times a second: what a dying process leaves behind is a valid trace that lacks only the bracket at its end, which
-/// the format allows. Where writing fails, std::system_error goes to the engine, which logs it and lets go of the sink.
-/// For one engine; not to be called from several threads.
+/// Only whole events are written. They are flushed about ten times a second, and at the end of the engine or of this
+/// sink, whichever comes first. So a process that dies leaves a valid trace that lacks only the closing bracket, which
+/// the format allows. If writing fails, the engine gets std::system_error, logs it and releases the sink. For one
+/// engine. Not thread-safe.
 class chrome_trace final : public event_sink {
  public:
-  /// `out` is used until the end of this sink.
+  /// `out` must outlive this sink.
   explicit chrome_trace(std::ostream& out);
 
-  /// Overwrites `file`. Throws std::system_error where it cannot be written.
+  /// Overwrites `file`. Throws std::system_error if it cannot be written.
   explicit chrome_trace(const std::filesystem::path& file);
 
   ~chrome_trace() override;

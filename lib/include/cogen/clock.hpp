@@ -4,7 +4,7 @@
 
 namespace cogen {
 
-/// Where an engine takes its time from. Deadlines, waits with a limit and the times in `usage` all go by it.
+/// The source of an engine's time. Deadlines, time limits and the times in `usage` and `request_metrics` use it.
 class clock {
  public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -12,11 +12,11 @@ class clock {
 
   virtual ~clock() = default;
 
-  /// Never goes back. Called from any thread.
+  /// Never goes back. Thread-safe.
   virtual time_point now() const noexcept = 0;
 };
 
-/// The machine's own steady clock.
+/// The system's steady clock.
 class steady_clock final : public clock {
  public:
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }

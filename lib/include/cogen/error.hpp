@@ -11,23 +11,23 @@ namespace cogen {
 
 using boost::system::error_code;
 
-/// What can go wrong with one request. The sentence that explains a particular failure, with the thing, the value and
-/// the limit, is in `failure::message`.
+/// Errors of one request. `diagnostics::message()` has the sentence that explains a particular one, with the thing, the
+/// value and the limit.
 enum class error {
-  invalid_request = 1,    ///< a parameter makes no sense, or names something the model does not have
+  invalid_request = 1,    ///< a parameter makes no sense, or names something that the model lacks
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
-  queue_full,             ///< as many sequences as may wait do so, or the engine holds as many as it may
+  queue_full,             ///< the queue is full, or the engine holds its maximum of sequences
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
-  timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
-  bad_logits,             ///< the model produced nothing a token could be sampled from
-  callback_threw,         ///< the request's own logits processor threw
-  out_of_memory,          ///< memory for this request was refused; the others go on
+  timed_out,              ///< `next_for()` reached its limit; nothing is lost
+  bad_logits,             ///< the model's logits allow no token to be sampled
+  callback_threw,         ///< the request's logits processor threw
+  out_of_memory,          ///< memory for this request was refused; other requests continue
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
-  deadline_unreachable,   ///< refused: at the pace so far it would have ended after its deadline
+  deadline_unreachable,   ///< refused: at the pace so far it would end after its deadline
   deadline_exceeded,      ///< no token came within the request's `start_within()`
-  draining,               ///< the engine begins nothing any more
-  bad_session,            ///< a file is no session, is damaged, or is one of another model or another kind of cache
+  draining,               ///< the engine accepts nothing new
+  bad_session,            ///< a file is no session, is damaged, or belongs to another model or kind of cache
 };
 
 /// The category of `error`: "cogen".
@@ -35,12 +35,12 @@ const boost::system::error_category& category() noexcept;
 
 error_code make_error_code(error value) noexcept;
 
-/// Why a stream or sequence ended badly: empty code and message while nothing has gone wrong. Cheap to copy; none of
-/// its constructors throws, so that a failure can be told also where memory has run out.
+/// Why a stream or sequence failed; empty code and message if it did not. Cheap to copy. Its constructors do not throw,
+/// so a failure can be reported even when memory has run out.
 class diagnostics {
  public:
   diagnostics() = default;
-  /// Where there is no memory for the sentence, the code's own stands in for it.
+  /// If there is no memory for `message`, the code's own message is used.
   diagnostics(error_code code, std::string_view message) noexcept;
   diagnostics(error code, std::string_view message) noexcept : diagnostics(make_error_code(code), message) {}
 
@@ -55,5 +55,7 @@ class diagnostics {
 
 }  // namespace cogen
 
+/// @cond
 template <>
 struct boost::system::is_error_code_enum<cogen::error> : std::true_type {};
+/// @endcond

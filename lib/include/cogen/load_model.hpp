@@ -11,47 +11,50 @@ namespace cogen {
 
 class model;
 
-/// How far loading has come.
+/// Progress of loading.
 struct load_progress {
-  std::uint64_t done_bytes = 0;   ///< of weights read and packed
+  std::uint64_t done_bytes = 0;   ///< of weights read and converted
   std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
-/// How a GPU keeps the matrices of a model's layers. Embeddings and the last product stay whole.
+/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output
-  int4,   ///< 4 bits a number, and a scale and a zero in bfloat16 for each 32 inputs of an output; codes of Q4_0 and
-         ///< Q4_1 stay what they are. A third of what is read for one token, and slower where many are computed at once
+
+  /// 4 bits a number, and a bfloat16 scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as
+  /// they are. Reads a third of the bytes for one token; slower if many tokens are computed at once.
+  int4,
 };
 
+/// How load_model() loads, and where to.
 struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
-  /// load_aborted; what it throws ends it too.
+  /// load_aborted; an exception ends it, too.
   std::function<bool(const load_progress&)> progress = {};
-  /// Threads that read and pack, the calling one among them. 0: as many as the process may run on.
+  /// Threads that read and convert, including the calling one. 0: as many as the process may run on.
   int threads = 0;
-  /// Where the model's weights lie and its engines compute: "cpu", "cuda", which is "cuda:0", or "cuda:N". On a GPU
-  /// weights and activations are bfloat16, or float16 where the file's weights are.
+  /// Where the model's weights are and its engines compute: "cpu", "cuda" (which is "cuda:0") or "cuda:N". On a GPU,
+  /// weights and activations are bfloat16, or float16 if the file's weights are.
   std::string device = "cpu";
-  /// On a CPU whole means that weights stay as they are in the file, and there is nothing else.
+  /// On a CPU only `whole` is possible: weights keep the type they have in the file.
   cogen::device_weights device_weights = cogen::device_weights::whole;
 };
 
-/// load_options::progress said no.
+/// load_options::progress returned false.
 class load_aborted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Loads a GGUF file, a folder that holds one, or a Hugging Face folder. Weights keep the type they have in the file
-/// and are used as exactly the numbers that type defines; activations are float32.
+/// Loads a GGUF file, a folder that contains one, or a Hugging Face folder. Weights keep the type they have in the
+/// file, and compute as exactly the numbers that type defines; activations are float32.
 ///
-/// Throws load::load_error where the file cannot be read or does not hold what its configuration says (each tensor that
-/// is missing, left over or of another shape is named), std::invalid_argument for a model family this build does not
-/// know, or does not know on that device (naming it and the ones it knows), a device that is not there, a negative
-/// number of threads, device_weights that are not possible, load_aborted, std::bad_alloc, and on a GPU
-/// c10::OutOfMemoryError, which is a std::exception. May be called from any thread, and from several at once.
+/// Throws load::load_error if the file cannot be read or does not match its configuration, naming each tensor that is
+/// missing, unexpected or misshapen. Throws std::invalid_argument for a model family that this build or device does not
+/// support (naming the supported ones), an unavailable device, a negative number of threads, or impossible
+/// device_weights. Also throws load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a
+/// std::exception. Thread-safe.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

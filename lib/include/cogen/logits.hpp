@@ -7,25 +7,26 @@
 
 namespace cogen {
 
-/// Scores over the vocabulary after one or more tokens: [rows, vocabulary] float32, not normalized. Cheap to move.
+/// Unnormalized scores over the vocabulary after one or more tokens: [rows, vocabulary] float32. Cheap to move.
 class logits {
  public:
   logits() = default;
+  /// `values` holds rows * vocabulary scores.
   logits(std::vector<float> values, int vocabulary) : values_(std::move(values)), vocabulary_(vocabulary) {}
 
   int vocabulary() const noexcept { return vocabulary_; }
   int rows() const noexcept { return vocabulary_ == 0 ? 0 : static_cast<int>(values_.size()) / vocabulary_; }
 
-  /// The scores after the row-th token that was fed. `row` in [0, rows()).
+  /// The scores after fed token number `row`, in [0, rows()).
   std::span<const float> operator[](int row) const {
     return std::span(values_).subspan(static_cast<std::size_t>(row) * static_cast<std::size_t>(vocabulary_),
                                       static_cast<std::size_t>(vocabulary_));
   }
 
-  /// The scores after the last token: those of the token to come.
+  /// The scores after the last token: those of the next one.
   std::span<const float> last() const { return (*this)[rows() - 1]; }
 
-  /// Adds the rows of `more` below.
+  /// Appends the rows of `more`.
   void append(const logits& more) {
     vocabulary_ = more.vocabulary_;
     values_.insert(values_.end(), more.values_.begin(), more.values_.end());

@@ -7,23 +7,27 @@
 
 namespace cogen {
 
-/// What an engine over a model takes of memory. Not in it: the tokenizer, what one step computes with (activations of
+/// The memory of an engine over a model. Not included: the tokenizer, the working memory of a step (activations of
 /// engine_options.max_batched_tokens tokens, logits of a row for each slot), and the process itself.
 struct memory_estimate {
-  std::int64_t weight_bytes = 0;  ///< of all weights, as loading packs them
+  std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
   int max_sequence_length = 0;    ///< tokens that one sequence may hold
-  std::int64_t slot_bytes =
-      0;  ///< of the cache of one sequence of that length, its encoder input at its longest included
-  std::int64_t cache_bytes = 0;  ///< of all slots at most: so long each, or engine_options.cache_bytes if that is less
+
+  /// Of one sequence of that length in the cache, with the longest encoder input.
+  std::int64_t slot_bytes = 0;
+
+  /// Of all slots together, each of that length, or engine_options.cache_bytes if that is less.
+  std::int64_t cache_bytes = 0;
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
 };
 
-/// Reads the header and the configuration of a model, as load_model() takes them, and none of its weights. What it says
-/// of weights holds for any engine; caches are the options'. Their `layer_factory` make layers, as for an engine.
+/// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
+/// reading weights. Weights are the same for every engine; the cache depends on the options, whose `layer_factory` is
+/// called as by an engine.
 ///
-/// Throws what load_model() does where the header and the configuration are wrong or a tensor is missing or misshapen,
-/// and what the engine's constructor does for options that make no sense for this model. Any thread.
+/// Throws what load_model() throws if the header or the configuration is wrong or a tensor is missing or misshapen, and
+/// what the engine's constructor throws for options that make no sense for this model. Thread-safe.
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {});
 
 }  // namespace cogen

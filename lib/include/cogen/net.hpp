@@ -4,7 +4,7 @@ namespace boost::asio {}
 
 namespace cogen {
 
-/// The one asynchronous library cogen speaks: Boost.Asio >= 1.81.
+/// Boost.Asio >= 1.81, the asynchronous library that cogen uses.
 namespace net = boost::asio;
 
 }  // namespace cogen

@@ -27,6 +27,7 @@ class request {
   using prompt_type = std::variant<std::string, messages, ids>;
   using source_type = std::variant<std::monostate, std::string, ids>;
 
+  /// Generates from this prompt.
   explicit request(prompt_type prompt) : prompt_(std::move(prompt)) {}
 
   /// What a model with an encoder reads first: text, or token ids used as they are. Other models take none. The prompt

@@ -16,20 +16,20 @@
 
 namespace cogen {
 
-/// What one row of a step came to: an error, or what its plan row wanted.
+/// The result of one row of a step: an error, or what its plan row wanted.
 struct row_output {
   diagnostics error;
-  sampled_token chosen;    ///< scheduler::output::sample
-  logits scores;           ///< scheduler::output::last_logits, all_logits
-  bool by_device = false;  ///< `chosen` was sampled from what row_sampler::describe() said
+  sampled_token chosen;    ///< for scheduler::output::sample
+  logits scores;           ///< for scheduler::output::last_logits and all_logits
+  bool by_device = false;  ///< `chosen` was sampled as row_sampler::describe() specified
 };
 
-/// What the device's sample of a described row came to: the same as row_sampler::sample() would say. Any thread.
+/// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
 row_output device_outcome(sampling_status status, token sampled) noexcept;
 
-/// Samples the next token of one sequence with that sequence's own parameters, or describes the sample for a device.
-/// One of the two is called once for each row that wants a sample; for rows in flight together, the same one, in the
-/// order of the plans.
+/// Samples the next token of one sequence with that sequence's parameters, or describes how a device samples it.
+/// Exactly one of the two is called for each row that wants a sample, in the order of the plans; rows in flight
+/// together use the same one.
 class row_sampler {
  public:
   virtual ~row_sampler() = default;
@@ -38,92 +38,93 @@ class row_sampler {
   /// that launches the step.
   virtual bool has_processor() const noexcept = 0;
 
-  /// The token that follows from `scores` [vocabulary], which is changed. Called between the forward and the end of the
-  /// step. Several rows of a step may be sampled at once, by any threads. Never throws: a failure is the row's own
-  /// error.
+  /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
+  /// end of the step. Several rows of a step may be sampled at once, on any threads. Never throws: an error becomes the
+  /// row's own.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
 
-  /// What a device needs to sample the row by itself, its slot left out: written to `row`, and its lists appended to
-  /// `lists`. Called within runner::launch(). `chained` is that of the plan's row: the token before the sampled one is
-  /// then known to the device alone, and `row.unknown_last` says so. The runner has the outcome from device_outcome(),
-  /// and the token counts for the next rows once the step is absorbed.
+  /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
+  /// Called within runner::launch(). `chained` is that of the plan's row: then only the device knows the token before
+  /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
+  /// counts for the next rows once the step is absorbed.
   ///
-  /// False, with nothing changed: only sample() can, always so for rows in flight together. Throws std::bad_alloc; what
-  /// was appended to `lists` then belongs to no row.
+  /// Returns false and changes nothing if only sample() can do it; the result is the same for all rows in flight
+  /// together. Throws std::bad_alloc; what was appended to `lists` then belongs to no row.
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
 };
 
-/// Told how the swap-outs and swap-ins of plans have ended, each once: null, or what stopped it. Any thread, also
-/// before launch() returns. Lives as long as the runner.
+/// Receives the end of each swap-out and swap-in of a plan, once: null, or its error. Thread-safe, also before launch()
+/// returns. Valid as long as the runner.
 class swap_listener {
  public:
   virtual ~swap_listener() = default;
+  /// The swap of this name has ended.
   virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;
 
-  /// Has `job` called before the next plan, between steps, on the thread that launches: a transfer goes on there. At
-  /// most one for each transfer, before its end. Where the engine ends first, it is not called.
+  /// Schedules `job` to run on the launching thread before the next plan, to continue a swap. At most one job for each
+  /// swap, before its end. If the engine ends first, the job is not called.
   virtual void go_on(std::function<void()> job) noexcept = 0;
 };
 
-/// What was copied out of a slot, wherever it is kept. Immutable; any thread may read it.
+/// A copy of a slot's contents, wherever it is stored. Immutable and thread-safe.
 class kv_snapshot {
  public:
   virtual ~kv_snapshot() = default;
 
   virtual std::size_t size() const noexcept = 0;   ///< bytes
-  virtual int encoder_input() const noexcept = 0;  ///< tokens of the slot's source
+  virtual int encoder_input() const noexcept = 0;  ///< tokens of the slot's encoder input
 
-  /// Visits the bytes in order, piece by piece. Throws what `visit` does, and where they cannot be read, or have
-  /// changed since they were kept: the latter after all pieces.
+  /// Passes the bytes to `visit` in order, piece by piece. Throws what `visit` throws, and if the bytes cannot be read,
+  /// or have changed since they were stored; the latter is thrown after all pieces.
   virtual void read(const std::function<void(std::span<const std::byte>)>& visit) const = 0;
 };
 
-/// One step on its way through a runner.
+/// One step in a runner.
 class step_in_progress {
  public:
   virtual ~step_in_progress() = default;
 
   virtual const scheduler::plan& plan() const = 0;
 
-  /// One outcome for each of the plan's rows, for the runner to fill in.
+  /// One result for each of the plan's rows, for the runner to fill in.
   virtual std::span<row_output> outcomes() = 0;
 
-  /// Who samples for a row that wants a sample.
+  /// The sampler of a row that wants a sample.
   virtual row_sampler& sampler_of(int row) = 0;
 
-  /// Whom to tell about the plan's swap-outs and swap-ins, which may end after the step.
+  /// Receives the ends of the plan's swap-outs and swap-ins, which may come after the step.
   virtual swap_listener& transfers() = 0;
 
-  /// The runner says that the step has ended, from any thread, once. With an error, the device itself has failed.
+  /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   virtual void done(std::exception_ptr error = nullptr) noexcept = 0;
 };
 
-/// Carries out plans: applies them to the caches, runs the model, samples. Plans arrive in order, on the engine's
-/// thread. There are swap-outs only where limits.swap_bytes allows them or snapshot_format() names a format, and
-/// restores only of those; none may be left when the runner is gone. A runner whose restores do not bring back bit by
-/// bit what was swapped out needs limits.exact_swaps = false; what is swapped out `beside` comes back so all the same.
+/// Executes plans: applies them to the caches, runs the model, samples. Plans arrive in order, on the engine's thread.
+/// Plans contain swap-outs only if limits.swap_bytes allows them or snapshot_format() is not empty, and swap-ins only
+/// of those; none may be pending when the runner is destroyed. If swapping in does not restore a slot bit for bit,
+/// limits.exact_swaps must be false; entries swapped out `beside` must be restored bit for bit even then.
 class runner {
  public:
   virtual ~runner() = default;
 
-  /// Tokens the model knows.
+  /// The size of the model's vocabulary.
   virtual int vocabulary() const = 0;
 
-  /// Begins `step` and calls its `done()` when it has ended, possibly before returning. `step` lives until then.
+  /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step_in_progress& step) = 0;
 
-  /// Says all that the bytes of a snapshot depend on beside the model: equal texts, equal forms. Empty: this runner
-  /// gives out no snapshots, and sessions hold tokens alone.
+  /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
+  /// bytes. Empty: this runner provides no snapshots, and sessions hold tokens only.
   virtual std::string snapshot_format() const { return {}; }
 
-  /// What a swap-out has left under `name`, or null.
+  /// What a swap-out stored under `name`, or null.
   virtual std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id /*name*/) const { return nullptr; }
 
-  /// It is kept under `name` from now on, as if it had been swapped out from one of this runner's slots. Where that
-  /// cannot be, or the snapshot cannot be made, a plan drops the name all the same.
+  /// Stores the snapshot under `name`, as if it had been swapped out of one of this runner's slots. Where that is not
+  /// possible, a plan still drops the name.
   virtual void keep(scheduler::swap_id /*name*/, std::shared_ptr<const kv_snapshot> /*what*/) {}
 
-  /// A snapshot of a runner with the same format, from its bytes.
+  /// A snapshot from the bytes of a runner with the same format.
   virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> /*bytes*/, int /*source*/) const {
     return nullptr;
   }

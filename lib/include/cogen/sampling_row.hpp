@@ -7,15 +7,15 @@
 
 namespace cogen {
 
-/// How a sample ended.
+/// The status of one sample.
 enum class sampling_status : std::uint8_t {
   ok,
   not_finite,        ///< a logit is NaN or plus infinity
-  nothing_left,      ///< every logit is minus infinity: the model's own, or what bias and processors left
+  nothing_left,      ///< every logit is minus infinity, by the model or after bias and processors
   processor_failed,  ///< the caller's processor threw
 };
 
-/// What is added to a token's logit.
+/// A number added to a token's logit.
 struct token_bias {
   token id = 0;
   float value = 0;
@@ -34,20 +34,20 @@ struct list_part {
   std::uint32_t count = 0;
 };
 
-/// What the rows of one step refer to, packed one row after the other.
+/// What the rows of one step refer to, concatenated.
 struct sampling_lists {
   std::vector<token_bias> biases;
   std::vector<token_count> counts;
 };
 
-/// All that the choice of one row's next token depends on beside its logits, for a device that samples by itself: the
-/// steps of `sampling`, in their order, with its parameters as numbers. Trivially copyable; the default is padding. No
-/// id occurs twice among its biases, nor among its counts; ids outside the vocabulary are ignored.
+/// All that sampling one row's next token depends on besides its logits, for a device that samples by itself: the steps
+/// of `sampling`, in their order, with its parameters as numbers. Trivially copyable; a default-constructed row is
+/// padding. Ids are unique among its biases and among its counts; ids outside the vocabulary are ignored.
 struct sampling_row {
-  std::int32_t slot = -1;  ///< of the cache, in which its token is kept for the next step; below 0: nothing is sampled
-  bool by_host = false;    ///< nothing is sampled either
-  bool greedy = true;      ///< the largest logit, the lowest id among equals; what follows up to min_p has no effect
-  bool unknown_last = false;  ///< the slot's kept token belongs to the history, too, as generated: `counts` lacks it
+  std::int32_t slot = -1;  ///< the cache slot in which its token is kept for the next step; below 0: nothing is sampled
+  bool by_host = false;    ///< sampled on the host: the device samples nothing
+  bool greedy = true;  ///< takes the largest logit, the lowest id among equals; the fields down to min_p have no effect
+  bool unknown_last = false;  ///< the slot's kept token also counts as generated; `counts` does not include it
   float inverse_temperature = 1;
   std::uint32_t top_k = 0;  ///< 0 keeps all
   double top_p = 1;         ///< 1 keeps all
@@ -56,12 +56,12 @@ struct sampling_row {
   float presence_penalty = 0;
   float frequency_penalty = 0;
   std::uint32_t position = 0;  ///< tokens the sequence holds before the sampled one
-  std::uint32_t sample = 0;    ///< counts samples at the same position
+  std::uint32_t sample = 0;    ///< index among samples at the same position
   std::uint64_t seed = 0;
   std::uint64_t branch = 0;  ///< which fork of the seeded sequence
-  list_part biases;          ///< added to the logits before all else
-  list_part held_back;       ///< in the list of biases, too: logits that become minus infinity after the penalties
-  list_part counts;          ///< of the history, where a penalty asks for them
+  list_part biases;          ///< added to the logits first
+  list_part held_back;       ///< in the list of biases, too: logits set to minus infinity after the penalties
+  list_part counts;          ///< of the history, if a penalty needs them
 };
 
 }  // namespace cogen

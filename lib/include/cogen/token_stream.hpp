@@ -81,6 +81,7 @@ class token_stream {
   /// lost.
   net::awaitable<std::optional<piece>> next_for(clock::duration limit);
 
+  /// Signature: void(error_code, std::optional<piece>).
   template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = net::deferred_t>
   auto async_next_for(clock::duration limit, Token&& token = {}) {
     return initiate_next(limit, token);

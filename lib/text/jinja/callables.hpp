@@ -12,7 +12,7 @@ using filter = value (*)(renderer&, const value& input, const arguments&);
 using value_test = bool (*)(renderer&, const value& input, const arguments&);
 using function = value (*)(renderer&, const arguments&);
 
-// Each gives nullptr for a name that cogen does not know.
+// Each gives nullptr for an unknown name.
 
 filter find_filter(std::string_view name);
 value_test find_test(std::string_view name);

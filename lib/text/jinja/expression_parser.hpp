@@ -13,7 +13,7 @@
 
 namespace cogen::text::jinja {
 
-/// Parses expressions with the precedence that Jinja gives them. Throws template_error at what it does not know.
+/// Parses expressions with the precedence that Jinja gives them. Throws template_error for unsupported syntax.
 class expression_parser {
  public:
   explicit expression_parser(lexeme_stream& from) : from_(from) {}
@@ -27,7 +27,7 @@ class expression_parser {
   /// Names that were called as functions, and where, for a check when all macros are known.
   const std::vector<std::pair<std::string, std::size_t>>& called_names() const noexcept { return called_names_; }
 
-  /// One level of nesting while it lives.
+  /// One level of nesting during its lifetime.
   class nesting {
    public:
     explicit nesting(expression_parser& parser);

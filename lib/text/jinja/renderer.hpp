@@ -21,7 +21,7 @@ class renderer {
   renderer(const template_limits& limits, std::chrono::system_clock::time_point now)
       : limits_(limits), now_(now), variables_(std::make_shared<scope>(nullptr)) {}
 
-  /// One step at this line, one level deeper while the result lives. Throws template_error at a limit.
+  /// One step at this line, one level deeper during the result's lifetime. Throws template_error at a limit.
   class level {
    public:
     level(const level&) = delete;
@@ -35,7 +35,7 @@ class renderer {
   level enter(std::size_t line);
   level enter_here() { return enter(line_); }
 
-  /// Another block of variables while it lives, inside the present one or the given one.
+  /// Another block of variables during its lifetime, inside the present one or the given one.
   class block {
    public:
     explicit block(renderer& run) : block(run, run.variables_) {}
@@ -50,7 +50,7 @@ class renderer {
     std::shared_ptr<scope> before_;
   };
 
-  /// Collects what is written while it lives.
+  /// Collects what is written during its lifetime.
   class capture {
    public:
     explicit capture(renderer& run) : run_(&run), before_(run.output_) { run.output_ = &written_; }

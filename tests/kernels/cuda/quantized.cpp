@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(blocks_are_the_same_however_tokens_arrive) {
   }
 }
 
-// Queries of one step see each their own packed length, whatever later ones have had packed.
+// Queries of one step each read their own quantized length, whatever later ones have had quantized.
 BOOST_AUTO_TEST_CASE(an_earlier_query_reads_what_its_own_length_says) {
   quantized_case each{
       .keys = int4_by_channel, .values = int4_by_token, .heads = 8, .head_dim = 128, .lengths = {704, 514}};
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_window_hides_old_blocks_and_their_places_are_used_again) 
     }
 }
 
-BOOST_AUTO_TEST_CASE(results_do_not_depend_on_company_but_on_the_number_of_splits) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_other_rows_but_on_the_number_of_splits) {
   const quantized_case together{.keys = int8_by_token, .values = int4_by_token, .lengths = {640, 100}};
   quantized_case alone = together;
   alone.lengths = {640};
@@ -135,7 +135,7 @@ class repeated_step {
   }
 
   void launch(cudaStream_t stream) const {
-    const max_batched_tokens step{slots_.data(), positions_.data(), 2};
+    const new_tokens step{slots_.data(), positions_.data(), 2};
     rotate_and_append(setup_.layer(), step, {}, {qkv_.data(), case_.width(), case_.type, case_.heads}, stream);
     decode_attention(setup_.layer(), step,
                      {.q = qkv_.data(),

@@ -14,7 +14,7 @@
 
 namespace cogen::kernels::cuda {
 
-/// What the numbers of 64 tokens [64, dims] of one head stand for once they have been packed: the definition of
+/// What the numbers of 64 tokens [64, dims] of one head stand for once they have been quantized: the definition of
 /// cogen::cache::make_group_codec(), number by number.
 inline std::vector<float> quantized_and_not(const quantized_format& format, int dims,
                                             const std::vector<float>& values) {
@@ -72,7 +72,7 @@ struct quantized_case {
   }
 };
 
-/// A layer that packs, filled by rotate_and_append() (which turns nothing here), and the same numbers on the host.
+/// A layer that quantizes, filled by rotate_and_append() (which turns nothing here), and the same numbers on the host.
 class quantized_setup {
  public:
   explicit quantized_setup(const quantized_case& c) : case_(c), rows_(row_bytes()), blocks_(block_bytes()) {
@@ -125,7 +125,7 @@ class quantized_setup {
 
   std::vector<std::byte> blocks() const { return blocks_.read(); }
 
-  /// Key (value) of a position [kv_heads, head_dim], packed or as it was.
+  /// Key (value) of a position [kv_heads, head_dim], quantized or in full precision.
   std::vector<float> expected(bool value, int slot, int position, bool quantized) {
     const int block = position / 64 * 64;
     if (!quantized) return given(value, slot, position);
@@ -244,7 +244,7 @@ class quantized_setup {
     return all;
   }
 
-  // softmax(scale q k^T) v in double, over what the query reads: packed up to where its own length says.
+  // softmax(scale q k^T) v in double, over what the query reads: quantized up to where its own length says.
   std::vector<double> attended(int slot, int last) {
     const int dims = case_.head_dim, group = case_.heads / case_.kv_heads;
     const auto quantized = static_cast<int>(quantized_tokens(last + 1, case_.residual));

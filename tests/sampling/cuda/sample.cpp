@@ -84,7 +84,7 @@ class device_batch {
     std::vector<sampling_row> sampling(rows_);
     std::vector<token> last(rows_ + 1, untouched);
     sampling_lists lists;
-    lists.biases.push_back({0, 1000});  // nobody's
+    lists.biases.push_back({0, 1000});  // of no row
     lists.counts.push_back({0, 1000, 1000});
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& from = tasks[i];

@@ -21,7 +21,7 @@ struct told {
   Value value;
 };
 
-/// Somebody who uses the engine: a coroutine, on a context of its own or on the engine's executor, that goes on when it
+/// A client of the engine: a coroutine, on a context of its own or on the engine's executor, that goes on when it
 /// is given a turn, and may be interfered with while it waits for an operation.
 class client : public std::enable_shared_from_this<client> {
  public:

@@ -294,7 +294,7 @@ void decoder::interrupt(sequence_event what) {
   }
 }
 
-/// Nobody waits for it, so that it is in nobody's way where it is not refused.
+/// No operation waits for it, so it delays none if it is not refused.
 void decoder::start_unseen(const auto& start) {
   const auto signal = std::make_shared<net::cancellation_signal>();
   start(net::bind_cancellation_slot(
@@ -315,7 +315,7 @@ void decoder::save_unseen() {
   start_unseen([this](auto handler) { sequence_->async_save(stage_.new_file(), std::move(handler)); });
 }
 
-/// Nobody keeps what is opened.
+/// What is opened is not kept.
 void decoder::open_unseen() {
   if (!file_ || !stage_.running()) return;
   const auto opened = [self = shared_from_this(), this](error_code code, const sequence&) {

@@ -8,7 +8,7 @@ namespace cogen::engine_simulation {
 /// How many actions the history of a seed has.
 int actions_of(std::uint64_t seed);
 
-/// Plays a history. Throws std::logic_error with a sentence where the engine breaks its contract. What happens is told
+/// Runs a history. Throws std::logic_error with a sentence where the engine breaks its contract. What happens is told
 /// to `log`, if there is one.
 void play(const simulation::script& what, coverage& seen, const simulation::log& log);
 

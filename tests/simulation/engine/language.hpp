@@ -19,18 +19,18 @@ struct language {
       64;  ///< tokens after the model's words, which say whose a sequence is; hardly ever sampled
 
   scheduler::toy::model model;
-  std::optional<token> poison;  ///< whoever holds it gets NaN for scores
+  std::optional<token> poison;  ///< a sequence that holds it gets NaN for scores
 
   int words() const { return model.vocabulary; }
   int vocabulary() const { return words() + tags; }
   std::vector<float> scores(std::span<const token> before, std::span<const token> encoder_input) const;
 };
 
-/// What is sampled after a history with nobody else around; nothing where there is nothing to sample from.
+/// What is sampled after a history alone; nothing where there is nothing to sample from.
 std::optional<token> sampled_alone(const language& of, const sampler& from, token_history& history,
                                    std::span<const token> encoder_input, const sampling_key& key);
 
-/// How a generation goes with nobody else around.
+/// How a generation goes alone.
 struct generation {
   std::vector<token> tokens;
   finish_reason reason = finish_reason::length;

@@ -210,7 +210,7 @@ void reader::hear_end(finish_reason reason, const usage& used) {
   require(used.time_to_first_token.count() >= 0 && used.total_time >= used.time_to_first_token, "its times are wrong");
 }
 
-/// Nobody else runs its tag, unless there are two of it.
+/// No other client runs its tag, unless there are two of it.
 void reader::check_cached(int tokens) const {
   const bool alike = what_.shares && !stage_.is_unique(what_.tag);
   const int most = what_.shares ? what_.common : 0;

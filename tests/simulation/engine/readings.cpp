@@ -22,7 +22,7 @@ request ask(const generation_parts& parts, const std::vector<token>& prompt) {
   return asked;
 }
 
-/// Who shares with whom. Returns whether it can find anything.
+/// Which readings share a prefix. Returns whether it can find anything.
 bool draw_sharing(world& stage, random& chance, request& asked) {
   if (stage.of().urgent) asked.priority(chance.between(0, 3));
   if (chance.chance(20)) asked.tenant(1);

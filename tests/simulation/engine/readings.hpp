@@ -11,7 +11,7 @@ struct reading {
   token tag = 0;        ///< its client's own
   int common = 0;       ///< the tokens before that
   bool shares = false;  ///< what others have had run, where anything does
-  generation expected;  ///< with nobody else around; its code is that of a refusal, where the request makes no sense
+  generation expected;  ///< alone; its code is that of a refusal, where the request makes no sense
 };
 
 /// A request that makes sense for this engine.

@@ -29,7 +29,7 @@ class client;
 /// What can befall an engine and all that are with it.
 enum class misfortune { launch_fails, step_fails, engine_stopped, engine_destroyed, count };
 
-/// A real engine, driven by hand, over the toy device, with its clients, in virtual time.
+/// A real engine, externally stepped, over the toy device, with its clients, in virtual time.
 class world {
  public:
   world(const settings& of, coverage& seen, simulation::log told);
@@ -78,7 +78,7 @@ class world {
   /// A file of its own, in a folder that goes with the world.
   std::filesystem::path new_file();
 
-  /// Somebody preempts a sequence of their own.
+  /// A client suspends its own sequence.
   void expect_preemption() { ++suspend_requested_; }
 
   /// No client may begin anything new.

@@ -16,105 +16,106 @@
 
 namespace cogen::cache {
 
-/// How a device packs all but the newest tokens of a slot, 64 at a time: see view.hpp's quantized_tokens(). How the
-/// bytes of a block lie is the device's own.
+/// How a device quantizes all but the newest tokens of a slot, 64 at a time: see quantized_tokens() in view.hpp. The
+/// layout of a block's bytes is up to the device.
 struct device_quantization {
   group_format keys;
   group_format values;
-  int residual = 128;           ///< tokens that stay in full precision at least, counted back from each query
+  int residual = 128;           ///< tokens that at least stay in full precision, counted back from each query
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
 };
 
-/// Keys and values of one layer. Views.
+/// Keys and values of one layer, as views.
 struct device_layer {
   at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]
   at::Tensor values;    ///< the same
-  attention_span span;  ///< causal, and no chunks
-  int ring = 0;         ///< places behind those of the sinks that positions take in turn; 0: one for each position
+  attention_span span;  ///< causal, and without chunks
+  int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
 
-  /// Where the key and the value of a position lie.
+  /// The index of the place that holds the key and the value of a position.
   std::int64_t place_of(std::int64_t position) const {
     return ring == 0 || position < span.sinks ? position : span.sinks + (position - span.sinks) % ring;
   }
 
   std::optional<device_quantization> quantization = {};
-  at::Tensor quantized = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, where it packs
+  at::Tensor quantized = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, if it quantizes
 };
 
+/// What a device cache stores, and within which limits.
 struct device_options {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
   int slots = 1;
-  int max_sequence_length = 0;            ///< tokens that a slot may hold
-  std::optional<sink_window> sinks = {};  ///< of layers that would see every token
+  int max_sequence_length = 0;            ///< tokens that a slot can hold
+  std::optional<sink_window> sinks = {};  ///< for layers of full attention
   std::optional<device_quantization> quantization = {};
 
-  /// Tokens behind the sinks that are kept in full precision: the newest ones, in as many places. At least 16, all that
-  /// one query sees so (the window; or residual + 64, and then a multiple of 64), the most tokens of a slot in one
-  /// step, and those that a slot can go back by. 0: all.
+  /// Tokens after the sinks that are kept in full precision: the newest ones, in as many places. At least 16. Has room
+  /// for all that one query attends to (the window; or residual + 64, then a multiple of 64), the most tokens of a slot
+  /// in one step, and the tokens that a slot can go back by. 0: all.
   int ring = 0;
 
-  /// Memory of the host, uint8, slot_bytes() for each slot: tokens of all layers stay there, and the device has room
-  /// for two layers, which take turns. Not with a ring. None: tokens stay on the device.
+  /// Host memory, uint8, slot_bytes() for each slot. If given, tokens of all layers stay there, and the device has room
+  /// for two layers, used in turn. Not with a ring. None: tokens stay on the device.
   at::Tensor host = {};
 };
 
-/// Some tokens of a slot in one layer, [planes, tokens, …] with tokens side by side: where they stay, and where they
-/// come to while the layer computes.
+/// Some tokens of a slot in one layer, [planes, tokens, …] with tokens contiguous: on the host, and on the device
+/// while the layer computes.
 struct kv_copy {
   at::Tensor host;
   at::Tensor device;
 };
 
-/// What a model remembers in the memory of a device: for each slot all layers in one range, or in two where it packs,
-/// so that a slot's tokens leave and come as strided copies. Memory is taken whole at the start, and addresses never
-/// change, so that a step can be recorded once and played for any mix of slots.
+/// The KV cache of a model in device memory. Each slot has all layers in one range, or in two if it quantizes, so that
+/// its tokens are moved as strided copies. All memory is allocated at construction, and addresses never change, so a
+/// step can be captured once as a graph and replayed for any mix of slots.
 ///
-/// Every slot holds its tokens itself. Copies are only begun here, on the device's current queue, and come after what
-/// that queue was given before. Lengths are those that the steps begun so far lead to. Not thread-safe.
+/// Every slot holds its own tokens. Copies are only enqueued here, on the device's current stream, after earlier work
+/// of that stream. Lengths include all steps enqueued so far. Not thread-safe.
 class device_cache {
  public:
-  /// Layers of full and sliding attention, all with the same heads; where there is a ring or tokens are packed, all
-  /// that see the same, which is everything where they are packed: std::invalid_argument otherwise, naming layer and
-  /// kind, or for options that make no sense. Throws what LibTorch throws where the device has no memory left.
+  /// Takes layers of full and sliding attention, all with the same heads; with a ring or quantization, all with the
+  /// same span, which is full attention if quantized. Throws std::invalid_argument otherwise, naming layer and kind,
+  /// and for options that make no sense. Throws LibTorch's error if the device has no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
 
-  /// Bytes of one slot, wherever it stays.
+  /// Bytes of one slot, on the device or the host.
   static std::int64_t slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
   int max_sequence_length() const noexcept { return max_sequence_length_; }
+  /// Tokens the slot holds. Throws std::out_of_range for a slot that does not exist.
   int length(int slot) const { return table_.length(slot); }
 
-  /// Where tokens stay far, the layer after next is in the same place.
+  /// With tokens on the host, layers index and index + 2 use the same memory.
   const device_layer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
 
   bool on_host() const noexcept { return device_.defined(); }
 
-  /// Tokens [begin, end) of a slot, where tokens stay far.
+  /// Tokens [begin, end) of a slot, if tokens are on the host.
   kv_copy moving(int layer, int slot, int begin, int end) const;
 
   /// Where the keys of slot `slot` begin in the keys of any layer, in tokens.
   std::int64_t origin(int slot) const { return slot * slot_rows_; }
 
-  /// The tokens of a step count from now on. Throws std::length_error, naming the slot, the wanted length and the
-  /// limit, before anything changes; std::out_of_range for a slot that does not exist.
+  /// Counts the tokens of a step. Throws std::length_error, naming the slot, the wanted length and the limit, before
+  /// anything changes; std::out_of_range for a slot that does not exist.
   void advance(const step& step);
 
-  /// Forgets tokens from `length` on. Throws std::length_error for a length above the slot's.
+  /// Drops tokens from `length` on. Throws std::length_error for a length above the slot's.
   void truncate(int slot, int length);
   void clear(int slot) { truncate(slot, 0); }
 
-  /// Slot `to` holds the first `end` tokens of slot `from` afterwards, whatever it held before. Throws
-  /// std::length_error where `from` holds fewer.
+  /// Replaces slot `to` by the first `end` tokens of slot `from`. Throws std::length_error if `from` holds fewer.
   void copy(int from, int to, int end);
 
-  /// All that a slot of `length` tokens takes, each [planes, rows, …] with rows side by side: keys and values in full
-  /// precision, and what is packed.
+  /// All memory of a slot of `length` tokens, each [planes, rows, …] with rows contiguous: keys and values in full
+  /// precision, and quantized blocks.
   std::vector<at::Tensor> parts_of(int slot, int length) const;
 
-  /// The empty slot holds `length` tokens, which somebody writes to parts_of() before they are read.
+  /// Sets the empty slot's length; the caller writes its tokens to parts_of() before they are read.
   void fill(int slot, int length);
 
  private:
@@ -124,8 +125,8 @@ class device_cache {
   std::int64_t slot_rows_;
   slot_table table_;
   at::Tensor storage_;    // [slots, 2 * layers, places, kv_heads * head_dim]
-  at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], where that is far
-  at::Tensor quantized_;  // [slots, layers, blocks, kv_heads * head_bytes], where it packs
+  at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], if tokens are on the host
+  at::Tensor quantized_;  // [slots, layers, blocks, kv_heads * head_bytes], if it quantizes
   std::vector<device_layer> layers_;
 };
 

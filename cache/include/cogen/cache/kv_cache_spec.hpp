@@ -4,13 +4,13 @@
 
 namespace cogen::cache {
 
-/// What a layer of the model attends to, hence what its cache has to remember.
+/// What a layer of the model attends to, hence what its cache stores.
 enum class layer_kind : std::uint8_t {
   full,       ///< every earlier token
-  sliding,    ///< the last `window` tokens, its own included
+  sliding,    ///< the last `window` tokens, including its own
   chunked,    ///< earlier tokens of its own chunk of `window` positions
-  cross,      ///< every token of the encoder input, which an encoder has read
-  recurrent,  ///< a state of a fixed size
+  cross,      ///< every token of the encoder input
+  recurrent,  ///< nothing: it has a state of a fixed size
 };
 
 /// One layer of a model, as its configuration describes it.
@@ -19,13 +19,13 @@ struct kv_cache_spec {
   int kv_heads = 0;        ///< recurrent: 0
   int head_dim = 0;        ///< recurrent: 0
   int window = 0;          ///< sliding, chunked; 0 otherwise
-  std::int64_t state = 0;  ///< recurrent: float32 numbers that the state of one slot takes; 0 otherwise
+  std::int64_t state = 0;  ///< recurrent: float32 numbers in the state of one slot; 0 otherwise
 
   friend bool operator==(const kv_cache_spec&, const kv_cache_spec&) = default;
 };
 
 /// Throws std::invalid_argument, naming the field and its limit, unless the fields that the kind uses are at least 1
-/// (kv_heads * head_dim and state at most 2^24) and the others 0.
+/// (kv_heads * head_dim and state at most 2^24) and the others are 0.
 void check(const kv_cache_spec& shape);
 
 }  // namespace cogen::cache

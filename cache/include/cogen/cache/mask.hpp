@@ -11,19 +11,21 @@
 
 namespace cogen::cache {
 
-/// Who sees whom: a rule over the positions of a query and a key, counted from the start of the sequence.
+/// Which query attends to which key: a rule over their positions, counted from the start of the sequence.
 ///
-/// Rules compose: `causal() & sliding(512)`, `a | b`. Any callable (q, kv) -> bool is one. Immutable; any thread may
-/// ask.
+/// Rules compose: `causal() & sliding(512)`, `a | b`. Any callable (q, kv) -> bool is one. Immutable; thread-safe.
 class mask {
  public:
+  /// Whether the query at position q attends to the key at position kv.
   using rule = std::function<bool(std::int64_t q, std::int64_t kv)>;
 
   /// Throws std::invalid_argument for an empty rule.
   mask(rule span);
 
+  /// Whether the query at position q attends to the key at position kv.
   bool operator()(std::int64_t q, std::int64_t kv) const { return span_(q, kv); }
 
+  /// Both rules, or either one.
   friend mask operator&(mask a, mask b);
   friend mask operator|(mask a, mask b);
 
@@ -34,7 +36,7 @@ class mask {
 /// kv <= q
 mask causal();
 
-/// Every query sees every key.
+/// Every query attends to every key.
 mask bidirectional();
 
 /// kv > q - window: the last `window` positions. Throws std::invalid_argument unless window >= 1.
@@ -47,18 +49,18 @@ mask chunked(std::int64_t chunk);
 /// for a count below 0.
 mask sinks(std::int64_t count);
 
-/// Nobody sees the first `count` positions. Throws std::invalid_argument for a count below 0.
+/// No query attends to the first `count` positions. Throws std::invalid_argument for a count below 0.
 mask padding(std::int64_t count);
 
-/// Several sequences in one: only positions of the same one see each other. `lengths` are theirs, in order; positions
-/// behind the last one belong to nobody. Throws std::invalid_argument for a length below 0.
+/// Several sequences in one: only positions of the same sequence attend to each other. `lengths` are theirs, in order;
+/// positions after the last one attend to nothing. Throws std::invalid_argument for a length below 0.
 mask varlen(const std::vector<std::int64_t>& lengths);
 
-/// Positions of the same block see each other both ways, as the tokens of one image do; others nobody by this rule.
-/// `blocks` are [begin, end) pairs. Throws std::invalid_argument where one ends before it begins.
+/// Positions of the same block attend to each other both ways, as the tokens of one image do; others to nothing by this
+/// rule. `blocks` are [begin, end) pairs. Throws std::invalid_argument if one ends before it begins.
 mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blocks);
 
-/// The rule that kernels follow by themselves.
+/// The rule that kernels implement for this span.
 mask rule_of(const attention_span& span);
 
 /// Row i stands for query position i + q_offset, column j for key position j + kv_offset.
@@ -69,8 +71,8 @@ struct mask_window {
   int kv_offset = 0;
 };
 
-/// True where the query of row i sees the key of column j. Boolean, [q_length, kv_length]. Throws std::invalid_argument
-/// for a length or an offset below 0.
+/// True if the query of row i attends to the key of column j. Boolean, [q_length, kv_length]. Throws
+/// std::invalid_argument for a length or an offset below 0.
 at::Tensor to_dense(const mask& mask, const mask_window& window);
 
 }  // namespace cogen::cache

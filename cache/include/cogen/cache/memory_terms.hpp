@@ -8,15 +8,15 @@
 
 namespace cogen::cache {
 
-/// Bytes of each block up to `blocks` of them: what a ring takes that then begins again.
+/// `per_block` bytes for each of the first `blocks` blocks: a ring's memory.
 struct capped_term {
   std::int64_t per_block = 0;
   std::int64_t blocks = 0;
 };
 
-/// The most bytes that a slot holding `length` tokens takes, whole pages included: with b = ceil(length / block),
+/// An upper bound of the bytes of a slot that holds `length` tokens, in whole pages: with b = ceil(length / block),
 /// `fixed` (0 for an empty slot) + per_block * b + the sum of capped.per_block * min(b, capped.blocks). Plain numbers,
-/// so that whoever decides about memory needs nothing else of the cache.
+/// so that a scheduler needs nothing else of the cache.
 struct memory_terms {
   std::int64_t fixed = 0;
   std::int64_t per_block = 0;

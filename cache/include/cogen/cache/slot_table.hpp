@@ -9,14 +9,14 @@
 
 namespace cogen::cache {
 
-/// The first `length` tokens of a slot, read in place by another slot. `slot` is -1 where there is none.
+/// The first `length` tokens of a slot, read in place by another slot. `slot` is -1 if there is none.
 struct slot_parent {
   int slot = -1;
   int length = 0;
 };
 
-/// What a slot begins with: the first `shared` tokens (a multiple of 64, perhaps 0) are read in slot `base`, those from
-/// there to `end` are copied from slot `from`, whose first tokens are the same.
+/// How a slot starts: its first `shared` tokens (a multiple of 64, may be 0) are read in slot `parent`; those from
+/// there to `end` are copied from slot `from`, which has the same first tokens.
 struct fork_spec {
   int parent = -1;
   int shared = 0;
@@ -24,9 +24,9 @@ struct fork_spec {
   int end = 0;
 };
 
-/// How many tokens each slot holds and whose first tokens it reads: what all layers of one cache share.
+/// How many tokens each slot holds, and in which slot it reads its first ones. Shared by all layers of one cache.
 ///
-/// A table only keeps the books: `cache` changes it after its layers have done their part.
+/// Only bookkeeping: `cache` changes the table after its layers have changed.
 class slot_table {
  public:
   /// Throws std::invalid_argument unless slots >= 1.
@@ -34,27 +34,29 @@ class slot_table {
 
   int slots() const noexcept { return static_cast<int>(lengths_.size()); }
 
-  /// Tokens the slot holds, those of its base included. Throws std::out_of_range for a slot that does not exist.
+  /// Tokens the slot holds, its shared prefix included. Throws std::out_of_range for a slot that does not exist.
   int length(int slot) const { return lengths_[index(slot)]; }
 
+  /// The slot that its first tokens are read in.
   slot_parent parent(int slot) const { return parents_[index(slot)]; }
 
-  /// How many of the slot's first tokens other slots read in place: below this it can be neither cut nor overwritten.
+  /// How many of the slot's first tokens other slots read in place; it can be neither cut nor overwritten below this.
   int pinned(int slot) const;
 
-  /// The lengths of all slots, one after the other; the address never changes. [slots]
+  /// The lengths of all slots; the address never changes. [slots]
   std::span<const std::int32_t> lengths() const noexcept { return lengths_; }
 
-  /// Throws std::out_of_range, naming the slot, where it does not exist, or a row's does not.
+  /// Throws std::out_of_range, naming the slot, if it does not exist, or a row's does not.
   void check(int slot) const { index(slot); }
   void check(const step& step) const;
 
+  /// Adds the step's tokens to the lengths of its slots.
   void advance(const step& step);
 
-  /// Cuts or extends the slot to `length`; a base that is longer shrinks to the whole blocks in it.
+  /// Cuts or extends the slot to `length`; a longer shared prefix shrinks to the whole blocks in it.
   void set_length(int slot, int length);
 
-  /// The empty slot `slot` now reads the first `base.length` tokens of `base.slot`.
+  /// The empty slot `slot` now reads the first `parent.length` tokens of `parent.slot`.
   void set_parent(int slot, slot_parent parent);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace cogen::cache {
 
-/// What queries of the layer see where layers that would see every token have sinks.
+/// The span of a layer, where sinks apply to layers of full attention.
 constexpr attention_span span_of(const kv_cache_spec& shape, const std::optional<sink_window>& sinks) {
   attention_span span = span_of(shape);
   if (shape.kind == layer_kind::full && sinks) {

@@ -6,25 +6,24 @@
 
 namespace cogen::cache {
 
-/// `count` new tokens of slot `slot`. Where they stand follows from the slot's length: no row names a position.
+/// `count` new tokens of slot `slot`. Their positions follow from the slot's length, so no row names a position.
 struct step_row {
   int slot = 0;
   int count = 0;
 };
 
-/// Which slots get how many new tokens in one forward: a ragged batch whose rows lie one after the other.
+/// Which slots get how many new tokens in one forward: a ragged batch with its rows concatenated.
 ///
 /// Only assign() changes it. May be empty.
 class step {
  public:
   step() = default;
 
-  /// Throws std::invalid_argument for a slot below 0, a slot that has two rows, or a count below 1; std::length_error
-  /// where the tokens of all rows exceed 2^31 - 1. The message names the row.
+  /// Throws std::invalid_argument for a slot below 0, a slot with two rows, or a count below 1; std::length_error if
+  /// the tokens of all rows exceed 2^31 - 1. The message names the row.
   explicit step(std::vector<step_row> rows);
 
-  /// Becomes a step of these rows, in the memory that it has. Throws as the constructor does; then nothing makes sense
-  /// but another assign().
+  /// Replaces the rows and reuses the memory. Throws as the constructor does; then only another assign() is valid.
   void assign(std::span<const step_row> rows);
 
   std::span<const step_row> rows() const noexcept { return rows_; }
@@ -32,7 +31,7 @@ class step {
   /// New tokens of all rows.
   int tokens() const noexcept { return first_.back(); }
 
-  /// Where row `row` begins in the ragged batch: its tokens are [first(row), first(row) + rows()[row].count).
+  /// Where row `row` begins in the batch: its tokens are [first(row), first(row) + rows()[row].count).
   int first(int row) const { return first_[static_cast<std::size_t>(row)]; }
 
  private:

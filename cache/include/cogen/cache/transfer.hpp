@@ -9,29 +9,29 @@
 
 namespace cogen::cache {
 
-/// Bytes to be copied from one place to another. Both have the same number; they do not overlap.
+/// Bytes to copy. Both spans have the same size and do not overlap.
 struct byte_copy {
   std::span<const std::byte> from;
   std::span<std::byte> to;
 };
 
-/// Copies bytes while others compute, and reports the end through a plain call.
+/// Copies bytes asynchronously and reports completion through a callback.
 class transfer {
  public:
-  /// Told how a job went: null, or what stopped it. Must not throw.
+  /// Called with null, or with the error of the job. Must not throw.
   using callback = std::function<void(std::exception_ptr)>;
 
   virtual ~transfer() = default;
 
-  /// Begins a job: all of `copies`, in order. What they point to stays valid, and what they write to unread, until
-  /// `done` is called: once, on any thread, possibly before start() returns. Jobs are done one after the other, in the
-  /// order in which they were started: a later one may overwrite what an earlier one reads. Throws
-  /// std::invalid_argument, naming both sizes, where the two sides of a copy differ; then `done` is not called.
+  /// Starts a job: all of `copies`, in order. Sources must stay valid, and destinations unread, until `done` is called:
+  /// once, on any thread, possibly before start() returns. Jobs run one after the other, in the order in which they
+  /// were started: a later one may overwrite what an earlier one reads. Throws std::invalid_argument, naming both
+  /// sizes, if the two sides of a copy differ; then `done` is not called.
   virtual void start(std::vector<byte_copy> copies, callback done) = 0;
 };
 
-/// One thread that copies. Jobs may be started from any thread; `done` is called on the one that copies. The destructor
-/// ends all jobs that were started, then joins; it must not run in a callback.
+/// Copies on one worker thread. Jobs may be started from any thread; `done` is called on the worker. The destructor
+/// finishes all started jobs, then joins; it must not run in a callback.
 class worker_transfer final : public transfer {
  public:
   worker_transfer();
@@ -43,14 +43,14 @@ class worker_transfer final : public transfer {
   std::unique_ptr<state> state_;
 };
 
-/// Copies within start(), on the caller's thread: for programs driven by hand that want no other order of events.
+/// Copies within start(), on the caller's thread: for single-threaded programs that need a fixed order of events.
 class immediate_transfer final : public transfer {
  public:
   void start(std::vector<byte_copy> copies, callback done) override;
 };
 
-/// Copies when it is told to, on the caller's thread: for programs driven by hand, and to try out every order of
-/// events. Jobs that were never told to end are dropped with it, their callbacks uncalled. Not thread-safe.
+/// Copies on request, on the caller's thread: for tests that try every order of events. Its destructor drops pending
+/// jobs without calling their callbacks. Not thread-safe.
 class manual_transfer final : public transfer {
  public:
   manual_transfer();
@@ -60,10 +60,10 @@ class manual_transfer final : public transfer {
   /// Jobs that have not ended.
   std::size_t waiting() const noexcept;
 
-  /// Copies the oldest job and ends it. Throws std::logic_error where none waits.
+  /// Copies the oldest job and ends it. Throws std::logic_error if there is none.
   void finish_one();
 
-  /// Ends the oldest job with `error`, half of its copies done. Throws std::logic_error where none waits.
+  /// Ends the oldest job with `error`, half of its copies done. Throws std::logic_error if there is none.
   void fail_one(std::exception_ptr error);
 
  private:

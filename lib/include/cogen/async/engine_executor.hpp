@@ -12,18 +12,20 @@
 
 namespace cogen::async {
 
-/// The queue of handlers that an engine runs between two steps. After `close()` nothing is queued any more, and what
-/// was queued is destroyed uncalled.
+/// The queue of handlers that an engine runs between two steps. After `close()` nothing can be queued, and queued
+/// handlers are destroyed without being called.
 class engine_queue final : public net::io_context {
  public:
   engine_queue() : net::io_context(1), work_(get_executor()) {}
 
+  /// Queues the handler; discards it after close(). Thread-safe.
   template <class Function>
   void post(Function&& function) {
     std::lock_guard lock(mutex_);
     if (!closed_) net::post(get_executor(), std::forward<Function>(function));
   }
 
+  /// Destroys the queued handlers, and discards later ones.
   void close() {
     {
       std::lock_guard lock(mutex_);
@@ -39,20 +41,24 @@ class engine_queue final : public net::io_context {
   net::executor_work_guard<executor_type> work_;
 };
 
-/// Runs work between decode steps, on the thread that drives the engine. Work must not block.
+/// Runs handlers between decode steps, on the thread that drives the engine. They must not block.
 ///
-/// Shares ownership of its queue: it may be kept, used and destroyed after the engine is gone, and then discards what
-/// it is given. Any thread may use it.
+/// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
+  /// Runs handlers in this queue.
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
 
+  /// Asio's executor requirements: never runs a handler within execute().
   net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
+  /// The same.
   static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
     return net::execution::blocking.never;
   }
+  /// The same.
   engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
 
+  /// Queues the handler.
   template <class Function>
   void execute(Function&& function) const {
     queue_->post(std::forward<Function>(function));

@@ -20,22 +20,23 @@
 
 namespace cogen::async {
 
-/// One wait of one handler for `void(error_code, Results...)`, completed at most once, from any thread. After that it
-/// may become another wait.
+/// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
+/// and can then be reused for another wait.
 ///
-/// The handler runs on its associated executor as if by post, never inside the call that completes it. Work is held on
-/// that executor while the wait lasts. When the executor's context is destroyed first, the handler is destroyed
-/// uncalled.
+/// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
+/// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
+/// being called.
 ///
-/// States: waiting -> posted (complete() took the result) -> called (it is spent) -> waiting, where make() takes it up;
-/// from any of them -> dropped (the context went).
+/// States: waiting -> posted (complete() took the result) -> called (spent) -> waiting (make() reuses it); from any of
+/// them -> dropped (the context is gone).
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
+  /// What the handler is called with.
   using signature = void(error_code, Results...);
 
-  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Where nobody else
-  /// holds `spent` any more, and the context is the same, that is what waits.
+  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
+  /// it is not referenced elsewhere and has the same context.
   template <class Handler, class Cancel>
   static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel,
                                          std::shared_ptr<operation> spent = nullptr) {
@@ -53,6 +54,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
+  /// Registers with the executor's context. Call make() instead.
   explicit operation(const net::any_io_executor& executor)
       : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
 
@@ -62,8 +64,8 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (entry_) registry_->remove(*entry_);
   }
 
-  /// Takes the result, made of `results`, and posts the handler. Returns false where that could not be done for want of
-  /// memory: then `post_again()` later.
+  /// Takes the result, made of `results`, and posts the handler. Returns false if there is no memory for that; call
+  /// `post_again()` later.
   template <class... Values>
   bool complete(error_code code, Values&&... results) noexcept {
     set_result(code, std::forward<Values>(results)...);
@@ -96,7 +98,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     std::apply(std::move(wait.handler), std::move(result));
   }
 
-  /// True when the handler's context has gone: nobody waits any more.
+  /// True if the handler's context is gone, and the wait with it.
   bool dropped() const noexcept { return dropped_.load(); }
 
   void drop() noexcept override {
@@ -123,7 +125,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
-  /// Then all that others have done with it is done.
+  /// Orders all earlier uses of the operation before its reuse.
   static bool is_alone(const std::shared_ptr<operation>& one) {
     if (one.use_count() != 1) return false;
     std::atomic_thread_fence(std::memory_order_acquire);

@@ -12,46 +12,50 @@
 
 namespace cogen::async {
 
-/// Something that waits on behalf of a handler of some execution context.
+/// An operation that waits on behalf of a handler of some execution context.
 class pending_operation {
  public:
   virtual ~pending_operation() = default;
 
-  /// Destroys the handler without calling it: its context is going.
+  /// Destroys the handler without calling it, because its context is being destroyed.
   virtual void drop() noexcept = 0;
 
-  /// Posts the handler of a completed operation that could not be posted for want of memory. False: again in vain.
+  /// Retries to post the handler of a completed operation after memory was short. Returns false if it still is.
   virtual bool post_again() noexcept = 0;
 
-  /// Where the handler runs, never within execute(). Null where nobody waits any more.
+  /// Where the handler runs, never within execute(). Null if the wait is over.
   virtual const net::any_io_executor* executor() const noexcept = 0;
 
-  /// Calls the handler of a completed operation, on that executor, after letting go of `self`, which is this one.
+  /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
   virtual void call(std::shared_ptr<pending_operation> self) = 0;
 
-  /// Links operations that are completed, or are still to be posted.
+  /// Links operations that are completed or still have to be posted.
   std::shared_ptr<pending_operation> next;
 };
 
-/// The operations that wait on behalf of one execution context, so that they let go of it before it is destroyed.
-/// Without this, a handler that is still pending when its `io_context` ends would touch the dead context.
+/// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
+/// handler still pending when its `io_context` ends would access the dead context.
 ///
-/// It posts them, too. Completed operations of one executor stand in a line, and while there is one a single job is on
-/// its way to that executor: it takes the first, sends another job for the others, and calls it. So whoever completes
-/// many at once posts once, and the context's threads share the rest of the work. Where there is no memory for another
-/// job, it calls the next one itself, also where a handler throws, which it passes on in the end: the first that was
-/// thrown. Those of another executor than the line's go by themselves.
+/// It also posts their completions. Completed operations of one executor form a queue. While the queue is not empty,
+/// one job is posted to that executor: it takes the first operation, posts another job for the rest, and calls the
+/// handler. So completing many operations at once posts one job, and the context's threads share the work. If there is
+/// no memory for another job, or a handler throws, the job calls the next handlers itself; the first exception is
+/// rethrown at the end. Operations of an executor other than the queue's are posted one by one.
 class pending_operations : public std::enable_shared_from_this<pending_operations> {
  public:
   using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
 
+  /// Registers an operation.
   entry add(std::weak_ptr<pending_operation> operation);
+
+  /// Removes it; does nothing after close().
   void remove(entry at) noexcept;
 
-  /// Has `completed` called by its executor, unless the context has shut down. Throws std::bad_alloc, and has changed
-  /// nothing then.
+  /// Has the executor of `completed` call it, unless the context has shut down. Throws std::bad_alloc, and has then
+  /// changed nothing.
   void post(std::shared_ptr<pending_operation> completed);
 
+  /// Drops all operations: their context is being destroyed.
   void close() noexcept;
 
  private:
@@ -68,7 +72,7 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
   bool closed_ = false;
 };
 
-/// The registry of the context that `executor` belongs to; it outlives the context for as long as somebody holds it.
+/// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
 std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
 
 }  // namespace cogen::async

@@ -5,8 +5,8 @@
 
 namespace cogen::load {
 
-/// How one tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
-/// 16-bit scale (and minimum), little-endian, without padding between blocks; those in _k have blocks of 256, with
+/// How a tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
+/// 16-bit scale (and minimum), little-endian, without padding between blocks. Those in _k have blocks of 256, with
 /// smaller scales (and minima) for 32 or 16 elements each.
 enum class element_type : std::uint8_t {
   f32,
@@ -34,43 +34,43 @@ enum class element_type : std::uint8_t {
 
 /// w[i] = scale * (nibble - 8). Elements 0..15 are the low nibbles, 16..31 the high ones.
 struct q4_0_block {
-  std::uint16_t scale;  // float16 bits
+  std::uint16_t scale;  ///< float16 bits
   std::uint8_t nibbles[16];
 };
 
 /// w[i] = scale * nibble + minimum. Nibbles as in q4_0_block.
 struct q4_1_block {
-  std::uint16_t scale;    // float16 bits
-  std::uint16_t minimum;  // float16 bits
+  std::uint16_t scale;    ///< float16 bits
+  std::uint16_t minimum;  ///< float16 bits
   std::uint8_t nibbles[16];
 };
 
 /// w[i] = scale * (q - 16), q = nibble + 16 * fifth bit; bit i of `fifth_bits`, read as a little-endian 32-bit number.
 struct q5_0_block {
-  std::uint16_t scale;  // float16 bits
+  std::uint16_t scale;  ///< float16 bits
   std::uint8_t fifth_bits[4];
   std::uint8_t nibbles[16];
 };
 
 /// w[i] = scale * q + minimum, q as in q5_0_block.
 struct q5_1_block {
-  std::uint16_t scale;    // float16 bits
-  std::uint16_t minimum;  // float16 bits
+  std::uint16_t scale;    ///< float16 bits
+  std::uint16_t minimum;  ///< float16 bits
   std::uint8_t fifth_bits[4];
   std::uint8_t nibbles[16];
 };
 
 /// w[i] = scale * quants[i].
 struct q8_0_block {
-  std::uint16_t scale;  // float16 bits
+  std::uint16_t scale;  ///< float16 bits
   std::int8_t quants[32];
 };
 
 /// w[i] = scale * scales(g) * nibble - minimum * minima(g), g = i / 32. Of each 64 elements the first 32 are the low
 /// nibbles of 32 bytes, the others the high ones. `scales` holds eight scales and eight minima of 6 bits.
 struct q4_k_block {
-  std::uint16_t scale;    // float16 bits
-  std::uint16_t minimum;  // float16 bits
+  std::uint16_t scale;    ///< float16 bits
+  std::uint16_t minimum;  ///< float16 bits
   std::uint8_t scales[12];
   std::uint8_t nibbles[128];
 
@@ -79,20 +79,23 @@ struct q4_k_block {
   static constexpr int scale_of(const std::uint8_t (&scales)[12], int g) {
     return g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | (scales[g - 4] >> 6) << 4;
   }
+  /// See scale_of().
   static constexpr int minimum_of(const std::uint8_t (&scales)[12], int g) {
     return g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | (scales[g] >> 6) << 4;
   }
+  /// The code of element i, without scale and minimum.
   constexpr int value(int i) const { return nibbles[i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4) & 15; }
 };
 
 /// As q4_k_block, with a fifth bit: of element i, bit i / 32 of fifth_bits[i % 32].
 struct q5_k_block {
-  std::uint16_t scale;    // float16 bits
-  std::uint16_t minimum;  // float16 bits
+  std::uint16_t scale;    ///< float16 bits
+  std::uint16_t minimum;  ///< float16 bits
   std::uint8_t scales[12];
   std::uint8_t fifth_bits[32];
   std::uint8_t nibbles[128];
 
+  /// The code of element i, without scale and minimum.
   constexpr int value(int i) const {
     const int low = nibbles[i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4) & 15;
     return low | (fifth_bits[i % 32] >> i / 32 & 1) << 4;
@@ -105,8 +108,9 @@ struct q6_k_block {
   std::uint8_t nibbles[128];
   std::uint8_t high_bits[64];
   std::int8_t scales[16];
-  std::uint16_t scale;  // float16 bits
+  std::uint16_t scale;  ///< float16 bits
 
+  /// The code of element i, without scale and minimum.
   constexpr int value(int i) const {
     const int half = i / 128, a = i % 128 / 32, b = i % 32;
     const int low = nibbles[64 * half + 32 * (a % 2) + b] >> (a < 2 ? 0 : 4) & 15;

@@ -18,7 +18,7 @@ constexpr float f16_to_f32(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(sign | rebased << 23 | fraction << 13);
 }
 
-/// float to the nearest binary16, ties to even; too large becomes infinity, NaN stays a (quiet) NaN.
+/// float to the nearest binary16, ties to even; overflow becomes infinity, NaN stays a (quiet) NaN.
 constexpr std::uint16_t f32_to_f16(float value) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000U;

@@ -11,76 +11,77 @@
 
 namespace cogen::load {
 
-/// How inverse frequencies are derived from theta (Transformers, modeling_rope_utils.py, gives the formulas).
+/// How inverse frequencies are derived from theta (formulas: modeling_rope_utils.py of Transformers).
 enum class rope_kind {
-  standard,  // inv_freq[i] = theta^(-2i / rotary_dim)
-  linear,    // divided by factor
-  llama3,    // long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
-  yarn,      // arXiv:2309.00071, with attention_factor on cos and sin
-  listed,    // inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
+  standard,  ///< inv_freq[i] = theta^(-2i / rotary_dim)
+  linear,    ///< divided by factor
+  llama3,    ///< long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
+  yarn,      ///< arXiv:2309.00071, with attention_factor on cos and sin
+  listed,    ///< inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
 };
 
+/// Rotary position encoding.
 struct rope_config {
   rope_kind kind = rope_kind::standard;
   double theta = 10000;
-  double partial_factor = 1;               // share of head_dim that is rotated
-  std::int64_t rotary_dim = 0;             // head_dim * partial_factor; even, 2 to head_dim
-  double factor = 1;                       // linear, llama3, yarn
-  double low_freq_factor = 1;              // llama3
-  double high_freq_factor = 4;             // llama3
-  std::int64_t original_positions = 0;     // llama3, yarn: the context before scaling
-  std::optional<double> attention_factor;  // yarn: where given, it replaces the one computed from factor and mscale
-  double beta_fast = 32;                   // yarn
-  double beta_slow = 1;                    // yarn
-  std::optional<double> mscale;            // yarn
-  std::optional<double> mscale_all_dim;    // yarn
-  bool truncate = true;                    // yarn: the ramp's ends are rounded outwards to whole dimensions
-  std::vector<float> frequency_factors;    // listed: [rotary_dim / 2]
+  double partial_factor = 1;               ///< fraction of head_dim that is rotated
+  std::int64_t rotary_dim = 0;             ///< head_dim * partial_factor; even, 2 to head_dim
+  double factor = 1;                       ///< linear, llama3, yarn
+  double low_freq_factor = 1;              ///< llama3
+  double high_freq_factor = 4;             ///< llama3
+  std::int64_t original_positions = 0;     ///< llama3, yarn: the context before scaling
+  std::optional<double> attention_factor;  ///< yarn: if given, replaces the one computed from factor and mscale
+  double beta_fast = 32;                   ///< yarn
+  double beta_slow = 1;                    ///< yarn
+  std::optional<double> mscale;            ///< yarn
+  std::optional<double> mscale_all_dim;    ///< yarn
+  bool truncate = true;                    ///< yarn: the ramp's ends are rounded outwards to whole dimensions
+  std::vector<float> frequency_factors;    ///< listed: [rotary_dim / 2]
 };
 
-/// model_config::max_positions of a model that could read for ever.
+/// model_config::max_positions of a model without a position limit.
 inline constexpr std::int64_t unlimited_positions = (std::int64_t{1} << 31) - 1;
 
-/// What a language model needs to be built, from either source; of an encoder with a decoder it is the decoder. Every
-/// field is checked: sizes are positive and bounded, heads divide, numbers are finite, token ids lie inside the
-/// vocabulary. A model without attention has 0 heads of 0, one without rotary positions rotates 0 dimensions.
-/// What belongs to one family alone is not here: the family reads it from config_fields.
+/// The checked configuration of a language model, from either source; for encoder-decoder models, of the decoder. Sizes
+/// are positive and bounded, heads divide, numbers are finite, token ids are inside the vocabulary. A model without
+/// attention has 0 heads of dimension 0; one without rotary positions rotates 0 dimensions. Fields of a single family
+/// are not here: the family reads them from config_fields.
 struct model_config {
-  std::string family;  // "llama", …
+  std::string family;  ///< "llama", …
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
-  std::int64_t heads = 0;     // of queries; 0: no attention
-  std::int64_t kv_heads = 0;  // of keys and values
+  std::int64_t heads = 0;     ///< of queries; 0: no attention
+  std::int64_t kv_heads = 0;  ///< of keys and values
   std::int64_t head_dim = 0;
-  std::int64_t intermediate = 0;  // the feed-forward's inner width; 0 where the family has none or its own
+  std::int64_t intermediate = 0;  ///< the feed-forward's inner width; 0 if the family has none or its own
   std::int64_t max_positions = 0;
-  double rms_norm_eps = 1e-6;       // of any norm, RMS or not
-  std::string activation = "silu";  // or swish, gelu, gelu_new, gelu_pytorch_tanh, relu
+  double rms_norm_eps = 1e-6;       ///< of any norm, RMS or not
+  std::string activation = "silu";  ///< or swish, gelu, gelu_new, gelu_pytorch_tanh, relu
   bool attention_bias = false;
   bool mlp_bias = false;
   bool tie_embeddings = false;
   rope_config rope;
   std::optional<std::int64_t> sliding_window;
-  std::vector<std::string> layer_types;  // [layers], as Transformers names them; empty: all "full_attention"
+  std::vector<std::string> layer_types;  ///< [layers], as Transformers names them; empty: all "full_attention"
   std::optional<token> bos;
   std::optional<token> pad;
-  std::vector<token> eos;              // any of them ends a generation
-  std::optional<token> decoder_start;  // what the decoder beside an encoder starts from
+  std::vector<token> eos;              ///< any of them ends a generation
+  std::optional<token> decoder_start;  ///< the decoder's first token, if there is an encoder
 };
 
-/// Reads and checks the fields above. Throws load_error naming key, value and limit.
-/// Hugging Face: both `rope_theta` with `rope_scaling` and `rope_parameters`. GGUF: keys only; what the tensors tell
-/// (biases, tied embeddings, listed frequencies) is added by checkpoint::config().
+/// Reads and checks the fields above. Throws load_error naming key, value and limit. Hugging Face: both `rope_theta`
+/// with `rope_scaling` and `rope_parameters`. GGUF: keys only; checkpoint::config() adds what tensors tell (biases,
+/// tied embeddings, listed frequencies).
 model_config read_model_config(const config_fields& fields);
 
-/// The rotary encoding that one object of config.json describes: "rope_parameters.sliding_attention", say, for a family
-/// whose layers differ; "" is the top level alone. `shape` has head_dim and max_positions; `default_theta` stands for a
-/// rope_theta that neither says. Throws load_error.
+/// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with
+/// different layers; "" is the top level. `shape` has head_dim and max_positions; `default_theta` is used if neither
+/// object has a rope_theta. Throws load_error.
 rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
                              double default_theta = 10000);
 
-/// Replaces the end tokens by those of generation_config.json where it names any, as Transformers' generate() does.
+/// Replaces the end tokens by those of generation_config.json, if it names any, as Transformers' generate() does.
 void read_generation_config(const config_fields& fields, model_config& config);
 
 }  // namespace cogen::load

@@ -11,8 +11,8 @@
 namespace cogen::load {
 
 /// One safetensors file (github.com/huggingface/safetensors, "Format"). Types: F64, F32, F16, BF16, I8 to I64, U8 to
-/// U64, BOOL; any other is refused by name. The header is at most 100 MB, begins with `{`, ends in spaces at most;
-/// tensors follow one another from 0 without holes or overlap, and the last ends with the file.
+/// U64, BOOL; any other is refused by name. The header is at most 100 MB, begins with `{`, and may end in spaces.
+/// Tensors follow one another from 0 without gaps or overlap, and the last ends with the file.
 class safetensors_file final : public tensor_file {
  public:
   /// Throws load_error.
@@ -32,9 +32,9 @@ class safetensors_file final : public tensor_file {
   std::unique_ptr<const contents> contents_;
 };
 
-/// The safetensors of a Hugging Face folder: the shards that model.safetensors.index.json lists where there is one,
-/// else model.safetensors. Shard names must be plain file names; each listed tensor must be in its shard and nowhere
-/// else, and no shard may hold a tensor that the index does not list.
+/// The safetensors files of a Hugging Face folder: the shards listed in model.safetensors.index.json if it exists, else
+/// model.safetensors. Shard names must be plain file names. Each listed tensor must be in its shard and in no other,
+/// and no shard may hold an unlisted tensor.
 class safetensors_folder final : public tensor_file {
  public:
   /// Throws load_error.

@@ -17,14 +17,16 @@
 
 namespace cogen::text {
 
+/// One message of a chat.
 struct chat_message {
   std::string role;
   std::string content;
-  /// Further fields that the template may read, such as `tool_calls`. A `content` here takes the place of the one
-  /// above, for templates that want null or a list of parts.
+  /// Further fields that the template may read, such as `tool_calls`. A `content` here replaces the one above, for
+  /// templates that expect null or a list of parts.
   boost::json::object extra = {};
 };
 
+/// What a template is rendered with.
 struct template_options {
   /// Ends the text with the beginning of the assistant's answer.
   bool add_generation_prompt = true;
@@ -33,33 +35,34 @@ struct template_options {
   std::string eos = {};
   /// Further variables, such as `tools` and `documents`.
   boost::json::object extra = {};
-  /// What `strftime_now` shows, in UTC; the clock's time if empty.
+  /// The time that `strftime_now` uses, in UTC; the current time if empty.
   std::optional<std::chrono::system_clock::time_point> now = {};
 };
 
-/// What a template may use up while it is rendered, so that none runs for ever.
+/// What rendering a template may consume, so that it always ends.
 struct template_limits {
   std::size_t max_steps = 10'000'000;              ///< evaluated expressions and statements
-  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the text, and of all strings made on the way
+  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the text and of all intermediate strings
   std::size_t max_depth = 200;                     ///< of nested expressions, statements and macro calls
 };
 
-/// A template that cannot be understood or rendered. The text names the construct and its line.
+/// A template that cannot be parsed or rendered. The message names the construct and its line.
 class template_error : public std::runtime_error {
  public:
+  /// `line`: see line().
   template_error(const std::string& what, std::size_t line);
-  /// Counted from 1 in the template; 0 where no line is at fault.
+  /// Counted from 1 in the template; 0 if no line is at fault.
   std::size_t line() const noexcept { return line_; }
 
  private:
   std::size_t line_;
 };
 
-/// A model's chat template: the part of Jinja that such templates use, with the white-space rules and the functions
-/// that Hugging Face Transformers give them (trim_blocks, lstrip_blocks, `tojson`, `raise_exception`, `strftime_now`,
-/// loop controls, `generation` blocks). Source: the Jinja 3.1 template designer documentation.
+/// A model's chat template: the part of Jinja that chat templates use, with the white-space rules and functions that
+/// Hugging Face Transformers provides (trim_blocks, lstrip_blocks, `tojson`, `raise_exception`, `strftime_now`, loop
+/// controls, `generation` blocks). Source: the Jinja 3.1 template designer documentation.
 ///
-/// Immutable after construction: any thread may render at any time. Nothing in a template can reach outside of it.
+/// Immutable and thread-safe. Templates are sandboxed: they cannot access anything but their variables.
 class chat_template {
  public:
   static constexpr std::size_t max_source_bytes = std::size_t{1} << 20;
@@ -74,7 +77,7 @@ class chat_template {
   /// limit.
   std::string render(std::span<const chat_message> messages, const template_options& options = {}) const;
 
-  /// The same, cut by who wrote what, so that a message cannot smuggle in control tokens: see `tokenizer::encode`.
+  /// The same, divided by author, so that a message cannot inject control tokens: see `tokenizer::encode`.
   std::vector<text_segment> render_segments(std::span<const chat_message> messages,
                                             const template_options& options = {}) const;
 

@@ -4,11 +4,11 @@
 
 namespace cogen::text {
 
-/// A part of a rendered chat, by who wrote it.
+/// A part of a rendered chat, by author.
 struct text_segment {
   std::string text;
-  /// Written by the model's template, whose control tokens count; not by a message, whose control tokens are plain
-  /// text.
+  /// True: written by the model's template, so its control tokens count. False: from a message, so control tokens in it
+  /// are plain text.
   bool trusted = false;
 
   friend bool operator==(const text_segment&, const text_segment&) = default;

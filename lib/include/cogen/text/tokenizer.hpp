@@ -14,22 +14,23 @@
 
 namespace cogen::text {
 
+/// How a text is encoded.
 struct encode_options {
-  /// Puts the tokens that the model expects around a text (usually one that begins it).
+  /// Adds the tokens that the model expects around a text (usually one at the beginning).
   bool add_special = false;
-  /// Recognizes control tokens written in the text. Without it `<|im_end|>` is ten ordinary characters, as it must be
-  /// in whatever a user typed. In segments it counts for the trusted ones only.
+  /// Recognizes control tokens written in the text. Otherwise `<|im_end|>` is ten ordinary characters, as user input
+  /// should be. In segments it applies to trusted ones only.
   bool parse_special = false;
 };
 
 /// Byte-pair encoding, with the same result as Hugging Face `tokenizers` for the same vocabulary and settings.
 ///
-/// Texts are UTF-8. Each maximal invalid part counts as one U+FFFD; NUL is a character like others.
-/// Immutable: any thread may call any member at any time. Views it returns live as long as it does.
+/// Texts are UTF-8. Each maximal invalid part counts as one U+FFFD; NUL is an ordinary character. Immutable and
+/// thread-safe. Views it returns are valid as long as it is.
 class tokenizer {
  public:
-  /// Throws std::invalid_argument if the spec contradicts itself (an id outside the vocabulary, a merge of unknown
-  /// spellings, a pattern that does not compile), naming what.
+  /// Throws std::invalid_argument, naming the fault, if the spec contradicts itself: an id outside the vocabulary, a
+  /// merge of unknown spellings, a pattern that does not compile.
   explicit tokenizer(tokenizer_spec spec);
   tokenizer(tokenizer&&) noexcept;
   tokenizer& operator=(tokenizer&&) noexcept;
@@ -47,7 +48,7 @@ class tokenizer {
   /// Control tokens are left out if `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
 
-  /// The bytes one token stands for; perhaps a part of a character. Throws std::out_of_range.
+  /// The bytes of one token; may be part of a character. Throws std::out_of_range.
   std::string_view token_bytes(token id) const;
 
   /// The same as valid UTF-8. Throws std::out_of_range.
@@ -61,18 +62,19 @@ class tokenizer {
 
   std::optional<token> bos() const noexcept;
 
-  /// The tokens that end a generation, ascending; perhaps none.
+  /// The tokens that end a generation, ascending; may be empty.
   std::span<const token> eos() const noexcept;
 
+  /// Whether it is a control token.
   bool is_special(token id) const noexcept;
 
-  /// What stands for a byte or character that the vocabulary lacks.
+  /// The token for a byte or character that the vocabulary lacks.
   std::optional<token> unknown() const noexcept;
 
   /// The model's own Jinja template, empty if it has none.
   std::string_view chat_template() const noexcept;
 
-  /// Whether a text loses the space it begins with when it is decoded; see tokenizer_spec::strip_first_space.
+  /// Whether decoding drops the first space of a text; see tokenizer_spec::strip_first_space.
   bool strips_first_space() const noexcept;
 
  private:

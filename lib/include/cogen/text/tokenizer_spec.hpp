@@ -19,18 +19,18 @@ struct added_token {
   std::string content;
   /// A control token: matched only where the caller allows it, and left out of plain text.
   bool special = false;
-  /// Swallows the white space on its left or right.
+  /// Removes the white space on its left or right.
   bool lstrip = false;
   bool rstrip = false;
   /// Matched in the normalized text, not in the text as given.
   bool normalized = false;
-  /// Matched only where no word character touches it.
+  /// Matched only if no word character is adjacent to it.
   bool single_word = false;
 };
 
 enum class unicode_form { nfc, nfd, nfkc, nfkd, lowercase };
 
-/// Puts `content` in place of each match of `pattern`.
+/// Replaces each match of `pattern` by `content`.
 struct replace_step {
   std::string pattern;
   bool is_regex = false;
@@ -42,6 +42,7 @@ struct prepend_step {
   std::string content;
 };
 
+/// Removes white space at the ends of a text.
 struct strip_step {
   bool left = true;
   bool right = true;
@@ -49,7 +50,7 @@ struct strip_step {
 
 using normalizer_step = std::variant<unicode_form, replace_step, prepend_step, strip_step>;
 
-/// What happens to a match where the text is split.
+/// What happens to a match at which the text is split.
 enum class split_behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Splits at the matches of `pattern` (of the text between them, if `invert`).
@@ -73,7 +74,9 @@ struct byte_level_step {
 
 /// SentencePiece's spelling of spaces: each becomes `replacement`, which also begins the text if `prepend` says so.
 struct metaspace_step {
+  /// When the text begins with `replacement`.
   enum class prepend_scheme { always, first, never };
+
   std::string replacement = "\xE2\x96\x81";
   prepend_scheme prepend = prepend_scheme::always;
   bool split = true;
@@ -85,35 +88,37 @@ using pre_tokenizer_step = std::variant<split_step, digits_step, byte_level_step
 enum class spelling {
   /// GPT-2's printable characters, one for each byte.
   byte_level,
-  /// SentencePiece's: U+2581 is a space, `<0x41>` a byte, and one space at the text's beginning is dropped where
-  /// `tokenizer_spec::strip_first_space` says so.
+  /// SentencePiece's: U+2581 is a space and `<0x41>` a byte. One space at the text's beginning is dropped if
+  /// `tokenizer_spec::strip_first_space` is set.
   sentence_piece,
   /// The text itself.
   plain,
 };
 
-/// Everything a tokenizer is made of. A plain value, so that tests and other loaders can write one by hand.
+/// Everything that defines a tokenizer. A plain value that tests and other loaders can also write.
 struct tokenizer_spec {
   /// Spellings by id. An id that nothing uses has an empty spelling.
   std::vector<std::string> vocabulary;
-  /// Pairs of spellings, the first merge being the most urgent.
+  /// Pairs of spellings, in order of priority.
   std::vector<std::pair<std::string, std::string>> merges;
+
   std::vector<added_token> added;
   std::vector<normalizer_step> normalizer;
   std::vector<pre_tokenizer_step> pre_tokenizer;
   spelling spelled = spelling::byte_level;
   bool strip_first_space = false;
-  /// What stands for a character that the vocabulary lacks; without it such characters are dropped.
+  /// The token for a character that the vocabulary lacks; if empty, such characters are dropped.
   std::optional<token> unknown;
   /// Neighboring unknown characters become one token.
   bool fuse_unknown = false;
-  /// Characters that the vocabulary lacks are spelled as `<0x41>` tokens where all of their bytes have one.
+  /// Characters that the vocabulary lacks are spelled as `<0x41>` tokens if each of their bytes has one.
   bool byte_fallback = false;
   /// A piece that is itself in the vocabulary is one token, whatever the merges say.
   bool ignore_merges = false;
   /// Put around the text by `encode_options::add_special`.
   std::vector<token> prefix;
   std::vector<token> suffix;
+
   std::optional<token> bos;
   /// The tokens that end a generation.
   std::vector<token> eos;
@@ -121,12 +126,12 @@ struct tokenizer_spec {
   std::string chat_template;
 };
 
-/// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that says (beginning and end
-/// tokens, chat template); pass an empty `config` if there is none. Only BPE models are known. Throws
-/// std::invalid_argument naming the field and the value that is missing, malformed or unknown.
+/// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that has (beginning and end tokens,
+/// chat template); pass an empty `config` if there is none. Supports BPE models only. Throws std::invalid_argument
+/// naming the field and the value that is missing, malformed or unknown.
 tokenizer_spec from_tokenizer_json(std::string_view json, std::string_view config = {});
 
-/// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must live until the call returns.
+/// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must stay valid until the call returns.
 struct gguf_vocabulary {
   std::string_view model;
   std::string_view pre;
@@ -143,7 +148,7 @@ struct gguf_vocabulary {
   std::string_view chat_template;
 };
 
-/// Makes the tokenizer that a GGUF file describes. Knows model `gpt2` with the pre-tokenizers listed in
+/// Makes the tokenizer that a GGUF file describes. Supports model `gpt2` with the pre-tokenizers listed in
 /// lib/text/gguf_vocabulary.cpp. Throws std::invalid_argument naming the key and the value.
 tokenizer_spec from_gguf(const gguf_vocabulary& vocabulary);
 

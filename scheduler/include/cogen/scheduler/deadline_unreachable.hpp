@@ -7,17 +7,17 @@
 
 namespace cogen::scheduler {
 
-/// A run was refused, for it would end after its deadline.
+/// A run was refused because it would end after its deadline.
 class deadline_unreachable : public std::runtime_error {
  public:
   using pace_type = std::chrono::duration<double, std::nano>;
 
-  /// `tokens` are to be run from `now` on until its last one, which takes `pace` for each.
+  /// `tokens` tokens remain from `now` until the end of the run; each takes `pace`.
   deadline_unreachable(time now, time deadline, double tokens, pace_type pace);
 
   time deadline() const noexcept { return deadline_; }
-  time estimate() const noexcept { return estimate_; }  ///< when it would end
-  pace_type pace() const noexcept { return pace_; }     ///< time for each token, over all sequences
+  time estimate() const noexcept { return estimate_; }  ///< when the run would end
+  pace_type pace() const noexcept { return pace_; }     ///< time per token, over all sequences
 
  private:
   time deadline_;

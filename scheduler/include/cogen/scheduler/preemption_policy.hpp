@@ -8,31 +8,32 @@
 
 namespace cogen::scheduler {
 
-/// What a policy sees of a sequence that has a slot and may have to leave it.
+/// What a policy sees of a sequence that holds a slot.
 struct holder {
-  candidate run;              ///< its newest one
-  std::optional<time> since;  ///< it has rested since then; empty: it runs
-  int cached = 0;             ///< tokens that its slot holds: to be swapped out, or run again
-  std::int64_t bytes = 0;     ///< set aside for it
+  candidate run;              ///< its newest run
+  std::optional<time> since;  ///< idle since then; empty while it runs
+  int cached = 0;             ///< tokens in its slot, to be swapped out or recomputed
+  std::int64_t bytes = 0;     ///< reserved for it
 };
 
-/// Who leaves first of those that may have to: of those that have rested for long, and then of those that the order
-/// ranks lowest among the ones that it lets be displaced. One policy, one file; bring your own by deriving from this.
+/// Which sequence is preempted first: among those idle for longer than limits.idle_timeout, and then among those that
+/// are last in the scheduling order and that it lets be displaced. Derive from this class to add a policy.
 class preemption_policy {
  public:
   virtual ~preemption_policy() = default;
 
-  /// A strict weak order: true when `a` leaves before `b`. Of equals, the one that has rested longest leaves first.
+  /// A strict weak ordering: true if `a` is preempted before `b`. Among equals, the one idle longest is preempted
+  /// first.
   virtual bool before(const holder& a, const holder& b) const noexcept = 0;
 };
 
-/// Whoever has rested longest leaves first.
+/// Preempts the sequence that has been idle longest.
 std::unique_ptr<preemption_policy> longest_idle();
 
-/// Whoever is brought back with the least work leaves first: the one with the fewest tokens cached.
+/// Preempts the sequence that is cheapest to resume: the one with the fewest cached tokens.
 std::unique_ptr<preemption_policy> least_cached();
 
-/// Whoever frees the most memory leaves first: then few have to.
+/// Preempts the sequence that frees the most memory, so that few have to be preempted.
 std::unique_ptr<preemption_policy> largest();
 
 }  // namespace cogen::scheduler

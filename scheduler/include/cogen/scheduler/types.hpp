@@ -12,27 +12,27 @@ namespace cogen::scheduler {
 
 using token = std::int32_t;
 
-/// A point in time, counted from wherever the caller's clock begins.
+/// A point in time, counted from the start of the caller's clock.
 using time = std::chrono::nanoseconds;
 
-/// What an encoder reads beside a sequence; null where there is nothing to read. Never changed.
+/// Tokens that an encoder reads for a sequence, immutable. Null: none.
 using encoder_tokens = std::shared_ptr<const std::vector<token>>;
 
-/// Names one sequence for ever: ids are never used again.
+/// Names a sequence. Ids are never reused.
 enum class sequence_id : std::uint64_t {};
 
-/// Names for ever what was swapped out from one slot.
+/// Names a swap entry: what was swapped out of one slot. Never reused.
 enum class swap_id : std::uint64_t {};
 
-/// A copy of what one slot held, and what of it a sequence has cached.
+/// A copy of what one slot held, and how much of it belongs to a sequence.
 struct snapshot {
   int length = 0;     ///< tokens that the slot held
-  int cached = 0;     ///< how many of the first of those are the sequence's
-  int reach = 0;      ///< the most tokens that the slot, or what it was filled from, had held
-  bool exact = true;  ///< a slot that is filled from it holds bit by bit what that one held
+  int cached = 0;     ///< how many of the first of those belong to the sequence
+  int reach = 0;      ///< the most tokens that the slot, or the slot it was filled from, had held
+  bool exact = true;  ///< restoring it reproduces the slot bit for bit
 };
 
-/// A snapshot that is kept, or will be.
+/// A snapshot that is stored, or will be.
 struct kept_snapshot {
   swap_id name;
   scheduler::snapshot snapshot;
@@ -42,34 +42,34 @@ struct kept_snapshot {
 enum class finish : std::uint8_t {
   end_token,  ///< one of its end tokens was sampled
   length,     ///< its max_new_tokens were sampled, or it holds as many tokens as it may
-  failed,     ///< its row failed in the step (bad logits, a throwing callback); nobody else's did
+  failed,     ///< its row failed in the step (bad logits, a throwing callback); other sequences are not affected
 };
 
 /// What a sequence waits for.
 enum class phase : std::uint8_t {
-  idle,        ///< a run: it has none
+  idle,        ///< a run
   waiting,     ///< a slot, or memory for one
   prefilling,  ///< steps: it has a slot and more than one token to feed
   decoding,    ///< the next step: it has a slot and one token to feed
   paused,      ///< credits, or the end of rows in flight or of a transfer
 };
 
-/// What the last rows of a run must bring.
+/// What the last rows of a run must produce.
 enum class output : std::uint8_t {
-  nothing,      ///< only that the tokens are fed: a prefill chunk that is not the last one. No run may want it
+  nothing,      ///< only feed the tokens: a prefill chunk that is not the last. No run may want it
   last_logits,  ///< the logits after the row's last token
   all_logits,   ///< the logits after each of the row's tokens
   sample,       ///< a token sampled from the logits after the row's last token
 };
 
-/// Bytes of each of the first `blocks` blocks, which no other slot ever shares: what a ring takes.
+/// `per_block` bytes for each of the first `blocks` blocks, which no other slot ever shares: a ring's memory.
 struct capped_term {
   std::int64_t per_block = 0;
   std::int64_t blocks = 0;
 };
 
-/// Bytes that a slot holding `length` tokens takes: with b = ceil(length / block), `fixed + per_block * b` and the sum
-/// of capped.per_block * min(b, capped.blocks). A plain value that the cache's owner fills in.
+/// Bytes used by a slot that holds `length` tokens: with b = ceil(length / block), `fixed + per_block * b` plus the sum
+/// of capped.per_block * min(b, capped.blocks). The cache's owner fills it in.
 struct footprint {
   std::int64_t fixed = 0;
   std::int64_t per_block = 0;
@@ -84,69 +84,70 @@ struct footprint {
   }
 };
 
-/// What the machine decides within.
+/// The limits within which the scheduler decides.
 struct limits {
-  /// Sequences that hold cache at the same time.
+  /// Sequences that can hold cache at the same time.
   int slots = 16;
 
-  /// Further slots, for what is kept of sequences that have gone or moved. With as many as `slots`, no sequence ever
-  /// waits for a slot because of that. All slots are numbered from 0.
+  /// Further slots, for what is kept of sequences that ended or moved. With as many as `slots`, no sequence ever waits
+  /// for a slot because of what is kept. All slots are numbered from 0.
   int spare_slots = 0;
 
-  /// What a slot holds is kept when its sequence goes, until others need the room: those used longest ago go first. And
-  /// a sequence begins with what another slot holds of its first tokens, if that is a block or more.
+  /// Keeps what a slot holds when its sequence ends, until others need the room; the least recently used is dropped
+  /// first. A new sequence starts with what another slot holds of its first tokens, if that is at least one block.
   bool prefix_caching = false;
 
   /// Tokens one sequence may hold, sampled ones included.
   int max_sequence_length = 2048;
 
   /// Tokens of one plan. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
-  /// eighth of the tokens (one at the least; of plans of a single token every other one) is kept for prefill while any
-  /// waits. An encoder input is read whole in the step of its sequence's first row; where it is longer than what is
-  /// left of the step, it takes all of that, and no later row finds room.
+  /// eighth of the tokens is kept for prefill while any waits: at least one token, and in plans of a single token every
+  /// other plan. An encoder input is read whole in the step of its sequence's first row. If it is longer than the rest
+  /// of the step, it takes all of that, and no later row finds room.
   int max_batched_tokens = 512;
 
-  /// Tokens of a plan that no sequence which feeds one token waits for: of chunks alone. Counts where it is more than
-  /// max_batched_tokens.
+  /// Tokens of a plan that has only prefill chunks, so that no sequence feeding one token waits for it. Used if larger
+  /// than max_batched_tokens.
   int prefill_tokens = 0;
 
-  /// How long a plan should take that has both rows of sequences that feed one token, and chunks: the chunks get as
-  /// many tokens as fit in by what absorb() was told of former plans, but never fewer than a sixteenth of
+  /// Target duration of a plan that has both prefill chunks and rows of sequences that feed one token. Chunks get as
+  /// many tokens as fit by the times that absorb() was given for earlier plans, but at least a sixteenth of
   /// max_batched_tokens.
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
 
-  /// The budget that `usage` is held against.
+  /// The memory budget, in the bytes of `usage`.
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
 
   /// Bytes of one slot by its length.
   footprint usage;
 
-  /// How far a slot can be cut, counted from the most tokens that it has held, or that another one had which it was
-  /// copied or restored from. A sequence that goes back further, and not to its start, is run again from its tokens.
+  /// How far a slot can be cut back, counted from the most tokens that it, or the slot it was copied or restored from,
+  /// has held. A sequence that goes back further, and not to its start, is recomputed from its tokens.
   int max_rollback_tokens = std::numeric_limits<int>::max();
 
-  /// How long a sequence that rests (it is idle, or waits for credits) keeps its slot while another one waits for it.
-  /// After that it is preempted: what it has cached is swapped out, and it gives the slot up.
+  /// How long an idle sequence, or one out of credits, may hold its slot while another one waits. After that it is
+  /// preempted: its cache is swapped out and its slot freed.
   std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
 
-  /// Bytes that swapped out sequences may take, each as `swap_usage` says. One that does not fit is not swapped out,
-  /// but run again from its tokens when it goes on.
+  /// Bytes that swapped-out sequences may take, each measured by `swap_usage`. A sequence that does not fit is not
+  /// swapped out, but recomputed from its tokens when it goes on.
   std::int64_t swap_bytes = 0;
 
-  /// Bytes that what is swapped out of a slot takes, by the tokens that the slot held. Empty: as `usage` says.
+  /// Bytes that a swap entry takes, by the tokens that the slot held. Empty: as `usage`.
   std::optional<footprint> swap_usage;
 
-  /// Whether a slot that is restored holds bit by bit what was swapped out. Where it does not, a sequence that was
-  /// restored is exact() no more, and nobody else begins with what it has run since.
+  /// Whether swapping in restores a slot bit for bit. If not, a sequence that was swapped in is no longer exact(), and
+  /// no other sequence shares what it computes from then on.
   bool exact_swaps = true;
 
-  /// 1: a plan is absorbed before the next one is asked for. 2: one may be unabsorbed meanwhile.
+  /// How many plans may be in flight. 1: absorb each plan before calling next(). 2: one plan may be unabsorbed
+  /// meanwhile.
   int depth = 1;
 
-  /// Those of `slots` and the spare ones together.
+  /// `slots` and `spare_slots` together.
   int all_slots() const { return slots + spare_slots; }
 
-  /// Bytes of `swap_bytes` that what is swapped out of a slot of so many tokens takes.
+  /// Bytes of `swap_bytes` that swapping out a slot of `length` tokens takes.
   std::int64_t swapped_out(std::int64_t length) const { return (swap_usage ? *swap_usage : usage)(length); }
 };
 

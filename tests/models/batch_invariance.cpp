@@ -1,4 +1,4 @@
-// A sequence's logits are the same bits in any company, in any pieces, on any number of threads.
+// A sequence's logits are the same bits in any batch, in any chunks, on any number of threads.
 #include "histories.hpp"
 #include "kernels/instruction_set.hpp"
 #include "some_models.hpp"

@@ -1,4 +1,4 @@
-#include "models/identity.hpp"
+#include "models/fingerprint.hpp"
 
 #include "load/checksum.hpp"
 

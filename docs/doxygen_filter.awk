@@ -1,0 +1,26 @@
+# What Doxygen reads of a header. A comment counts for all declarations until the next empty line, so it is repeated
+# for each of them. Fields, accessors, overrides and copying without a comment speak for themselves.
+function says_all(line) {
+  sub(/ = .*/, "", line)
+  return line !~ /\(/ || line ~ /\(\) const/ || $0 ~ /= default;|override|detail::/
+}
+
+function copies(line) { return line ~ /~|operator=\(|&&\)|[(]const [a-z_]+&\)( = delete)?;/ && line !~ /\) &&/ }
+
+function text_of(comment) {
+  sub(/^ *\/\/\/ ?/, "", comment)
+  return comment
+}
+
+/^ *\/\/\// { block = waiting ? block " " text_of($0) : text_of($0); waiting = 1; print; next }
+/^ *$/ { block = ""; waiting = 0; print; next }
+/^ *(public|protected|private):$/ { block = ""; waiting = 0; print; next }
+/^ +[^ ]/ && /[;}]$/ {
+  if (!waiting && !open && $0 !~ /^ *([{}]|return |namespace )/) {
+    if (block != "" && !copies($0)) $0 = "/** " block " */ " $0
+    else if (says_all($0) || copies($0)) $0 = "/** &#8203; */ " $0 (/, [a-z_]+ = / ? " ///< &#8203;" : "")
+  }
+  waiting = 0; open = 0; print; next
+}
+/operator=\(/ { $0 = "/** &#8203; */ " $0 }
+{ open = $0 !~ /[;{}]( *\/\/.*)?$/; if (!open || !waiting) block = ""; waiting = 0; print }
