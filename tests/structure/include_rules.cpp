@@ -25,7 +25,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"device", {"kernels", "sampling", "cache", "view", "basics", "libtorch"}},
     {"models", {"device", "layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"text", {"basics", "boost", "pcre2", "utf8proc"}},
-    {"load", {"basics", "boost"}},
+    {"load", {"basics", "boost", "xxhash"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
     {"engine",
@@ -79,6 +79,7 @@ std::string part_of_include(std::string_view name) {
   if (name.starts_with("boost/")) return "boost";
   if (name == "pcre2.h") return "pcre2";
   if (name == "utf8proc.h") return "utf8proc";
+  if (name == "xxhash.h") return "xxhash";
   const auto first = first_part(name);
   return folders.contains(first) && first != name ? first : "";
 }
