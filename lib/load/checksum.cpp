@@ -1,8 +1,7 @@
 #include "load/checksum.hpp"
 
-#include <xxhash.h>
-
 #include <new>
+#include <xxhash.h>
 
 namespace cogen::load {
 namespace {
@@ -24,8 +23,6 @@ std::uint64_t checksum::value() const noexcept { return XXH64_digest(state_.get(
 
 void checksum::deleter::operator()(XXH64_state_s* state) const noexcept { XXH64_freeState(state); }
 
-std::uint64_t checksum_of(std::span<const std::byte> bytes) noexcept {
-  return XXH64(bytes.data(), bytes.size(), seed);
-}
+std::uint64_t checksum_of(std::span<const std::byte> bytes) noexcept { return XXH64(bytes.data(), bytes.size(), seed); }
 
 }  // namespace cogen::load

@@ -24,8 +24,9 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"layers", {"kernels", "load", "view", "cache", "basics", "libtorch"}},
     {"device", {"kernels", "sampling", "cache", "view", "basics", "libtorch"}},
     {"models", {"device", "layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
-    {"text", {"basics", "boost", "pcre2", "utf8proc"}},
-    {"load", {"basics", "boost", "xxhash"}},
+    {"json", {"boost"}},
+    {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
+    {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
     {"engine",
@@ -35,7 +36,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels", "device",   "layers", "models", "text",
+const names folders = {"kernels", "device",   "layers", "models", "json",    "text",
                        "load",    "sampling", "async",  "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},

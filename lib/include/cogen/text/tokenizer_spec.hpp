@@ -124,7 +124,7 @@ struct tokenizer_spec {
 /// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that says (beginning and end
 /// tokens, chat template); pass an empty `config` if there is none. Only BPE models are known. Throws
 /// std::invalid_argument naming the field and the value that is missing, malformed or unknown.
-tokenizer_spec from_tokenizer_json(std::string_view json, std::string_view config = {});
+tokenizer_spec from_tokenizer_json(std::string_view tokenizer, std::string_view config = {});
 
 /// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must live until the call returns.
 struct gguf_vocabulary {
