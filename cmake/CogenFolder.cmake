@@ -7,3 +7,18 @@ function(cogen_folder name)
   target_link_libraries(cogen_${name} PUBLIC ${folder_LINK} PRIVATE cogen_settings)
   set_property(GLOBAL APPEND PROPERTY COGEN_FOLDERS cogen_${name})
 endfunction()
+
+# cogen_library(<name> SOURCES <file>... [PUBLIC <target>...] [PRIVATE <target>...])
+# A library cogen::<name> that is built, tested and installed without LibTorch.
+function(cogen_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "" "SOURCES;PUBLIC;PRIVATE")
+  add_library(cogen_${name} STATIC ${library_SOURCES})
+  add_library(cogen::${name} ALIAS cogen_${name})
+  set_target_properties(cogen_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(cogen_${name} PUBLIC cxx_std_20)
+  target_include_directories(cogen_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/include> $<INSTALL_INTERFACE:include>
+    PRIVATE ${PROJECT_SOURCE_DIR}/lib)
+  target_link_libraries(cogen_${name}
+    PUBLIC ${library_PUBLIC} PRIVATE ${library_PRIVATE} $<BUILD_INTERFACE:cogen_settings>)
+endfunction()

@@ -20,6 +20,7 @@ function(cogen_fuzz name)
 
   add_executable(fuzz_${name} ${fuzz_SOURCES})
   target_link_libraries(fuzz_${name} PRIVATE ${fuzz_LINK} cogen_settings)
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/lib)
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   foreach(target IN ITEMS fuzz_${name} LISTS fuzz_LINK)  # what the fuzzer has to see the branches of
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

@@ -2,9 +2,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed cogen_scheduler)
+set(installed cogen_scheduler cogen_json cogen_tokenizer cogen_chat_template cogen_checkpoint)
 set_target_properties(cogen_scheduler PROPERTIES EXPORT_NAME scheduler)
-if(NOT COGEN_SCHEDULER_ONLY)
+if(COGEN_TORCH)
   list(APPEND installed cogen_cache cogen)
   set_target_properties(cogen_cache PROPERTIES EXPORT_NAME cache)
 endif()

@@ -1,14 +1,31 @@
-# The public headers of each room: a header set that is installed, and compiled one by one by the target verify_headers.
+# cogen_public_headers(<target> <root> <header>...): a header set that is installed, and compiled header by header by the
+# target verify_headers.
 function(cogen_public_headers target root)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${root} FILES ${headers})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${root} FILES ${ARGN})
   set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   add_dependencies(verify_headers ${target}_verify_interface_header_sets)
 endfunction()
 
 add_custom_target(verify_headers)
-cogen_public_headers(cogen_scheduler ${PROJECT_SOURCE_DIR}/scheduler/include)
-if(NOT COGEN_SCHEDULER_ONLY)
-  cogen_public_headers(cogen_cache ${PROJECT_SOURCE_DIR}/cache/include)
-  cogen_public_headers(cogen ${PROJECT_SOURCE_DIR}/lib/include)
+set(root ${PROJECT_SOURCE_DIR}/scheduler/include)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+cogen_public_headers(cogen_scheduler ${root} ${headers})
+
+set(root ${PROJECT_SOURCE_DIR}/lib/include)
+file(GLOB of_checkpoint CONFIGURE_DEPENDS ${root}/cogen/load/*.hpp)
+file(GLOB of_tokenizer CONFIGURE_DEPENDS ${root}/cogen/token.hpp ${root}/cogen/text/*.hpp)
+set(of_chat_template ${root}/cogen/text/chat_template.hpp)
+list(REMOVE_ITEM of_tokenizer ${of_chat_template})
+foreach(library IN ITEMS checkpoint tokenizer chat_template)
+  cogen_public_headers(cogen_${library} ${root} ${of_${library}})
+endforeach()
+
+if(COGEN_TORCH)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+  list(REMOVE_ITEM headers ${of_checkpoint} ${of_tokenizer} ${of_chat_template})
+  cogen_public_headers(cogen ${root} ${headers})
+
+  set(root ${PROJECT_SOURCE_DIR}/cache/include)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+  cogen_public_headers(cogen_cache ${root} ${headers})
 endif()

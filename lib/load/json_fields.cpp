@@ -1,6 +1,7 @@
 #include "load/json_fields.hpp"
 
-#include "load/json.hpp"
+#include "json/field.hpp"
+#include "json/parse.hpp"
 #include "load/message.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -11,12 +12,10 @@
 namespace cogen::load {
 namespace {
 
-namespace json = boost::json;
-
-std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
+std::string_view view(const boost::json::string& text) { return {text.data(), text.size()}; }
 
 // Python cannot write an infinity as JSON; Transformers writes {"__float__": "Infinity"}.
-std::optional<field_scalar> written_out_float(const json::object& object) {
+std::optional<field_scalar> written_out_float(const boost::json::object& object) {
   const auto* text = object.if_contains("__float__");
   if (object.size() != 1 || text == nullptr || !text->is_string()) return std::nullopt;
   if (view(text->get_string()) == "Infinity") return std::numeric_limits<double>::infinity();
@@ -25,26 +24,26 @@ std::optional<field_scalar> written_out_float(const json::object& object) {
   return std::nullopt;
 }
 
-std::optional<field_scalar> scalar_of(const json::value& value) {
+std::optional<field_scalar> scalar_of(const boost::json::value& value) {
   switch (value.kind()) {
-    case json::kind::bool_:
+    case boost::json::kind::bool_:
       return value.get_bool();
-    case json::kind::int64:
+    case boost::json::kind::int64:
       return value.get_int64();
-    case json::kind::uint64:
+    case boost::json::kind::uint64:
       return static_cast<double>(value.get_uint64());
-    case json::kind::double_:
+    case boost::json::kind::double_:
       return value.get_double();
-    case json::kind::string:
+    case boost::json::kind::string:
       return std::string(view(value.get_string()));
-    case json::kind::object:
+    case boost::json::kind::object:
       return written_out_float(value.get_object());
     default:
       return std::nullopt;
   }
 }
 
-std::optional<std::vector<field_scalar>> scalars_of(const json::array& array) {
+std::optional<std::vector<field_scalar>> scalars_of(const boost::json::array& array) {
   std::vector<field_scalar> scalars;
   for (const auto& element : array) {
     auto scalar = scalar_of(element);
@@ -54,7 +53,7 @@ std::optional<std::vector<field_scalar>> scalars_of(const json::array& array) {
   return scalars;
 }
 
-field field_of(const json::value& value) {
+field field_of(const boost::json::value& value) {
   field found;
   if (auto scalar = scalar_of(value)) {
     found.kind = field::shape::scalar;
@@ -68,51 +67,55 @@ field field_of(const json::value& value) {
   return found;
 }
 
+boost::json::value parsed_object(std::string_view text, std::string_view name) {
+  auto root = read_json([&] { return json::parse_with_unique_keys(text, name); });
+  if (!root.is_object()) refuse(name, "is no JSON object");
+  return root;
+}
+
 class json_lookup final : public config_fields::lookup {
  public:
-  json_lookup(std::string_view text, std::string file)
-      : lookup(std::move(file)), object_(parse_json_object(text, name)) {}
+  json_lookup(std::string_view text, std::string file) : lookup(std::move(file)), root_(parsed_object(text, name)) {}
 
   config_fields::source origin() const noexcept override { return config_fields::source::hugging_face; }
 
   std::string family() const override {
-    const auto* type = object_.if_contains("model_type");
-    if (type == nullptr || !type->is_string()) refuse(name, "has no string 'model_type'");
-    return std::string(view(type->get_string()));
+    const auto type = at("model_type");
+    if (!type || !type->value().is_string()) refuse(name, "has no string 'model_type'");
+    return type->string();
   }
 
   std::optional<field> find(std::string_view key) const override {
-    const auto* value = value_at(key);
-    if (value == nullptr || value->is_null()) return std::nullopt;
-    return field_of(*value);
+    const auto found = at(key);
+    if (!found || found->value().is_null()) return std::nullopt;
+    return field_of(found->value());
   }
 
   bool is_null(std::string_view key) const override {
-    const auto* value = value_at(key);
-    return value != nullptr && value->is_null();
+    const auto found = at(key);
+    return found && found->value().is_null();
   }
 
   std::string spelled(std::string_view key) const override { return std::string(key); }
 
   std::string shown(std::string_view key) const override {
-    const auto* value = value_at(key);
-    return value == nullptr ? "missing" : printable(json::serialize(*value));
+    const auto found = at(key);
+    return found ? printable(boost::json::serialize(found->value())) : "missing";
   }
 
  private:
-  const json::value* value_at(std::string_view key) const {
-    const auto* object = &object_;
+  /// A key with dots leads through objects.
+  std::optional<json::field> at(std::string_view key) const {
+    auto found = std::optional(json::field(root_, name));
     for (;;) {
       const auto dot = key.find('.');
-      const auto* value = object->if_contains(json::string_view(key.data(), std::min(dot, key.size())));
-      if (dot == key.npos || value == nullptr) return value;
-      object = value->if_object();
-      if (object == nullptr) return nullptr;
+      found = found->member(key.substr(0, dot));
+      if (dot == key.npos || !found) return found;
       key.remove_prefix(dot + 1);
     }
   }
 
-  json::object object_;
+  boost::json::value root_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
+#include "json/field.hpp"
+#include "json/parse.hpp"
 #include "load/input_file.hpp"
-#include "load/json.hpp"
 #include "load/message.hpp"
 #include "load/tensor_table.hpp"
 
@@ -38,18 +39,18 @@ std::string checked_shard_name(std::string_view file, std::string_view tensor, c
   return name;
 }
 
-const boost::json::object& weight_map(const boost::json::object& index, std::string_view file) {
-  const auto* map = index.if_contains("weight_map");
-  if (map == nullptr || !map->is_object()) refuse(file, "has no object 'weight_map'");
-  return map->get_object();
+json::field weight_map(const json::field& index) {
+  const auto map = index.member("weight_map");
+  if (!map || !map->value().is_object()) refuse(index.path(), "has no object 'weight_map'");
+  return *map;
 }
 
 shard_index read_index(const std::filesystem::path& path) {
   const auto file = path.string();
   const auto text = read_text(path, largest_index);
-  const auto json = parse_json_object(text, file);
+  const auto root = read_json([&] { return json::parse_with_unique_keys(text, file); });
   shard_index index;
-  for (const auto& entry : weight_map(json, file)) {
+  for (const auto& entry : weight_map(json::field(root, file)).object()) {
     const std::string tensor(entry.key());
     auto shard = checked_shard_name(file, tensor, entry.value());
     index.shards.push_back(shard);

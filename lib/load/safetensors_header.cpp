@@ -1,6 +1,6 @@
 #include "load/safetensors_header.hpp"
 
-#include "load/json.hpp"
+#include "json/events.hpp"
 #include "load/message.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct tensor_entry {
 };
 
 // Takes exactly the nesting that the format has; the first thing elsewhere is refused, so nothing else is ever stored.
-class header_reader final : public json_events {
+class header_reader final : public json::events {
  public:
   explicit header_reader(std::string_view file) : file_(file) {}
 
@@ -216,7 +216,7 @@ safetensors_header read_safetensors_header(const input_file& file) {
   const auto text = read_header_text(file);
   check_ends(text, file.name());
   header_reader reader(file.name());
-  walk_json(text, file.name(), reader);
+  read_json([&] { json::walk(text, file.name(), reader); });
   auto header = reader.take();
   place_tensors(header.tensors, file, length_bytes + text.size());
   return header;

@@ -1,8 +1,8 @@
 #include "cogen/text/chat_template.hpp"
 
-#include "text/jinja/from_json.hpp"
+#include "text/jinja/conversions.hpp"
 #include "text/jinja/renderer.hpp"
-#include "text/jinja/template_parser.hpp"
+#include "text/jinja/statements.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Reads the tokenizer.json and tokenizer_config.json of Hugging Face.
 #include "cogen/text/tokenizer_spec.hpp"
-#include "text/json_field.hpp"
+#include "json/field.hpp"
+#include "json/parse.hpp"
 #include "text/spec_check.hpp"
 #include "text/tokenizer_steps_json.hpp"
 
@@ -11,10 +12,10 @@
 namespace cogen::text {
 namespace {
 
-std::vector<std::string> vocabulary_of(const json_field& vocab) {
+std::vector<std::string> vocabulary_of(const json::field& vocab) {
   std::vector<std::string> spellings(vocab.object().size());
   for (const auto& [spelling, value] : vocab.object()) {
-    json_field field(value, vocab.path() + "." + std::string(spelling));
+    json::field field(value, vocab.path() + "." + std::string(spelling));
     auto id = static_cast<std::size_t>(token_id(field));
     if (id >= spellings.size()) spellings.resize(id + 1);
     if (!spellings[id].empty()) field.refuse("\"" + spellings[id] + "\" has that id already");
@@ -23,7 +24,7 @@ std::vector<std::string> vocabulary_of(const json_field& vocab) {
   return spellings;
 }
 
-std::pair<std::string, std::string> merge_of(const json_field& merge) {
+std::pair<std::string, std::string> merge_of(const json::field& merge) {
   if (merge.value().is_string()) {
     auto both = merge.string();
     auto space = both.find(' ');
@@ -34,7 +35,7 @@ std::pair<std::string, std::string> merge_of(const json_field& merge) {
   return {merge.element(0).string(), merge.element(1).string()};
 }
 
-void refuse_if_given(const json_field& model, std::string_view key) {
+void refuse_if_given(const json::field& model, std::string_view key) {
   auto found = model.find(key);
   if (found && !found->string().empty()) found->refuse("cogen knows only vocabularies without it");
 }
@@ -46,7 +47,7 @@ std::optional<token> find_spelling(const std::vector<std::string>& vocabulary, s
   return std::nullopt;
 }
 
-void read_model(const json_field& model, tokenizer_spec& spec) {
+void read_model(const json::field& model, tokenizer_spec& spec) {
   if (model.text("type", "BPE") != "BPE") model.at("type").refuse("cogen knows BPE");
   refuse_if_given(model, "continuing_subword_prefix");
   refuse_if_given(model, "end_of_word_suffix");
@@ -59,7 +60,7 @@ void read_model(const json_field& model, tokenizer_spec& spec) {
   spec.ignore_merges = model.flag("ignore_merges", false);
 }
 
-void read_unknown(const json_field& model, tokenizer_spec& spec) {
+void read_unknown(const json::field& model, tokenizer_spec& spec) {
   auto unknown = model.find("unk_token");
   if (!unknown) return;
   spec.unknown = find_spelling(spec.vocabulary, unknown->string());
@@ -69,7 +70,7 @@ void read_unknown(const json_field& model, tokenizer_spec& spec) {
   if (!spec.unknown) unknown->refuse("the vocabulary has no such token");
 }
 
-added_token added_token_of(const json_field& field) {
+added_token added_token_of(const json::field& field) {
   added_token added;
   added.id = token_id(field.at("id"));
   added.content = field.at("content").string();
@@ -81,7 +82,7 @@ added_token added_token_of(const json_field& field) {
   return added;
 }
 
-void read_tokenizer(const json_field& root, tokenizer_spec& spec) {
+void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
   auto model = root.at("model");
   read_model(model, spec);
   if (auto added = root.find("added_tokens")) {
@@ -101,7 +102,7 @@ void read_tokenizer(const json_field& root, tokenizer_spec& spec) {
   }
 }
 
-std::optional<token> token_named(const json_field& config, std::string_view key, const tokenizer_spec& spec) {
+std::optional<token> token_named(const json::field& config, std::string_view key, const tokenizer_spec& spec) {
   auto field = config.find(key);
   if (!field) return std::nullopt;
   auto content = field->value().is_object() ? field->at("content").string() : field->string();
@@ -111,7 +112,7 @@ std::optional<token> token_named(const json_field& config, std::string_view key,
   return find_spelling(spec.vocabulary, content);
 }
 
-std::string chat_template_of(const json_field& field) {
+std::string chat_template_of(const json::field& field) {
   if (field.value().is_string()) return field.string();
   std::string only;
   for (std::size_t i = 0; i < field.array().size(); ++i) {
@@ -121,7 +122,7 @@ std::string chat_template_of(const json_field& field) {
   return only;
 }
 
-void read_config(const json_field& config, tokenizer_spec& spec) {
+void read_config(const json::field& config, tokenizer_spec& spec) {
   spec.bos = token_named(config, "bos_token", spec);
   if (auto eos = token_named(config, "eos_token", spec)) spec.eos.push_back(*eos);
   if (auto found = config.find("chat_template")) spec.chat_template = chat_template_of(*found);
@@ -129,14 +130,14 @@ void read_config(const json_field& config, tokenizer_spec& spec) {
 
 }  // namespace
 
-tokenizer_spec from_tokenizer_json(std::string_view json, std::string_view config) {
+tokenizer_spec from_tokenizer_json(std::string_view tokenizer, std::string_view config) {
   tokenizer_spec spec;
   boost::json::monotonic_resource memory;
-  auto document = parse_json(json, "tokenizer.json", &memory);
-  read_tokenizer(json_field(document, "tokenizer.json"), spec);
+  auto document = json::parse(tokenizer, "tokenizer.json", &memory);
+  read_tokenizer(json::field(document, "tokenizer.json"), spec);
   if (!config.empty()) {
-    auto settings = parse_json(config, "tokenizer_config.json", &memory);
-    read_config(json_field(settings, "tokenizer_config.json"), spec);
+    auto settings = json::parse(config, "tokenizer_config.json", &memory);
+    read_config(json::field(settings, "tokenizer_config.json"), spec);
   }
   return spec;
 }

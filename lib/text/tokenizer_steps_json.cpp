@@ -15,14 +15,14 @@ struct matcher {
   bool is_regex;
 };
 
-matcher matcher_of(const json_field& pattern) {
+matcher matcher_of(const json::field& pattern) {
   if (auto regex = pattern.find("Regex")) return {regex->string(), true};
   if (auto string = pattern.find("String")) return {string->string(), false};
   pattern.refuse("must have a Regex or a String");
 }
 
 template <typename Value, std::size_t N>
-Value named(const json_field& field, const std::array<std::pair<std::string_view, Value>, N>& known) {
+Value named(const json::field& field, const std::array<std::pair<std::string_view, Value>, N>& known) {
   auto name = field.string();
   std::string names;
   for (const auto& [candidate, value] : known) {
@@ -32,7 +32,7 @@ Value named(const json_field& field, const std::array<std::pair<std::string_view
   field.refuse("cogen knows " + names);
 }
 
-split_behavior behavior_of(const json_field& field) {
+split_behavior behavior_of(const json::field& field) {
   using enum split_behavior;
   return named(field,
                std::array<std::pair<std::string_view, split_behavior>, 5>{{{"Removed", removed},
@@ -42,7 +42,7 @@ split_behavior behavior_of(const json_field& field) {
                                                                            {"Contiguous", contiguous}}});
 }
 
-metaspace_step metaspace_of(const json_field& step) {
+metaspace_step metaspace_of(const json::field& step) {
   using enum metaspace_step::prepend_scheme;
   metaspace_step metaspace;
   metaspace.replacement = step.text("replacement", lower_block);
@@ -56,7 +56,7 @@ metaspace_step metaspace_of(const json_field& step) {
   return metaspace;
 }
 
-void append_normalizer_steps(const json_field& step, std::vector<normalizer_step>& steps) {
+void append_normalizer_steps(const json::field& step, std::vector<normalizer_step>& steps) {
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("normalizers");
@@ -76,7 +76,7 @@ void append_normalizer_steps(const json_field& step, std::vector<normalizer_step
   }
 }
 
-void append_pre_tokenizer_steps(const json_field& step, std::vector<pre_tokenizer_step>& steps) {
+void append_pre_tokenizer_steps(const json::field& step, std::vector<pre_tokenizer_step>& steps) {
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("pretokenizers");
@@ -95,7 +95,7 @@ void append_pre_tokenizer_steps(const json_field& step, std::vector<pre_tokenize
   }
 }
 
-void read_decoder(const json_field& step, decoder_kind& kind) {
+void read_decoder(const json::field& step, decoder_kind& kind) {
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("decoders");
@@ -114,14 +114,14 @@ void read_decoder(const json_field& step, decoder_kind& kind) {
   }
 }
 
-std::vector<token> ids_of_special(const json_field& special_tokens, const std::string& name) {
+std::vector<token> ids_of_special(const json::field& special_tokens, const std::string& name) {
   std::vector<token> ids;
   auto listed = special_tokens.at(name).at("ids");
   for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(token_id(listed.element(i)));
   return ids;
 }
 
-surrounding_tokens surrounding_of_template(const json_field& step) {
+surrounding_tokens surrounding_of_template(const json::field& step) {
   surrounding_tokens around;
   bool before_text = true;
   auto parts = step.at("single");
@@ -141,7 +141,7 @@ surrounding_tokens surrounding_of_template(const json_field& step) {
 
 }  // namespace
 
-token token_id(const json_field& field) {
+token token_id(const json::field& field) {
   auto id = field.integer();
   if (id < 0 || id >= static_cast<std::int64_t>(max_vocabulary)) {
     field.refuse("a token id lies between 0 and " + std::to_string(max_vocabulary - 1));
@@ -149,25 +149,25 @@ token token_id(const json_field& field) {
   return static_cast<token>(id);
 }
 
-std::vector<normalizer_step> normalizer_steps(const json_field& section) {
+std::vector<normalizer_step> normalizer_steps(const json::field& section) {
   std::vector<normalizer_step> steps;
   append_normalizer_steps(section, steps);
   return steps;
 }
 
-std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json_field& section) {
+std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json::field& section) {
   std::vector<pre_tokenizer_step> steps;
   append_pre_tokenizer_steps(section, steps);
   return steps;
 }
 
-decoder_kind decoder_of(const json_field& section) {
+decoder_kind decoder_of(const json::field& section) {
   decoder_kind kind;
   read_decoder(section, kind);
   return kind;
 }
 
-surrounding_tokens surrounding_of(const json_field& section) {
+surrounding_tokens surrounding_of(const json::field& section) {
   auto type = section.at("type").string();
   if (type == "ByteLevel") return {};
   if (type == "TemplateProcessing") return surrounding_of_template(section);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cogen/text/tokenizer_spec.hpp"
-#include "text/json_field.hpp"
+#include "json/field.hpp"
 
 #include <vector>
 
@@ -9,20 +9,20 @@ namespace cogen::text {
 
 // Each reads one section of a tokenizer.json. Throws std::invalid_argument naming what is malformed or unknown.
 
-token token_id(const json_field& field);
-std::vector<normalizer_step> normalizer_steps(const json_field& section);
-std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json_field& section);
+token token_id(const json::field& field);
+std::vector<normalizer_step> normalizer_steps(const json::field& section);
+std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json::field& section);
 
 struct decoder_kind {
   spelling spelled = spelling::plain;
   bool strip_first_space = false;
 };
-decoder_kind decoder_of(const json_field& section);
+decoder_kind decoder_of(const json::field& section);
 
 struct surrounding_tokens {
   std::vector<token> prefix;
   std::vector<token> suffix;
 };
-surrounding_tokens surrounding_of(const json_field& section);
+surrounding_tokens surrounding_of(const json::field& section);
 
 }  // namespace cogen::text

@@ -24,8 +24,9 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"layers", {"kernels", "load", "view", "cache", "basics", "libtorch"}},
     {"device", {"kernels", "sampling", "cache", "view", "basics", "libtorch"}},
     {"models", {"device", "layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
-    {"text", {"basics", "boost", "pcre2", "utf8proc"}},
-    {"load", {"basics", "boost"}},
+    {"json", {"boost"}},
+    {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
+    {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
     {"metrics", {"engine face", "text", "basics", "boost"}},
@@ -37,7 +38,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels",  "device", "layers",  "models",   "text",   "load",
+const names folders = {"kernels",  "device", "layers",  "models",   "json",   "text",    "load",
                        "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
@@ -81,6 +82,7 @@ std::string part_of_include(std::string_view name) {
   if (name.starts_with("boost/")) return "boost";
   if (name == "pcre2.h") return "pcre2";
   if (name == "utf8proc.h") return "utf8proc";
+  if (name == "xxhash.h") return "xxhash";
   const auto first = first_part(name);
   return folders.contains(first) && first != name ? first : "";
 }

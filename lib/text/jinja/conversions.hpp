@@ -3,12 +3,17 @@
 #include "text/jinja/renderer.hpp"
 #include "text/jinja/value.hpp"
 
+#include <boost/json/value.hpp>
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace cogen::text::jinja {
+
+/// The value with its texts not trusted. Fails for nesting deeper than a rendering can walk.
+value from_json(renderer& run, const boost::json::value& what);
 
 /// What str() gives in Python, which is also what a template writes.
 traced_text as_text(renderer& run, const value& what);

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "text/jinja/expression.hpp"
 #include "text/jinja/expressions.hpp"
-#include "text/jinja/lexeme_stream.hpp"
+#include "text/jinja/lexer.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "text/jinja/expressions.hpp"
 
+#include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
-#include "text/jinja/macro_call.hpp"
 
 namespace cogen::text::jinja {
 namespace {
@@ -16,12 +16,6 @@ arguments evaluated(renderer& run, const argument_list& given) {
 value or_undefined(renderer& run, const expression_ptr& part) { return part ? part->evaluate(run) : value(); }
 
 value named(value found, const std::string& name) { return found.is_undefined() ? value(undefined{&name}) : found; }
-
-template <typename Contain>
-void for_each_argument(const argument_list& given, Contain&& contain) {
-  for (const auto& argument : given.positional) contain(*argument);
-  for (const auto& [name, argument] : given.named) contain(*argument);
-}
 
 }  // namespace
 
@@ -70,7 +64,7 @@ value slice::compute(renderer& run) const {
 
 call_by_name::call_by_name(std::size_t line, std::string name, argument_list given)
     : expression(line), name_(std::move(name)), given_(std::move(given)) {
-  for_each_argument(given_, [this](const expression& argument) { contains(argument); });
+  contains(given_);
 }
 
 value call_by_name::compute(renderer& run) const {
@@ -86,7 +80,7 @@ value call_by_name::compute(renderer& run) const {
 call_of_method::call_of_method(std::size_t line, expression_ptr object, std::string name, argument_list given)
     : expression(line), object_(std::move(object)), name_(std::move(name)), given_(std::move(given)) {
   contains(*object_);
-  for_each_argument(given_, [this](const expression& argument) { contains(argument); });
+  contains(given_);
 }
 
 value call_of_method::compute(renderer& run) const {
@@ -97,7 +91,7 @@ value call_of_method::compute(renderer& run) const {
 filtered::filtered(std::size_t line, expression_ptr input, filter apply, argument_list given)
     : expression(line), input_(std::move(input)), apply_(apply), given_(std::move(given)) {
   contains(*input_);
-  for_each_argument(given_, [this](const expression& argument) { contains(argument); });
+  contains(given_);
 }
 
 value filtered::compute(renderer& run) const {
@@ -108,7 +102,7 @@ value filtered::compute(renderer& run) const {
 tested::tested(std::size_t line, expression_ptr input, value_test check, argument_list given)
     : expression(line), input_(std::move(input)), check_(check), given_(std::move(given)) {
   contains(*input_);
-  for_each_argument(given_, [this](const expression& argument) { contains(argument); });
+  contains(given_);
 }
 
 value tested::compute(renderer& run) const {

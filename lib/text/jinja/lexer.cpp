@@ -1,16 +1,128 @@
 #include "text/jinja/lexer.hpp"
 
 #include "cogen/text/chat_template.hpp"
-#include "text/jinja/python_space.hpp"
-#include "text/jinja/string_literal.hpp"
+#include "text/jinja/text_operations.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 
 namespace cogen::text::jinja {
 namespace {
+
+// Resolves the escapes of a string literal, given without its quotes, as Python does.
+class unescaper {
+ public:
+  unescaper(std::string_view literal, std::size_t line) : rest_(literal), line_(line) {}
+
+  std::string run() {
+    while (!rest_.empty()) {
+      if (rest_[0] != '\\') {
+        out_ += take(1);
+      } else {
+        take(1);
+        resolve(take(1)[0]);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void resolve(char escape) {
+    switch (escape) {
+      case '\n':
+        return;
+      case '\\':
+      case '\'':
+      case '"':
+        return put(escape);
+      case 'a':
+        return put('\a');
+      case 'b':
+        return put('\b');
+      case 'f':
+        return put('\f');
+      case 'n':
+        return put('\n');
+      case 'r':
+        return put('\r');
+      case 't':
+        return put('\t');
+      case 'v':
+        return put('\v');
+      case 'x':
+        return put_code_point(2);
+      case 'u':
+        return put_utf16();
+      case 'U':
+        return put_code_point(8);
+      case 'N':
+        throw template_error("characters by name (\\N) in a string are unknown", line_);
+      default:
+        return escape >= '0' && escape <= '7' ? put_octal(escape) : put_unknown(escape);
+    }
+  }
+
+  void put(char c) { out_ += c; }
+
+  void put_unknown(char escape) {
+    out_ += '\\';
+    out_ += escape;
+  }
+
+  void put_octal(char first) {
+    char32_t code_point = static_cast<char32_t>(first - '0');
+    for (int i = 0; i < 2 && !rest_.empty() && rest_[0] >= '0' && rest_[0] <= '7'; ++i) {
+      code_point = code_point * 8 + static_cast<char32_t>(take(1)[0] - '0');
+    }
+    append_utf8(out_, code_point);
+  }
+
+  void put_code_point(std::size_t digits) { append_checked(hexadecimal(digits)); }
+
+  void put_utf16() {
+    auto unit = hexadecimal(4);
+    bool is_high = unit >= 0xD800 && unit < 0xDC00;
+    if (is_high && rest_.starts_with("\\u")) {
+      take(2);
+      auto low = hexadecimal(4);
+      if (low < 0xDC00 || low > 0xDFFF) throw template_error("a string has half of a surrogate pair", line_);
+      unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+    }
+    append_checked(unit);
+  }
+
+  void append_checked(char32_t code_point) {
+    if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point <= 0xDFFF)) {
+      throw template_error("a string has an escape that is no character", line_);
+    }
+    append_utf8(out_, code_point);
+  }
+
+  char32_t hexadecimal(std::size_t digits) {
+    auto text = take(digits);
+    std::uint32_t number = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+    if (error != std::errc{} || text.size() != digits || end != text.data() + digits) {
+      throw template_error("a string has a malformed hexadecimal escape", line_);
+    }
+    return number;
+  }
+
+  std::string_view take(std::size_t count) {
+    auto taken = rest_.substr(0, count);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+  std::string_view rest_;
+  std::size_t line_;
+  std::string out_;
+};
 
 enum class tag_kind { statement, output, comment };
 
@@ -228,7 +340,7 @@ class lexer {
     auto end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
     if (end >= source_.size()) fail("a string is not closed");
-    put(lexeme_kind::string, unescaped(source_.substr(at_ + 1, end - at_ - 1), line_));
+    put(lexeme_kind::string, unescaper(source_.substr(at_ + 1, end - at_ - 1), line_).run());
     advance(end + 1 - at_);
   }
 
@@ -281,6 +393,62 @@ class lexer {
 std::vector<lexeme> lex(std::string_view source) {
   auto plain = with_plain_newlines(source);
   return lexer(plain).run();
+}
+
+lexeme lexeme_stream::take() {
+  auto taken = now();
+  if (!at_end()) ++at_;
+  return taken;
+}
+
+bool lexeme_stream::take_symbol(std::string_view symbol) {
+  if (!is_symbol(symbol)) return false;
+  take();
+  return true;
+}
+
+bool lexeme_stream::take_name(std::string_view name) {
+  if (!is_name(name)) return false;
+  take();
+  return true;
+}
+
+lexeme lexeme_stream::expect(lexeme_kind kind, std::string_view description) {
+  if (!is(kind)) refuse(description);
+  return take();
+}
+
+void lexeme_stream::expect_symbol(std::string_view symbol) {
+  if (!take_symbol(symbol)) refuse("'" + std::string(symbol) + "'");
+}
+
+void lexeme_stream::expect_name(std::string_view name) {
+  if (!take_name(name)) refuse("'" + std::string(name) + "'");
+}
+
+void lexeme_stream::refuse(std::string_view expected) const {
+  throw template_error("expected " + std::string(expected) + ", found " + description_of(now()), line());
+}
+
+std::string description_of(const lexeme& what) {
+  switch (what.kind) {
+    case lexeme_kind::data:
+      return "text";
+    case lexeme_kind::statement_begin:
+      return "'{%'";
+    case lexeme_kind::statement_end:
+      return "'%}'";
+    case lexeme_kind::output_begin:
+      return "'{{'";
+    case lexeme_kind::output_end:
+      return "'}}'";
+    case lexeme_kind::string:
+      return "a string";
+    case lexeme_kind::end:
+      return "the end of the template";
+    default:
+      return "'" + what.text + "'";
+  }
 }
 
 }  // namespace cogen::text::jinja

@@ -2,7 +2,6 @@
 #include "text/character_class.hpp"
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
-#include "text/jinja/letter_case.hpp"
 #include "text/jinja/operators.hpp"
 #include "text/jinja/text_operations.hpp"
 #include "text/utf8.hpp"
@@ -20,21 +19,16 @@ value change_case(renderer& run, const value& self, const arguments& given) {
   return run.make_text(Change(self.text()->bytes()), self.text()->is_trusted());
 }
 
-std::optional<std::string_view> optional_text(const bound_arguments& bound, std::size_t parameter) {
-  bool is_given = bound.find(parameter) && !bound.find(parameter)->is_none();
-  return is_given ? std::optional(bound.text(parameter)) : std::nullopt;
-}
-
 template <bool Left, bool Right>
 value strip(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "strip", {"chars"});
-  return run.make_text(stripped(*self.text(), optional_text(bound, 0), {Left, Right}));
+  return run.make_text(stripped(*self.text(), bound.optional_text(0), {Left, Right}));
 }
 
 template <bool FromRight>
 value split_text(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "split", {"sep", "maxsplit"});
-  return run.make_list(split(run, *self.text(), optional_text(bound, 0), bound.integer(1, -1), FromRight));
+  return run.make_list(split(run, *self.text(), bound.optional_text(0), bound.integer(1, -1), FromRight));
 }
 
 value splitlines(renderer& run, const value& self, const arguments& given) {
@@ -242,24 +236,19 @@ std::span<const method> methods_of(const value& object) {
   return {};
 }
 
-filter find_method(std::span<const method> methods, std::string_view name) {
-  for (const auto& [known, call] : methods) {
-    if (known == name) return call;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 bool is_method(std::string_view name) {
-  return find_method(text_methods, name) || find_method(dictionary_methods, name) || find_method(list_methods, name) ||
-         find_method(loop_methods, name);
+  return find_named<filter>(text_methods, name) || find_named<filter>(dictionary_methods, name) ||
+         find_named<filter>(list_methods, name) || find_named<filter>(loop_methods, name);
 }
 
-bool has_method(const value& object, std::string_view name) { return find_method(methods_of(object), name) != nullptr; }
+bool has_method(const value& object, std::string_view name) {
+  return find_named<filter>(methods_of(object), name) != nullptr;
+}
 
 value call_method(renderer& run, const value& object, std::string_view name, const arguments& given) {
-  if (auto call = find_method(methods_of(object), name)) return call(run, object, given);
+  if (auto call = find_named<filter>(methods_of(object), name)) return call(run, object, given);
   run.fail(kind_of(object) + " has no method '" + std::string(name) + "'");
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "text/jinja/expression.hpp"
+#include "text/jinja/expressions.hpp"
 #include "text/jinja/renderer.hpp"
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -168,5 +169,9 @@ class generation_statement final : public statement {
   flow perform(renderer& run) const override;
   statement_list body_;
 };
+
+/// Parses a whole template. Throws template_error naming the first construct that is unknown or malformed, and its
+/// line.
+statement_list parse_template(std::string_view source);
 
 }  // namespace cogen::text::jinja

@@ -1,8 +1,7 @@
-#include "text/jinja/template_parser.hpp"
-
 #include "cogen/text/chat_template.hpp"
 #include "text/jinja/expression_parser.hpp"
 #include "text/jinja/lexer.hpp"
+#include "text/jinja/statements.hpp"
 
 #include <algorithm>
 #include <initializer_list>

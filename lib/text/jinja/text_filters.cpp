@@ -1,8 +1,6 @@
 // Filters that make or change a text, and those that turn a text into a number.
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
-#include "text/jinja/letter_case.hpp"
-#include "text/jinja/python_space.hpp"
 #include "text/jinja/text_operations.hpp"
 
 #include <array>
@@ -22,9 +20,7 @@ value in_other_case(renderer& run, const value& input, const arguments& given) {
 
 value trim(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "trim", {"chars"});
-  bool has_characters = bound.find(0) && !bound.find(0)->is_none();
-  auto characters = has_characters ? std::optional(bound.text(0)) : std::nullopt;
-  return run.make_text(stripped(as_text(run, input), characters));
+  return run.make_text(stripped(as_text(run, input), bound.optional_text(0)));
 }
 
 value to_text(renderer& run, const value& input, const arguments& given) {
@@ -38,21 +34,12 @@ value with_replaced(renderer& run, const value& input, const arguments& given) {
   return replaced(run, as_text(run, input), as_text(run, bound.at(0)), as_text(run, bound.at(1)), limit);
 }
 
-std::optional<double> parsed_number(std::string_view text) {
+template <typename Number>
+std::optional<Number> parsed(std::string_view text) {
   text = text.substr(0, end_before_space(text));
   text.remove_prefix(begin_after_space(text));
   if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  bool is_whole_text = error == std::errc{} && end == text.data() + text.size();
-  return is_whole_text ? std::optional(number) : std::nullopt;
-}
-
-std::optional<std::int64_t> parsed_integer(std::string_view text) {
-  text = text.substr(0, end_before_space(text));
-  text.remove_prefix(begin_after_space(text));
-  if (text.starts_with('+')) text.remove_prefix(1);
-  std::int64_t number = 0;
+  Number number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   bool is_whole_text = error == std::errc{} && end == text.data() + text.size();
   return is_whole_text ? std::optional(number) : std::nullopt;
@@ -69,8 +56,8 @@ value to_integer(renderer& run, const value& input, const arguments& given) {
   std::optional<std::int64_t> result = input.integer();
   if (!result && input.number()) result = truncated(input.number());
   if (auto* text = input.text()) {
-    result = parsed_integer(text->bytes());
-    if (!result) result = truncated(parsed_number(text->bytes()));
+    result = parsed<std::int64_t>(text->bytes());
+    if (!result) result = truncated(parsed<double>(text->bytes()));
   }
   if (result) return *result;
   return bound.find(0) ? bound.at(0) : value(std::int64_t{0});
@@ -78,7 +65,7 @@ value to_integer(renderer& run, const value& input, const arguments& given) {
 
 value to_number(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "float", {"default"});
-  auto result = input.text() ? parsed_number(input.text()->bytes()) : input.number();
+  auto result = input.text() ? parsed<double>(input.text()->bytes()) : input.number();
   if (result) return *result;
   return bound.find(0) ? bound.at(0) : value(0.0);
 }
@@ -189,11 +176,6 @@ constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
 
 }  // namespace
 
-filter find_text_filter(std::string_view name) {
-  for (const auto& [known, apply] : text_filters) {
-    if (known == name) return apply;
-  }
-  return nullptr;
-}
+filter find_text_filter(std::string_view name) { return find_named<filter>(text_filters, name); }
 
 }  // namespace cogen::text::jinja

@@ -129,7 +129,7 @@ struct tokenizer_spec {
 /// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that has (beginning and end tokens,
 /// chat template); pass an empty `config` if there is none. Supports BPE models only. Throws std::invalid_argument
 /// naming the field and the value that is missing, malformed or unknown.
-tokenizer_spec from_tokenizer_json(std::string_view json, std::string_view config = {});
+tokenizer_spec from_tokenizer_json(std::string_view tokenizer, std::string_view config = {});
 
 /// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must stay valid until the call returns.
 struct gguf_vocabulary {
