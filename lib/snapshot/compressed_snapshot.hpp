@@ -8,20 +8,21 @@
 
 namespace cogen::detail {
 
-/// The bytes of one slot, kept with 8 bits for each of their numbers: they are read as they come out of that.
+/// A snapshot of one slot, stored with 8 bits for each number. read() gives the decompressed bytes.
 class compressed_snapshot final : public kv_snapshot {
  public:
-  /// Of bytes that are these runs and still to be packed.
+  /// For bytes laid out as `runs`, which pack() compresses later.
   compressed_snapshot(std::vector<cache::exported_run> runs, int encoder_input);
 
   std::size_t size() const noexcept override { return size_; }
   int encoder_input() const noexcept override { return kept_.encoder_input(); }
   void read(const std::function<void(std::span<const std::byte>)>& visit) const override;
 
-  /// What they are packed into.
+  /// The compressed bytes.
   stored_snapshot& kept() noexcept { return kept_; }
 
-  /// Packs the bytes, and moves what they are packed into. Throws what stored_snapshot::move() does.
+  /// Compresses the bytes, and moves the result to the file if a range is reserved. Throws what stored_snapshot::move()
+  /// does.
   void pack(std::span<const std::byte> whole);
 
  private:
