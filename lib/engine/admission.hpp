@@ -8,38 +8,38 @@
 
 namespace cogen::detail {
 
-/// What somebody has of an engine's room. Read and changed by `admission` alone.
+/// The admission state of one request or sequence. Only `admission` reads and changes it.
 struct place {
-  bool taken = false;      ///< counts among max_sequences
-  bool waiting = false;    ///< counts among max_waiting: it has work to do, and has had no slot yet
+  bool taken = false;      ///< counts toward max_sequences
+  bool waiting = false;    ///< counts toward max_waiting: it has work to do, and has had no slot yet
   bool scheduled = false;  ///< has had a slot
   bool at_work = false;    ///< a generation, or an operation of a sequence, is under way
 };
 
-/// Who may come in. Counts places on the side of those who ask, so that they are answered at once and not in the
-/// engine's next round. Any thread.
+/// Admission control. It counts on the caller's thread, so that a request is accepted or refused immediately and not in
+/// the engine's next round. Any thread.
 class admission {
  public:
-  /// `idle` is called, by the thread whose work was the last, when nobody is at work and nobody can be any more.
+  /// Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
   admission(int max_sequences, int max_waiting, std::function<void()> idle);
 
-  /// Work begins. Where the engine is draining or full it says why not, and nothing has changed. A place that has had a
-  /// slot waits no more: only draining refuses it.
+  /// Begins work. If the engine is draining or full, returns the reason and changes nothing. A place that is taken and
+  /// has had a slot is refused only while the engine drains.
   std::optional<diagnostics> begin(place& seq) noexcept;
 
-  /// It has a slot now.
+  /// Records that it has had a slot: it no longer counts as waiting.
   void admission_result(place& seq) noexcept;
 
-  /// Its work is over; it stays taken.
+  /// Ends its work. The place stays taken.
   void rest(place& seq) noexcept;
 
-  /// Nothing is left of it. Once or many times.
+  /// Ends its work and gives the place back. May be called more than once.
   void leave(place& seq) noexcept;
 
-  /// The child goes on where the parent stands: it is never refused for being one more.
+  /// The child is taken and scheduled if the parent is. It counts, but is never refused.
   void fork(const place& parent, place& child) noexcept;
 
-  /// Nothing begins from now on.
+  /// Refuses new work from now on.
   void drain() noexcept;
 
   struct counts {
@@ -53,7 +53,7 @@ class admission {
  private:
   std::optional<diagnostics> refusal(const place& seq) const;
   void stop_waiting(place& seq) noexcept;
-  bool end_work(place& seq) noexcept;  // true: nobody is at work any more, and the engine drains
+  bool end_work(place& seq) noexcept;  // true: this was the last work under way, and the engine is draining
 
   const int max_sequences_;
   const int max_waiting_;

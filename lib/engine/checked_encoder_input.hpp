@@ -6,8 +6,9 @@
 
 namespace cogen::detail {
 
-/// What an encoder shall read, and null where the model has none. `vocabulary`: the tokens the model knows. Throws
-/// std::invalid_argument, with a sentence for its sender, where this is not for this model.
+/// The tokens for the model's encoder; null if the model has none and `tokens` is empty. `vocabulary`: number of tokens
+/// that the model knows. Throws std::invalid_argument, with a message for the client, if the input does not suit the
+/// model.
 scheduler::encoder_tokens checked_encoder_input(std::vector<token> tokens, const engine_parts& parts, int vocabulary);
 
 }  // namespace cogen::detail

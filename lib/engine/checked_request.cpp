@@ -42,7 +42,7 @@ std::vector<token> prompt_tokens(const request& what, const engine_parts& parts)
   return parts.tokenizer->encode(segments, {.parse_special = true});
 }
 
-/// How the answer beside an encoder input begins: with the start token, once.
+/// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& what, const engine_parts& parts) {
   const auto* text = std::get_if<std::string>(&what.prompt());
   auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens(what, parts);
@@ -57,7 +57,7 @@ template <class... Values>
                                     fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-/// The most tokens, up to `limit`, whose cache takes no more than `bytes`. A footprint never falls with the length.
+/// The most tokens, up to `limit`, whose cache takes at most `bytes`. A footprint never shrinks as the length grows.
 int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int limit) {
   int fits = 0, beyond = limit + 1;
   while (beyond - fits > 1) {

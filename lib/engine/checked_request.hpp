@@ -6,24 +6,24 @@
 
 namespace cogen::detail {
 
-/// What a request asks an engine to read.
+/// The tokenized inputs of a request.
 struct read_request {
   scheduler::encoder_tokens encoder_input;
   std::vector<token> prompt;
 };
 
-/// Checks what can be checked without reading anything. Throws std::invalid_argument naming parameter, value and limit.
+/// Checks what can be checked without tokenizing. Throws std::invalid_argument naming parameter, value and limit.
 void check_parameters(const request& what, int vocabulary);
 
-/// Tokenizes prompt and encoder input. Throws std::invalid_argument where there is nothing to read, or nobody who
-/// could.
+/// Tokenizes prompt and encoder input. Throws std::invalid_argument if a required one is empty, too long for the
+/// encoder, or has an unknown token. Likewise if the engine lacks the tokenizer, chat template or encoder for it.
 read_request read(const request& what, const engine_parts& parts, int vocabulary);
 
-/// How many tokens may follow a prompt of that length, by what the request and the engine allow. Throws
-/// error::does_not_fit (as system_error) where that is none, or memory for them all exceeds the engine's budget.
+/// The most tokens that the request and the engine allow after a prompt of `prompt` tokens. Throws error::does_not_fit
+/// (as system_error) if that is none, or if the cache of all tokens would exceed the engine's memory budget.
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
 
-/// The tokens that end the generation.
+/// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);
 
 }  // namespace cogen::detail

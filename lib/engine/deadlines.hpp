@@ -8,19 +8,19 @@
 
 namespace cogen::detail {
 
-/// Empty where the clock does not reach that far: then it never comes.
+/// `from + by`; empty if that exceeds the clock's range, which means never.
 inline std::optional<clock::time_point> later(clock::time_point from, clock::duration by) noexcept {
   if (by > clock::time_point::max() - from) return std::nullopt;
   return from + by;
 }
 
-/// The earlier of two points in time, of which either may never come.
+/// The earlier of two points in time; empty means never.
 inline std::optional<clock::time_point> earlier(std::optional<clock::time_point> a,
                                                 std::optional<clock::time_point> b) noexcept {
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-/// By when a generation has to have begun, and when it ends with whatever it has.
+/// When a generation must have its first token, and when it ends with the tokens it has.
 struct deadlines {
   enum class which { none, start, finish };
 
@@ -33,10 +33,10 @@ struct deadlines {
 
   bool any() const noexcept { return start || finish; }
 
-  /// The next to come. `begun`: a token has come, and `start` counts no more.
+  /// The next deadline. `begun`: there is a first token, so `start` no longer applies.
   std::optional<clock::time_point> next(bool begun) const noexcept { return begun ? finish : earlier(start, finish); }
 
-  /// Which of them has ended the generation by now: the one that came first, `start` where both came at once.
+  /// The deadline that has ended the generation by `now`: the earlier one, or `start` if both are equal.
   which passed(clock::time_point now, bool begun) const noexcept {
     const auto first = next(begun);
     if (!first || now < *first) return which::none;

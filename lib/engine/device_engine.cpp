@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-/// What a device needs beside the caches, for what its libraries take when they first run.
+/// Device memory left free beside the caches, for what libraries allocate when they first run.
 constexpr std::int64_t kept_free = 512 * mebibyte;
 
-/// Tokens of a cache that takes no more room however long a sequence goes on.
+/// The maximum length with a cache whose size does not grow with the sequence.
 constexpr std::int64_t length_of_endless = std::int64_t{1} << 30;
 
 void refuse(const char* option, std::string_view device) {
@@ -50,13 +50,13 @@ int step_tokens_of(const engine_options& options) {
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
-/// How the cache keeps what it keeps, but for how many slots and tokens.
+/// The layout of the cache, except the numbers of slots and tokens.
 struct cache_form {
   at::ScalarType type;
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_quantization> quantization = {};
   int ring = 0;       // 0: everything is kept
-  bool host = false;  // on the host
+  bool host = false;  // the cache is in host memory
 };
 
 cache::device_quantization quantization_of(const models::device_model& model,
@@ -74,7 +74,7 @@ cache::device_quantization quantization_of(const models::device_model& model,
                                         *keys, *values, model.network->kv_cache_specs().front().head_dim)};
 }
 
-/// The network's own type, or fp8.
+/// The number format of keys and values: the network's own, or fp8.
 at::ScalarType type_of(const models::device_network& network, const engine_options& options) {
   if (!options.kv_dtype) return network.type();
   const auto type = cache::tensor_type(*options.kv_dtype);
@@ -89,7 +89,7 @@ at::ScalarType type_of(const models::device_network& network, const engine_optio
   return type;
 }
 
-/// How many tokens a query sees in every layer; 0: all, or not everywhere the same.
+/// How many tokens a query attends to in every layer; 0: all, or not the same in every layer.
 int window_of(const models::device_network& network, const std::optional<cache::sink_window>& sinks) {
   const auto window_in = [&](const cache::kv_cache_spec& shape) { return cache::span_of(shape, sinks).window; };
   const auto& shapes = network.kv_cache_specs();
@@ -128,7 +128,7 @@ cache_form form_of(const models::device_model& model, std::int64_t positions, co
   return {.type = type, .sinks = options.sinks, .ring = ring < longest ? ring : 0};
 }
 
-/// What a slot takes that may hold so many tokens.
+/// Bytes of a slot for `length` tokens.
 std::int64_t slot_bytes(const models::device_network& network, std::int64_t length, const cache_form& form) {
   return cache::device_cache::slot_bytes(network.kv_cache_specs(), {.device = network.device(),
                                                                     .type = form.type,
@@ -140,8 +140,8 @@ std::int64_t slot_bytes(const models::device_network& network, std::int64_t leng
 
 bool forgets(const cache_form& form) { return form.ring > 0 && !form.quantization; }
 
-/// What a slot takes by its length: the newest tokens in full precision once, where others are packed, and no more than
-/// a ring where they are forgotten.
+/// The memory of a slot by its length. With quantization, the newest tokens in full precision are a fixed part. With a
+/// window, memory stops growing at the size of the ring and the sinks.
 scheduler::footprint usage_of(const models::device_network& network, const cache_form& form) {
   constexpr int block = cache::block_tokens;
   if (forgets(form)) {
@@ -154,7 +154,7 @@ scheduler::footprint usage_of(const models::device_network& network, const cache
   return {.fixed = 2 * one - two, .per_block = two - one, .block = block};
 }
 
-/// How many tokens, up to `most`, a slot may hold that has so many bytes.
+/// The most tokens, up to `most`, that fit in a slot of `bytes` bytes.
 std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::device_network& network,
                            const cache_form& form) {
   if (forgets(form)) return slot_bytes(network, 1, form) <= bytes ? most : 0;
@@ -162,7 +162,7 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::
   return std::clamp<std::int64_t>((bytes - usage.fixed) / (usage.per_block / usage.block), 0, most);
 }
 
-/// Bytes for caches, wherever they are. Two layers of each slot have to find room on the device, too.
+/// Bytes for the caches. If they are in host memory, two layers of each slot must also fit on the device.
 std::int64_t room_for(const models::device_model& model, const cache_form& form, const engine_options& options) {
   const auto on_device = model.backend->free_bytes() - kept_free;
   if (!form.host) return options.cache_bytes > 0 ? options.cache_bytes : on_device;
@@ -170,7 +170,7 @@ std::int64_t room_for(const models::device_model& model, const cache_form& form,
   return std::min(options.cache_bytes > 0 ? options.cache_bytes : machine_memory() / 2, on_device / 2 * layers);
 }
 
-/// Whole caches are taken at the start: without a length, as many tokens as fit.
+/// Tokens of each slot. The caches are allocated in full at the start: without max_sequence_length, as many as fit.
 int length_that_fits(const models::device_model& model, std::int64_t positions, const cache_form& form,
                      const engine_options& options) {
   const auto& network = *model.network;

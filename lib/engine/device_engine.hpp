@@ -6,21 +6,21 @@
 
 namespace cogen::detail {
 
-/// Tokens of one step where the options leave that open.
+/// The default max_batched_tokens on a device.
 inline constexpr int device_step_tokens = 2048;
 
-/// The same where tokens are packed or forgotten: room is kept for so many new ones in every slot.
+/// The default with kv_quantization or sinks, which reserve room for that many new tokens in each slot.
 inline constexpr int ring_step_tokens = 512;
 
-/// What can be turned off, to see what it brings.
+/// Optimizations that can be turned off, to measure their effect.
 struct device_switches {
-  bool recorded = true;    ///< single-token steps are replayed from graphs
-  bool overlapped = true;  ///< a step is begun before the one before it has been looked at
+  bool recorded = true;    ///< decode steps replay graphs
+  bool overlapped = true;  ///< a step is launched before the previous one has been absorbed
 };
 
-/// The runner of an engine whose network is on a device, and what the scheduler has to know of it. `positions` is how
-/// many tokens of a sequence the model can read. Throws std::invalid_argument, naming option, value and limit, for
-/// options that have no meaning there, or ask for more memory than it has.
+/// Sets the runner and the scheduler's limits for an engine whose network is on a device. `positions`: the most tokens
+/// of a sequence that the model can read. Throws std::invalid_argument, naming option, value and limit, for options
+/// that a device does not support, or that need more memory than it has.
 void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
                    const engine_options& options, const device_switches& switches = {});
 

@@ -15,14 +15,14 @@ namespace cogen::detail {
 
 namespace {
 
-/// Logits are made of so many rows at a time, or of one for each slot.
+/// The least number of logits rows that are computed at a time; with more slots, one for each slot.
 constexpr std::int64_t least_score_rows = 64;
 
 std::int64_t score_rows(const device_runner_options& options) {
   return std::max<std::int64_t>(options.slots, least_score_rows);
 }
 
-/// A single-token step is replayed with the next of these numbers of rows.
+/// The numbers of rows for which graphs are captured. A decode step replays the smallest graph that holds its rows.
 std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   std::vector<std::int64_t> buckets;
   for (std::int64_t rows = 1; rows < slots; rows += rows < 4 ? rows : rows < 32 ? 8 - rows % 8 : rows < 64 ? 16 : 32)
@@ -45,14 +45,14 @@ cache::device_options cache_options(const device::backend& where, const models::
   return kept;
 }
 
-/// Where there is no memory for them, the row fails.
+/// Fails the row if memory is short.
 void add_scores(std::vector<float>& scores, std::span<const float> more, row_output& outcome) try {
   scores.insert(scores.end(), more.begin(), more.end());
 } catch (...) {
   outcome.error = diagnostics_of(std::current_exception());
 }
 
-/// Where a prompt's keys begin is told to a device that reads them in place, as an int32.
+/// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
 const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
   const auto planes = 2 * (options.host ? 1 : static_cast<std::int64_t>(network.kv_cache_specs().size()));
   const auto rows = std::int64_t{options.slots} * planes * options.max_sequence_length;
@@ -98,11 +98,11 @@ device_runner::device_runner(std::shared_ptr<const device::backend> where,
 device_runner::~device_runner() {
   try {
     work_->wait();
-  } catch (...) {  // the device's own failure was reported by the steps
+  } catch (...) {  // the steps that a device error ended have already reported it
   }
 }
 
-/// What libraries make when they first run, they make now: a prompt of nobody's.
+/// Runs a dummy prompt, so that libraries allocate now what they allocate on first use.
 void device_runner::warm_up() {
   if (options_.max_batched_tokens < 2) return;
   const auto tokens = std::min(options_.max_batched_tokens, options_.max_sequence_length);
@@ -110,7 +110,7 @@ void device_runner::warm_up() {
   forward({});
 }
 
-/// The largest first: what the others need besides their tensors, it has taken.
+/// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.
 void device_runner::record_steps() {
   auto buckets = buckets_for(options_.slots);
   std::ranges::reverse(buckets);
@@ -123,7 +123,7 @@ void device_runner::record_steps() {
           network_->forward(*operators_, single_.single_rows(rows), last_, {}, {cache_}, scratch_.first(rows));
       network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
     };
-    step();  // what is only made once is made now
+    step();  // makes one-time allocations before the capture
     if (auto made = work_->record(step)) graphs_[rows] = std::move(made);
   }
 }
@@ -146,7 +146,7 @@ void device_runner::prepare_slots(const scheduler::plan& plan) {
   for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
   for (const auto& each : plan.releases) cache_.truncate(each.slot, each.length);
   const auto forks = forks_in(plan);
-  if (prefetcher_ && !forks.empty()) work_->wait();  // the host copies
+  if (prefetcher_ && !forks.empty()) work_->wait();  // the copies run on the host
   for (const auto& each : forks) cache_.copy(each.origin.from, each.slot, each.origin.end);
 }
 
@@ -176,8 +176,8 @@ void device_runner::begin_rows(step_in_progress& step) {
     finish_on_device(step);
 }
 
-/// Rows of one token first, each kind as the plan has it. Whose logits are wanted: those that sample, then the others;
-/// of steps that are played from a recording, every row has its logits, and they stand in the rows' order.
+/// Puts rows of one token first; both kinds stay in the plan's order. Lists the rows whose logits are wanted: those
+/// that sample, then the others. A replayed step computes logits for every row, in the order of the rows.
 void device_runner::put_in_order(std::span<const scheduler::row> rows, bool recorded) {
   order_.clear();
   outputs_.clear();
@@ -204,7 +204,7 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
   add_wanted(false);
 }
 
-/// Every row's logits are in logits_ afterwards.
+/// Replays a graph, which writes the logits of every row to logits_.
 at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
   const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
   single_.write(plan, order_, cache_, {});
@@ -219,7 +219,7 @@ at::Tensor device_runner::run_ragged(const scheduler::plan& plan) {
   return forward(plan.rows);
 }
 
-/// What stands in ragged_, which are those rows.
+/// Runs the step that was written to ragged_. `rows` are its rows; none for a dummy prompt.
 at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
   ragged_.send();
   if (prefetcher_) prefetcher_->begin(rows);
@@ -230,7 +230,8 @@ at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
   return hidden;
 }
 
-/// Whether the host has to see some of the logits. Rows that sample are among the first ones.
+/// Describes the sampling of the step to the device. True if the host needs some of the logits. Rows that sample are
+/// among the first `logits` ones.
 bool device_runner::describe_sampling(step_in_progress& step, std::int64_t logits) {
   sampling_.begin(logits);
   bool host_sees_some = false;
@@ -246,7 +247,7 @@ bool device_runner::describe_sampling(step_in_progress& step, std::int64_t logit
   return host_sees_some;
 }
 
-/// Where there is no memory for that, the row fails.
+/// Fails the row if memory is short.
 device_runner::sampled_by device_runner::describe(step_in_progress& step, int row, sampling_row& how) try {
   const bool chained = step.plan().rows[static_cast<std::size_t>(row)].chained;
   return step.sampler_of(row).describe(chained, how, sampling_.lists()) ? sampled_by::device : sampled_by::host;
@@ -269,7 +270,7 @@ void device_runner::take_sampled(step_in_progress& step, std::size_t turn) {
           device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first));
 }
 
-/// Some logits after the others, as many as there is room for.
+/// Copies logits to the host in blocks of at most as many rows as logits_ has. Samples there, or gathers the logits.
 void device_runner::show_to_host(step_in_progress& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
   const auto& rows = step.plan().rows;

@@ -18,27 +18,26 @@
 
 namespace cogen::detail {
 
-/// The fixed parameters of a device's runner.
 struct device_runner_options {
   int slots = 1;
   int max_sequence_length = 0;
   int max_batched_tokens = 0;  ///< of one step, at most
   int vocabulary = 0;
-  std::optional<at::ScalarType> type = {};  ///< of keys and values; none: as the network's
+  std::optional<at::ScalarType> type = {};  ///< of keys and values; none: the network's
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::device_quantization> quantization = {};
   int ring = 0;          ///< as in cache::device_options
-  bool host = false;     ///< tokens stay on the host; layers are prefetched
-  bool recorded = true;  ///< single-token steps are replayed from graphs, if the device can
+  bool host = false;     ///< the cache is in host memory, and layers are prefetched
+  bool recorded = true;  ///< decode steps replay graphs, if the device supports them and `host` is false
 };
 
-/// Runs plans on a network and a cache that lie on a device. What a step takes there is begun by launch(), and its end
-/// is told by the device: a plan may be launched before the one before it has ended. A step with rows that the host has
-/// to see the logits of (those that want them, and samples with callbacks or log-probabilities) has ended when launch()
-/// returns.
+/// Runs plans on a network and a cache on a device. launch() only enqueues a step's work, and the device reports its
+/// end, so a plan may be launched before the previous one has ended. If the host needs logits of a step (for rows that
+/// return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
 class device_runner final : public runner {
  public:
-  /// Takes all memory that steps need. Throws std::invalid_argument for sizes that the device cannot number.
+  /// Allocates all memory that steps need. Throws std::invalid_argument if the caches are too large for the device's
+  /// int32 token offsets.
   device_runner(std::shared_ptr<const device::backend> where, std::shared_ptr<const models::device_network> network,
                 const device_runner_options& options);
   ~device_runner() override;
@@ -51,7 +50,7 @@ class device_runner final : public runner {
  private:
   enum class sampled_by : std::uint8_t { host, device, none };
 
-  /// Some rows of the logits, and whose they are.
+  /// The rows [first, first + count) of the step's logits, which belong to one row of the plan.
   struct wanted_rows {
     int row;  ///< of the plan
     std::int64_t first;
@@ -80,9 +79,9 @@ class device_runner final : public runner {
   const std::unique_ptr<device::operators> operators_;
   cache::device_cache cache_;
   const std::unique_ptr<device::stream> work_;
-  const std::unique_ptr<kv_prefetcher> prefetcher_;  // if tokens are on the host
+  const std::unique_ptr<kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
   device_swap swapped_;
-  step_block single_;  // what recordings read
+  step_block single_;  // read by the graphs
   step_block ragged_;
   sampling_block sampling_;
   const models::device_scratch scratch_;
@@ -91,9 +90,9 @@ class device_runner final : public runner {
   at::Tensor host_logits_;  // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
 
-  std::vector<int> order_;                                  // of the plan's rows, those of one token first
-  std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // those that sample first
-  std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, as wanted_ has them
+  std::vector<int> order_;                                  // of the plan's rows: rows of one token first
+  std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // rows that sample first
+  std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, in the same order
 };
 
 }  // namespace cogen::detail

@@ -29,7 +29,7 @@ error_code code_of(const std::exception_ptr& thrown) noexcept try {
 std::string_view sentence_of(const std::exception_ptr& thrown) noexcept try {
   std::rethrow_exception(thrown);
 } catch (const std::exception& e) {
-  return e.what();  // of the exception that `thrown` holds
+  return e.what();  // valid while `thrown` holds the exception
 } catch (...) {
   return "an exception of unknown type";
 }

@@ -6,10 +6,10 @@
 
 namespace cogen::detail {
 
-/// The words of an exception; without any of its own it is named by what it is.
+/// The message of an exception, valid while `thrown` holds it; a fixed text if it is not a std::exception.
 std::string_view sentence_of(const std::exception_ptr& thrown) noexcept;
 
-/// What an exception means for the request that it stopped.
+/// The error code and message for a request that the exception ended.
 diagnostics diagnostics_of(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace cogen::detail

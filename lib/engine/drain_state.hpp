@@ -6,8 +6,8 @@
 
 namespace cogen::detail {
 
-/// One wait for the end of all work. It takes no place in the batch; what it has of a request_state is that the driving
-/// thread sees to it.
+/// A pending async_drain(). It has no sequence and takes no place; it is a request_state so that the engine thread
+/// processes it.
 class drain_state final : public request_state, public drain_face {
  public:
   using request_state::request_state;

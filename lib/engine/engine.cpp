@@ -15,7 +15,7 @@
 namespace cogen {
 namespace {
 
-constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized away from the caller
+constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized on another thread
 
 std::size_t bytes_of(const request& what) {
   if (const auto* text = std::get_if<std::string>(&what.prompt())) return text->size();
@@ -25,7 +25,7 @@ std::size_t bytes_of(const request& what) {
   return bytes;
 }
 
-/// With the length that counts.
+/// Replaces a max_sequence_length of 0 by the engine's limit.
 open_options checked(open_options options, const detail::engine_loop& of) {
   const int limit = of.parts().limits.max_sequence_length;
   if (options.max_sequence_length < 0 || options.max_sequence_length > limit)

@@ -12,7 +12,7 @@
 namespace cogen::detail {
 namespace {
 
-/// Asio adds it to the time of day, which must not overflow.
+/// Asio adds a timeout to the current time, and the sum must not overflow.
 constexpr std::chrono::hours longest_sleep(1);
 
 diagnostics failed_step(const std::exception_ptr& why) noexcept try {
@@ -76,7 +76,7 @@ void engine_loop::wait_until_idle(std::shared_ptr<request_state> who) {
 }
 
 void engine_loop::wait_no_more(const request_state& who) noexcept {
-  std::shared_ptr<request_state> gone;  // destroyed after the lock
+  std::shared_ptr<request_state> gone;  // destroyed after unlocking
   std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<request_state>::get);
   if (found == until_idle_.end()) return;
@@ -137,7 +137,7 @@ void engine_loop::run() noexcept {
 
 void engine_loop::run_handlers() {
   queue_->restart();
-  const std::size_t bound = 64 + 8 * members_.size();  // code that posts itself for ever must not hold up the steps
+  const std::size_t bound = 64 + 8 * members_.size();  // handlers that keep posting themselves must not block the steps
   for (std::size_t ran = 0; ran < bound && queue_->poll_one() > 0; ++ran)
     if (queue_->stopped()) queue_->restart();
 }
@@ -270,7 +270,7 @@ void engine_loop::die(const std::exception_ptr& why) noexcept {
 
 void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept try {
   if (options_.log) options_.log(fmt::format("{}: {}", what, sentence_of(why)));
-} catch (...) {  // a log that fails must not take the engine with it
+} catch (...) {  // a log callback that throws must not stop the engine
 }
 
 void engine_loop::end() noexcept {

@@ -15,8 +15,8 @@
 
 namespace cogen::detail {
 
-/// The engine's loop: drain the inbox, plan a step, execute it, absorb its results, deliver them. Handles share it, so
-/// it lives as long as any of them.
+/// The engine's loop: drain the inbox, plan a step, execute it, absorb its results, deliver them. Handles share
+/// ownership of it, so it lives as long as any of them.
 class engine_loop {
  public:
   engine_loop(engine_parts parts, engine_options options);
@@ -24,7 +24,7 @@ class engine_loop {
 
   // Any thread.
 
-  /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then nothing is kept.
+  /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then it is not enqueued.
   bool enqueue(std::shared_ptr<request_state> from) noexcept;
   void request_stop() noexcept;
   /// For handlers without an executor of their own: the engine's executor, or the system's once the engine has ended.
@@ -44,27 +44,28 @@ class engine_loop {
   /// Counts and limits the sequences that the engine holds.
   admission& room() noexcept { return room_; }
 
-  /// Enqueues `who` when no request is at work after room().drain(); calls its `fail()` if the engine ends before.
-  /// Throws std::bad_alloc.
+  /// Enqueues `who` when the last work under way ends after room().drain(). Calls its `fail()` if the engine ends
+  /// first. Throws std::bad_alloc.
   void wait_until_idle(std::shared_ptr<request_state> who);
   void wait_no_more(const request_state& who) noexcept;
   std::uint64_t fresh_id() noexcept { return ++ids_; }
 
-  /// Runs `job` on another thread, so that neither the caller nor a step waits for it. With external stepping: at once.
+  /// Runs `job` on another thread, so that neither the caller nor a step waits for it. With external stepping, runs it
+  /// immediately on the caller's thread.
   void offload(std::function<void()> job);
 
-  // The thread that drives.
+  // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
   /// One round of the loop: at most one launch and one delivery. True when a step was delivered.
   bool turn();
 
-  /// Rounds until request_stop(), asleep while there is nothing to do; then `end()`.
+  /// Runs rounds until request_stop(), and sleeps while there is nothing to do; then calls `end()`.
   void run() noexcept;
 
-  /// Fails all requests with error(). Only the first call has an effect.
+  /// Ends the engine and fails all requests with error(). Only the first call has an effect.
   void end() noexcept;
 
-  // Within process() and take() of a request state.
+  // For request states, while the loop calls one of their virtual members.
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
@@ -79,7 +80,7 @@ class engine_loop {
   void take_swap_completions();
   void take_swap_completion(const swap_completions::completion& what);
 
-  /// Calls `call`; an exception ends the member. The caller holds the member.
+  /// Calls `call`; an exception ends the member's request. The caller keeps the member alive.
   template <class Call>
   void attempt(request_state& member, const Call& call);
 
@@ -91,7 +92,7 @@ class engine_loop {
   bool deliver_done();
   void absorb(step_in_flight& step);
 
-  /// How long the engine waited for this step alone.
+  /// The time from the step's launch, or from the end of the previous step if that is later, to `end`.
   std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
   void die(const std::exception_ptr& why) noexcept;
   void log(std::string_view what, const std::exception_ptr& why) noexcept;
@@ -110,22 +111,22 @@ class engine_loop {
   member_map members_;
   observer observer_;
   std::list<step_in_flight> in_flight_;
-  std::list<step_in_flight> recycled_;  // the next steps use their memory
+  std::list<step_in_flight> recycled_;  // for the next steps, which reuse their memory
   std::vector<scheduler::event> events_;
-  clock::time_point last_end_{};  // of a step
+  clock::time_point last_end_{};  // of the last step
   timers timers_;
-  std::vector<std::shared_ptr<request_state>> served_;  // by the last step, until the next round
+  std::vector<std::shared_ptr<request_state>> served_;  // owners of the last step's rows, until the next round
   inbox inbox_;
   swap_completions swap_completions_;
   admission room_;
-  std::atomic<bool> asleep_ = false;  // the driving thread waits, or is about to: wake() is needed
+  std::atomic<bool> asleep_ = false;  // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;
   bool ended_ = false;
-  mutable std::mutex mutex_;  // guards those below
+  mutable std::mutex mutex_;  // guards everything below
   diagnostics error_;
-  engine_stats stats_;  // as they were last published
+  engine_stats stats_;  // as last published
   std::vector<std::shared_ptr<request_state>> until_idle_;
 };
 

@@ -7,11 +7,11 @@
 
 namespace cogen::detail {
 
-/// Request states that have something to say, first come first. Putting one in neither allocates nor throws, so handles
-/// can be destroyed and cancelled anywhere.
+/// Request states to be processed, in FIFO order. put() neither allocates nor throws, so handles can be destroyed and
+/// cancelled on any thread, also when memory is short.
 class inbox {
  public:
-  /// False once closed; then nothing was kept.
+  /// Enqueues a request state unless it is queued already. False once closed: then it is not enqueued.
   bool put(std::shared_ptr<request_state> from) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
@@ -23,7 +23,7 @@ class inbox {
     return true;
   }
 
-  /// The one that has waited longest, or null.
+  /// Removes and returns the oldest one; null if there is none.
   std::shared_ptr<request_state> take() noexcept {
     std::lock_guard lock(mutex_);
     auto taken = std::move(first_);

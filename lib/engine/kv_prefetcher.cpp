@@ -11,7 +11,7 @@ void kv_prefetcher::begin(std::span<const scheduler::row> rows) {
   fetch(0);
 }
 
-/// The next layer comes to where the one before this was, once that has been read and has gone back.
+/// The next layer replaces the previous one on the device, once that has been read and its new tokens copied back.
 void kv_prefetcher::wait_layer(int layer) {
   work_.after(*coming_);
   if (layer + 1 < memory_.layers()) fetch(layer + 1);

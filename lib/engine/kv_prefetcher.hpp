@@ -11,19 +11,19 @@
 
 namespace cogen::detail {
 
-/// Copies beside a step: what the next layer holds comes from the host while one computes, and new tokens go back.
-/// Everything is only begun here, in an order that the queues keep.
+/// Copies for a cache in host memory, concurrent with a step. While one layer computes, the next one's keys and values
+/// are copied to the device; new tokens are copied back. Members only enqueue work, which the streams keep in order.
 class kv_prefetcher final : public models::layer_prefetcher {
  public:
-  /// All outlive it. Steps run on `work`.
+  /// The arguments must outlive this object. Steps run on `work`.
   kv_prefetcher(const device::backend& where, device::stream& work, const cache::device_cache& memory);
 
-  /// A step with these rows begins; the cache's lengths are those before it.
+  /// Begins a step with these rows and fetches the first layer. The cache's lengths must be those before the step.
   void begin(std::span<const scheduler::row> rows);
   void wait_layer(int layer) override;
   void store_layer(int layer) override;
 
-  /// What `work` does from here on comes after all new tokens have gone back.
+  /// Makes later work on `work` wait until all new tokens have been copied back.
   void end();
 
  private:

@@ -4,7 +4,7 @@
 
 namespace cogen::detail {
 
-/// Bytes that the machine has.
+/// Bytes of physical memory.
 std::int64_t machine_memory();
 
 }  // namespace cogen::detail

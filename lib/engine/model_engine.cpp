@@ -19,17 +19,17 @@ std::int64_t cache_budget(const engine_options& options) {
   return options.cache_bytes == 0 ? detail::machine_memory() / 2 : options.cache_bytes;
 }
 
-/// The model's own format for keys and values. Quantized weights say nothing of it; float16 keeps three more bits than
-/// bfloat16 does.
+/// The number format of the weights, for keys and values. For quantized weights float16, which has three more bits of
+/// precision than bfloat16.
 cache::scalar cache_type_of(const model& model) {
   if (model.weight_type() == "f32") return cache::scalar::f32;
   if (model.weight_type() == "bf16") return cache::scalar::bf16;
   return cache::scalar::f16;
 }
 
-/// What 0 means for a model that could read for ever: room that is only reserved, not taken, should stay affordable.
+/// The default maximum length for a model without a limit. It only reserves address space, which must stay affordable.
 constexpr int length_of_unlimited = 1 << 20;
-/// And for a cache that takes no more room however long a sequence goes on.
+/// The default maximum length with a cache whose size does not grow with the sequence.
 constexpr int length_of_endless = 1 << 30;
 
 int length_limit(const model& model, const engine_options& options) {
@@ -51,7 +51,7 @@ int encoder_limit(const model& model, const engine_options& options) {
   return options.max_encoder_length == 0 ? positions : options.max_encoder_length;
 }
 
-/// Options alone do not tell how far a sequence can go: layers of the caller's own may need every position.
+/// The options alone do not determine the maximum length: the caller's own layers may need every position.
 int length_limit(const model& model, const cache::cache& cache, const engine_options& options) {
   const auto most = static_cast<int>(std::min<std::int64_t>(model.max_sequence_length(cache), length_of_endless));
   if (options.max_sequence_length > most)
@@ -61,7 +61,7 @@ int length_limit(const model& model, const cache::cache& cache, const engine_opt
   return most;
 }
 
-/// Of steps that running streams wait for, and of others.
+/// Token budgets: of steps that running streams wait for, and of steps that only prefill.
 struct step_sizes {
   int awaited;
   int prefill;
@@ -80,7 +80,7 @@ std::chrono::nanoseconds target_step_latency(const engine_options& options) {
                                                   : options.target_step_latency;
 }
 
-/// They cost addresses, and memory only for what they keep.
+/// Spare slots take address space; they take memory only for the tokens that they keep.
 int spare_slots(const engine_options& options) {
   return std::min(options.slots, std::numeric_limits<int>::max() - options.slots);
 }
@@ -110,7 +110,7 @@ std::shared_ptr<cache::transfer> swap_transfer(const engine_options& options) {
   return std::make_shared<cache::immediate_transfer>();
 }
 
-/// What is kept of a swapped out slot, where that is not what the slot takes.
+/// Sets what a swapped-out slot takes, if that differs from what the slot itself takes.
 void count_swap_outs(scheduler::limits& limits, const cache::cache& cache, swap_format format) {
   if (format == swap_format::exact) return;
   if (format != swap_format::q8)
@@ -125,7 +125,7 @@ std::int64_t swap_memory(const engine_options& options) {
   return options.swap_bytes.value_or(detail::machine_memory() / 4);
 }
 
-/// Of memory and file together.
+/// Bytes for swapped-out slots, in memory and in the file together.
 std::int64_t swap_budget(const engine_options& options) {
   const auto memory = swap_memory(options);
   if (options.swap_directory.empty() || memory < 0) return memory;
@@ -148,7 +148,7 @@ std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& 
   return made;
 }
 
-/// The runner, and what the scheduler has to know of it.
+/// Sets the runner and the scheduler's limits for an engine on the CPU.
 void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options) {
   const auto kept = cache_options(*model, options);
   auto runner =

@@ -32,7 +32,7 @@ std::string format_of(const cache::quantization& how) {
   return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
 }
 
-/// Where there is no memory for them, the row fails.
+/// Copies the logits to the row's output. Fails the row if memory is short.
 void show(row_output& outcome, std::span<const float> scores, int vocabulary) try {
   outcome.scores = logits({scores.begin(), scores.end()}, vocabulary);
 } catch (...) {
@@ -41,7 +41,7 @@ void show(row_output& outcome, std::span<const float> scores, int vocabulary) tr
 
 std::string_view format_of(compute_type mode) { return mode == compute_type::int8 ? ", int8 products" : ""; }
 
-/// All that the bytes of a slot depend on beside the model and its compute type.
+/// Everything, except the model and its compute type, that determines the bytes of a slot.
 std::string format_of(const cache::options& options, const cache::cache& cache, bool layer_factory) {
   auto text = std::string(name_of(options.type));
   if (options.kv_quantization) text += format_of(*options.kv_quantization);
@@ -111,7 +111,7 @@ void model_runner::read_encoder_inputs(const scheduler::plan& plan) {
   if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens}, cache_, workspace_);
 }
 
-/// No row is chained: a step has ended before the next one is planned.
+/// No row is chained, because each step ends before the next one is planned.
 const batch& model_runner::collect(const scheduler::plan& plan) {
   rows_.clear();
   outputs_.clear();
@@ -153,7 +153,7 @@ void model_runner::hand_out(step_in_progress& step, float* scores) {
   sample(step);
 }
 
-/// All rows at once, over all threads; then those with a processor of the caller's, on this thread.
+/// Samples the rows in parallel; then, on this thread, those with the caller's own logits processor.
 void model_runner::sample(step_in_progress& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto sample_where = [&](const row_scores& each, bool processed) {

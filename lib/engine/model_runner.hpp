@@ -10,11 +10,11 @@
 
 namespace cogen::detail {
 
-/// Runs plans on a model and its cache, on the thread that launches them: a step has ended when `launch()` returns.
+/// Runs plans on a model and its cache, on the thread that launches them. A step has ended when `launch()` returns.
 class model_runner final : public runner {
  public:
-  /// The layers of the cache are the options', or those that `own` makes. Without a transfer to swap out by, a thread
-  /// of its own does that.
+  /// `own` makes the cache's layers; for those it leaves out, or if it is empty, the options apply. If `swap_by` is
+  /// null, a worker thread of the runner copies for swaps.
   model_runner(std::shared_ptr<const model> model, const cache::options& options, const cache::layer_factory& own,
                std::shared_ptr<cache::transfer> swap_by, swap_room room, workspace run);
 
@@ -51,7 +51,7 @@ class model_runner final : public runner {
   const std::string snapshot_format_;
   swap_store swapped_;
   workspace workspace_;
-  batch batch_;  // of the last plan, as the three below
+  batch batch_;  // of the last plan, like the three below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
   std::vector<row_scores> sampled_;

@@ -21,7 +21,7 @@ bool prefills(const request_state& seq, const scheduler::row& row) {
 
 }  // namespace
 
-// What the loop and the requests do
+// Events of the loop and of requests
 
 void observer::joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept {
   const auto tokens = static_cast<int>(plans_.tokens(id).size());
@@ -61,7 +61,7 @@ void observer::end(request_state& seq, const metrics_recorder::news& how) noexce
     ++(failed ? stats_.failed : stats_.finished), tell(kind::finished, seq, *how.ended);
 }
 
-// What plans do
+// Events of plans
 
 void observer::launched(step_in_flight& step, clock::time_point now) noexcept {
   const auto& plan = step.plan();
@@ -137,7 +137,7 @@ void observer::preempt(request_state& seq, clock::time_point now) noexcept {
   tell(kind::preempted, seq, now);
 }
 
-// What everybody may know
+// Statistics and the event sink
 
 void observer::count(const scheduler::plan& plan, std::int64_t bytes) noexcept {
   ++stats_.steps;

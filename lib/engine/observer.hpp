@@ -14,34 +14,35 @@ namespace cogen::detail {
 
 using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<request_state>>;
 
-/// Listens to the engine's loop and the scheduler: keeps the requests' metrics and the engine's counts, and tells the
-/// event sink. The driving thread alone. It allocates when it is made only.
+/// Observes the engine's loop and the scheduler: updates the requests' metrics and the engine's statistics, and reports
+/// events to the sink. The engine thread only. Allocates only in its constructor.
 class observer {
  public:
   using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
 
-  /// `plans` and `members` are the loop's. `log` gets what the sink throws.
+  /// `plans` and `members` belong to the loop and must outlive this object. If the sink throws, its exception goes to
+  /// `log`, and the sink is released.
   observer(scheduler::scheduler& plans, const member_map& members, int slots, std::shared_ptr<event_sink> sink, log log)
       : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {
     moving_.reserve(static_cast<std::size_t>(slots));
   }
 
-  /// The scheduler has accepted it under this id.
+  /// Reports that the scheduler has accepted the sequence, under this id.
   void joined(request_state& seq, scheduler::sequence_id id, clock::time_point now) noexcept;
 
-  /// Reports what is new of it: refused, its first token, its end.
+  /// Reports its new events: refused, first token, end.
   void look_at(request_state& seq) noexcept;
 
-  /// Reports what the scheduler's slot changes mean: scheduled, preempted, resumed.
+  /// Reports the scheduler's slot changes: scheduled, preempted, resumed.
   void look_at_slots(clock::time_point now) noexcept;
 
-  /// `step` was planned.
+  /// `step` has been planned and is about to be launched.
   void launched(step_in_flight& step, clock::time_point now) noexcept;
 
-  /// A transfer of a plan has ended.
+  /// A swap of a plan has completed, or failed with `error`.
   void transferred(scheduler::swap_id name, const std::exception_ptr& error, clock::time_point now) noexcept;
 
-  /// `step` has ended without an error; its results are not delivered yet.
+  /// `step` has ended without an error; its results have not been delivered yet.
   void ended(step_in_flight& step, clock::time_point now) noexcept;
 
   /// The engine has ended, and all requests with it.
@@ -79,8 +80,8 @@ class observer {
   std::shared_ptr<event_sink> sink_;
   const log log_;
   engine_stats stats_;
-  std::vector<moving> moving_;  // at most one for each slot
-  int preempted_ = 0;           // now
+  std::vector<moving> moving_;  // swaps in progress, at most one for each slot
+  int preempted_ = 0;           // requests that are preempted now
 };
 
 }  // namespace cogen::detail

@@ -7,10 +7,10 @@
 
 namespace cogen::detail {
 
-/// Turns tokens into text that may be shown: whole characters, and nothing of a stop string.
+/// Turns sampled tokens into text for the client: complete characters only, and no part of a stop string.
 class output_processor {
  public:
-  /// Without a tokenizer there is never any text.
+  /// If `tokens` is null, all text is empty.
   output_processor(const text::tokenizer* tokens, std::span<const std::string> stops) : stops_(stops) {
     if (tokens) characters_.emplace(*tokens);
   }
@@ -22,7 +22,7 @@ class output_processor {
 
   cut push(token id) { return characters_ ? pass(characters_->push(id)) : cut{}; }
 
-  /// What was held back, now that no more will come.
+  /// The text held back so far, after the last token.
   cut flush() {
     if (!characters_) return {};
     auto last = pass(characters_->flush());

@@ -18,46 +18,46 @@ namespace cogen::detail {
 
 class engine_loop;
 
-/// A sequence as the engine's thread sees it: the other end of a handle.
+/// The state of a request or sequence, shared by its handle and the engine.
 ///
-/// Its handle stores what it asks for under its own lock and enqueues the request; the engine's loop then calls
-/// `process()`. All virtual members here are called by the thread that drives the engine, one at a time.
+/// The handle records an operation under a lock and enqueues the state; the engine's loop then calls `process()`.
+/// Unless noted, virtual members are called on the engine thread, one at a time.
 class request_state : public std::enable_shared_from_this<request_state> {
  public:
   explicit request_state(std::shared_ptr<engine_loop> engine);
   virtual ~request_state();
 
-  /// Carries out what the handle has asked for since the last time.
+  /// Carries out the operations that the handle has recorded since the last call.
   virtual void process() = 0;
 
-  /// How its rows sample. Null where it never has rows.
+  /// The sampler of its rows; null if it never has rows. Any thread.
   virtual row_sampler* as_sampler() noexcept { return nullptr; }
 
-  /// A row of this sequence has come to something.
+  /// Takes an event of the sequence and the output of the row that caused it.
   virtual void take(const scheduler::event& event, row_output& outcome) = 0;
 
-  /// A transfer of what it has cached has ended, or its copy has.
+  /// A swap or a copy of its KV cache has ended.
   virtual void moved() {}
 
-  /// What it goes on from came back less than exact. Perhaps told again.
+  /// Its KV cache was restored from an inexact snapshot. May be called more than once.
   virtual void lose_exactness() noexcept {}
 
-  /// The time set by `engine_loop::wake_at()` has come. Returns the next time, after `now`, if there is one.
+  /// The timer set by `engine_loop::wake_at()` has expired. Returns the next time, after `now`, if there is one.
   virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
 
-  /// The sequence is over: the engine has ended, or this sequence could not be served.
+  /// Ends the request with an error: the engine has ended, or the request could not be served. Any thread.
   virtual void fail(const diagnostics& why) noexcept = 0;
 
-  /// True while the owner holds a result and is about to ask for more: the next step may wait for that.
+  /// True while the client has a result and is about to ask for more: the next step may wait for it.
   virtual bool owner_is_thinking() const = 0;
 
-  /// Whether the scheduler, and the engine, know it under this name.
+  /// Whether this is its id in the scheduler and the engine.
   bool goes_by(scheduler::sequence_id id) const noexcept { return id_ == id; }
 
-  /// It has a slot: a row of it is in a plan.
+  /// Records that a plan has a row of it, and thus that it has a slot. Only the first call has an effect.
   void scheduled();
 
-  /// What the end of it is told with. Any thread.
+  // Its outcome, as the event of its end reports it. Any thread.
   virtual finish_reason reason() const { return finish_reason::failed; }
   virtual cogen::usage usage() const { return {}; }
   virtual diagnostics error() const = 0;
@@ -65,10 +65,10 @@ class request_state : public std::enable_shared_from_this<request_state> {
   metrics_recorder& metrics() noexcept { return metrics_; }
   const metrics_recorder& metrics() const noexcept { return metrics_; }
 
-  /// Takes it out of the batch, and tells its owner why.
+  /// Removes it from the batch, and fails it with `why`.
   void end_with(const diagnostics& why);
 
-  /// Posts what could not be posted before for want of memory.
+  /// Posts the handlers that could not be posted before because memory was short.
   void post_again() noexcept;
 
  protected:
@@ -93,28 +93,29 @@ class request_state : public std::enable_shared_from_this<request_state> {
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// Completes `operation`, under a completion_lock. Where memory is short its handler is posted in a later round.
+  /// Completes `operation`, under a completion_lock. If memory is short, its handler is posted in a
+  /// later round.
   template <class Operation, class... Results>
   void complete(std::shared_ptr<Operation> operation, error_code code, Results&&... results) noexcept {
     operation->set_result(code, std::forward<Results>(results)...);
     keep(std::move(operation));
   }
 
-  // Its place with the engine, from any thread.
+  // Admission. Any thread.
 
-  /// A generation or an operation begins; says why where it may not.
+  /// Begins a generation or an operation. If it is refused, returns the reason.
   std::optional<diagnostics> begin_work() noexcept;
   void end_work() noexcept;
   void leave_place() noexcept;
 
-  /// Takes it out of the batch, and gives its place back.
+  /// Removes it from the batch, and gives its place back.
   void leave();
 
-  /// Its first row begins after so many tokens.
+  /// Called before its first row, with the number of tokens that the prefix cache supplied.
   virtual void begin_after(int /*reused*/) noexcept {}
 
   const std::shared_ptr<engine_loop> engine_;
-  std::optional<scheduler::sequence_id> id_;  // the driving thread alone
+  std::optional<scheduler::sequence_id> id_;  // the engine thread only
   place place_;
   mutable std::mutex mutex_;  // guards what the handle and the engine share
 
@@ -130,7 +131,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   metrics_recorder metrics_;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
-  std::optional<clock::time_point> timer_;  // the driving thread alone, as the next one
+  std::optional<clock::time_point> timer_;  // the engine thread only, like the next one
   bool scheduled_ = false;
   std::shared_ptr<async::pending_operation> completed_;  // under the lock: their handlers are not posted yet
 };

@@ -9,7 +9,7 @@ namespace cogen::detail {
 
 namespace {
 
-/// Where lists begin, so that whatever they hold is aligned.
+/// Bytes to which the beginning of each list is aligned.
 constexpr std::size_t alignment = 16;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }

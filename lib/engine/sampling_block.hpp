@@ -13,27 +13,27 @@
 
 namespace cogen::detail {
 
-/// How the rows of a step sample, on their way to a device, and what they have sampled, on its way back. Two of each on
-/// the host take turns, so that a step can be written while the one before it is still under way.
+/// The sampling metadata of a step's rows, copied to a device, and the sampled tokens, copied back. Both have two
+/// buffers on the host, so that a step can be written while the previous one is still running.
 class sampling_block {
  public:
-  /// For at most so many rows.
+  /// For at most `rows` rows in a step.
   sampling_block(const device::backend& where, std::int64_t rows);
 
-  /// Begins a step of `rows` rows, none of which samples as yet.
+  /// Begins a step of `rows` rows, none of which samples yet.
   void begin(std::int64_t rows);
 
   sampling_row& row(std::int64_t index) { return sampling_[static_cast<std::size_t>(index)]; }
   sampling_lists& lists() noexcept { return lists_; }
 
-  /// Has them sampled from `logits` [rows, vocabulary], and begins to bring back what comes of it. `last` is the
-  /// device's own memory of what was sampled in each slot.
+  /// Enqueues sampling from `logits` [rows, vocabulary] and the copy of the results to the host. `last` [slots] on the
+  /// device keeps the last token sampled in each slot.
   void run(device::operators& on, const at::Tensor& logits, const at::Tensor& last);
 
-  /// Which of the two steps this is.
+  /// The index of the buffers that the current step uses: 0 or 1.
   std::size_t turn() const noexcept { return turn_; }
 
-  /// What came of a row in a step that has ended.
+  /// The results of a row in a step that has ended.
   token sampled(std::size_t turn, std::int64_t row) const {
     return tokens_in(host_sampled_[turn]).const_data_ptr<token>()[row];
   }

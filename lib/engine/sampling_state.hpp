@@ -10,26 +10,26 @@
 
 namespace cogen::detail {
 
-/// All that the next token of one sequence depends on beside the logits. The engine's thread changes it, between steps;
+/// Everything, except the logits, that determines a sequence's next token. The engine thread changes it between steps;
 /// sample() may run on any thread.
 class sampling_state final : public row_sampler {
  public:
-  /// With `runs_ahead`, a sampled token joins the history at once, because the next one is sampled before the scheduler
-  /// has absorbed it. Otherwise the owner appends it.
+  /// With `runs_ahead`, sample() appends the token to the history itself, because the next one may be sampled before
+  /// the step is absorbed. Otherwise absorb() appends it.
   sampling_state(std::uint64_t seed, bool runs_ahead) : random(seed), runs_ahead_(runs_ahead) {}
 
   bool has_processor() const noexcept override { return parameters->has_processor(); }
   row_output sample(std::span<float> scores) noexcept override;
   bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 
-  /// A token that a device sampled is not known here before the step is absorbed.
+  /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
   void absorb(const row_output& outcome) {
     if (!runs_ahead_ || outcome.by_device) history.append_generated(outcome.chosen.id);
   }
 
-  std::optional<sampler> parameters;  ///< of the last sample that was asked for
+  std::optional<sampler> parameters;  ///< of the last sample requested
   token_history history;
-  random_stream random;  ///< where the parameters name no seed
+  random_stream random;  ///< its branch, and its seed unless the parameters have one
   std::uint32_t truncations = 0;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace cogen::detail {
 
-// Preemption and saving
+// Suspending and saving
 
 void sequence_state::start_suspend(std::shared_ptr<plain_operation> wait) { start_plain(wait, suspend_order{wait}); }
 
@@ -41,7 +41,7 @@ void sequence_state::carry_out(suspend_order& what) {
   continue_suspending();
 }
 
-/// One that comes back, or is copied, leaves once it is there.
+/// Suspends the sequence. While its KV cache is being swapped or copied, waits for moved(), which calls this again.
 void sequence_state::continue_suspending() {
   if (id_) engine_->plans().suspend(*id_);
   if (id_ && engine_->plans().moving(*id_)) return;
@@ -65,7 +65,7 @@ void sequence_state::carry_out(save_order& what) {
   go_on_saving();
 }
 
-/// One that is on its way is saved from where it arrives.
+/// Saves the sequence. While its KV cache is being swapped or copied, waits for moved(), which calls this again.
 void sequence_state::go_on_saving() {
   auto& plans = engine_->plans();
   if (!awaits(saving_->wait)) return saving_.reset();

@@ -19,7 +19,7 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
       encoder_input_(std::move(encoder_input)),
       sampling_(engine_->fresh_seed(), false) {}
 
-// What the handle asks for
+// Operations of the handle
 
 async::engine_executor sequence_state::executor() const { return engine_->executor(); }
 
@@ -201,7 +201,7 @@ void sequence_state::complete_waiter(error_code code) {
   end_work();
 }
 
-// What the engine's thread does
+// On the engine thread
 
 void sequence_state::process() {
   post_again();
@@ -215,7 +215,7 @@ void sequence_state::process() {
   const auto undone = std::exchange(undo_to_, std::nullopt);
   auto orders = std::exchange(orders_, {});
   auto read = std::exchange(read_, std::nullopt);
-  if (leaves) std::erase_if(orders, is_run);  // its forks go on without it
+  if (leaves) std::erase_if(orders, is_run);  // forks are still carried out
   if (std::any_of(orders.begin(), orders.end(), ends_thinking)) thinking_ = false;
   lock.unlock();
   if (read && !leaves) take_up(*read);
@@ -254,7 +254,7 @@ void sequence_state::carry_out(run_order& what) try {
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
   sampling_.history.append_given(what.fed);
   if (what.sampled_by)
-    sampling_.parameters = std::move(what.sampled_by);  // else the last one stays: a wasted row may still sample
+    sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted
 } catch (const std::length_error& e) {
   end_run(diagnostics(error::does_not_fit, e.what()));
 }
@@ -265,7 +265,7 @@ void sequence_state::carry_out(truncate_order& what) {
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
-/// Where it cannot be, that is the fork's own end.
+/// If the fork fails, the child ends with the error.
 void sequence_state::carry_out(fork_order& what) try {
   auto& child = *what.child;
   child.sampling_.random = sampling_.random.fork();
@@ -291,7 +291,7 @@ void sequence_state::take(const scheduler::event& event, row_output& outcome) {
       metrics().bring();
       const completion_lock lock(*this);
       if (!forward_ || undo_to_) return;
-      result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have run again
+      result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have been recomputed
       held_.insert(held_.end(), fed_.begin(), fed_.end());
       thinking_ = true;
       complete(std::exchange(forward_, nullptr), error_code(), std::move(result));

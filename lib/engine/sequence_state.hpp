@@ -12,8 +12,8 @@
 
 namespace cogen::detail {
 
-/// A sequence under its owner's control. The handle keeps the tokens held, and a list of orders that the engine's
-/// thread carries out one after the other; an operation that is cancelled takes its order back, or has it undone.
+/// A sequence that the client controls operation by operation. The handle keeps the tokens held and a list of orders,
+/// which the engine thread carries out in order. A cancelled operation withdraws its order, or has it undone.
 class sequence_state final : public request_state, public sequence_face, public opening_face {
  public:
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
@@ -66,7 +66,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   struct save_order {
     std::shared_ptr<plain_operation> wait;
     std::filesystem::path path;
-    std::optional<scheduler::kept_snapshot> copy = {};  ///< that was asked for
+    std::optional<scheduler::kept_snapshot> copy = {};  ///< requested from the scheduler
   };
   using order = std::variant<run_order, truncate_order, fork_order, suspend_order, save_order>;
   static bool is_run(const order& what) { return std::holds_alternative<run_order>(what); }
@@ -78,7 +78,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   scheduler::sequence_options served_as() const;
   bool busy();
   std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
-  std::optional<diagnostics> add_run(run_order what);  // where it throws, nothing has changed
+  std::optional<diagnostics> add_run(run_order what);  // changes nothing if it throws
   void withdraw() noexcept;
   void want_attention();
   void undo(std::size_t length);
@@ -101,29 +101,29 @@ class sequence_state final : public request_state, public sequence_face, public 
   void complete_waiter(error_code code);
 
   const open_options options_;
-  scheduler::encoder_tokens encoder_input_;  // changes while a session is opened only
+  scheduler::encoder_tokens encoder_input_;  // changes only while a session is opened
 
-  // The engine's thread alone.
+  // The engine thread only.
   sampling_state sampling_;
-  logits gathered_;                              // of the forward that runs
-  std::shared_ptr<plain_operation> suspending_;  // waits for what is on its way
-  std::optional<save_order> saving_;             // the same
+  logits gathered_;                              // of the forward in progress
+  std::shared_ptr<plain_operation> suspending_;  // waits for moved()
+  std::optional<save_order> saving_;             // waits for moved()
 
   // Under the lock.
-  std::vector<token> held_;  // without those of a pending operation
+  std::vector<token> held_;  // without the tokens of a pending operation
   std::vector<token> fed_;   // by the pending operation
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
-  std::shared_ptr<plain_operation> plain_;   // that of suspend() or save()
+  std::shared_ptr<plain_operation> plain_;   // of suspend() or save()
   std::shared_ptr<open_operation> opening_;  // of open()
-  std::optional<read_session> read_;         // by it
-  std::optional<std::size_t> undo_to_;       // a cancelled operation had begun: the tokens held before it
-  bool refused_ = false;                     // an operation, for want of a place: still to be counted
+  std::optional<read_session> read_;         // the session that open() has read
+  std::optional<std::size_t> undo_to_;       // a cancelled operation had begun: number of tokens held before it
+  bool refused_ = false;                     // an operation was not admitted; process() has yet to count it
   bool aborted_ = false;
   bool ended_ = false;
   bool exact_ = true;
-  bool thinking_ = false;  // holds a result, and a wish for more has not been taken up
+  bool thinking_ = false;  // the client has a result, and no further operation has been processed
   diagnostics diagnostics_;
 };
 

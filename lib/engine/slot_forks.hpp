@@ -7,13 +7,13 @@
 
 namespace cogen::detail {
 
-/// A slot that begins with what others hold.
+/// A slot that begins with tokens of other slots.
 struct slot_fork {
   int slot;
   cache::fork_spec origin;
 };
 
-/// What a plan fills slots with: the tokens that each one shares, and those that it gets copied, together.
+/// The forks of a plan: for each slot, the tokens that it shares and those copied to it, together.
 std::vector<slot_fork> forks_in(const scheduler::plan& plan);
 
 }  // namespace cogen::detail

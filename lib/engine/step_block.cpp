@@ -59,7 +59,7 @@ void step_block::write_nothing(std::int64_t tokens) {
   rows_.longest = rows_.reach = tokens;
 }
 
-/// Those of so many tokens that are on the device when it is sent.
+/// Makes rows_ refer to the tokens written so far, in device memory. They are there once send() has copied them.
 void step_block::name_rows(std::int64_t single, std::vector<device::prompt_row> prompts) {
   const auto count = static_cast<std::int64_t>(prompts.size());
   rows_ = single_rows(tokens_);

@@ -14,33 +14,34 @@
 
 namespace cogen::detail {
 
-/// What a device is told of one step, in one copy: its tokens, their slots and positions, and whose logits are wanted.
-/// It lies on the device where the last one lay, so that recorded work reads this step's; on the host two take turns,
-/// so that a step can be written while the one before it is still on its way.
+/// The inputs of one step, copied to a device at once: tokens, their slots and positions, and the tokens whose logits
+/// are wanted. The buffer on the device keeps its address, so that graphs read the current step. There are two buffers
+/// on the host, so that a step can be written while the previous one is still being copied.
 class step_block {
  public:
-  /// For steps of at most so many tokens.
+  /// For steps of at most `tokens` tokens.
   step_block(const device::backend& where, std::int64_t tokens);
 
-  /// Writes a step whose rows, of one token first, are those of `plan` in the order `order`; where one is chained, the
-  /// device knows its token. The cache's lengths are those before the step. `outputs` are indices into its tokens.
+  /// Writes a step with the rows of `plan` in the order `order`, rows of one token first. The token of a chained row is
+  /// already on the device. The cache's lengths must be those before the step. `outputs` are indices into the step's
+  /// tokens.
   void write(const scheduler::plan& plan, std::span<const int> order, const cache::device_cache& memory,
              std::span<const std::int32_t> outputs);
 
-  /// Writes a prompt of so many tokens that are nobody's, and nothing comes of.
+  /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.
   void write_nothing(std::int64_t tokens);
 
-  /// Appends rows that only fill up, until there are `rows`. After write(), and only where all rows are of one token.
+  /// Appends padding until there are `rows` rows. Call it after write(), and only if all rows have one token.
   void fill_up(std::int64_t rows);
 
-  /// Begins to copy it to the device.
+  /// Enqueues the copy to the device.
   void send();
 
-  /// As the device has it.
+  /// The step, in device memory.
   const device::step_rows& rows() const noexcept { return rows_; }
   at::Tensor outputs() const { return section(device_, outputs_at, output_count_); }
 
-  /// Recorded work reads this many rows of one token from it, whatever they are.
+  /// `count` rows of one token in device memory, for graphs to read whatever step is there.
   device::step_rows single_rows(std::int64_t count) const;
 
  private:

@@ -11,15 +11,15 @@
 
 namespace cogen::detail {
 
-/// A plan between its launch and its absorption, with those it is carried out for; then another one in the same memory.
+/// A plan between launch and absorption, with the owners of its rows. Its memory is reused for later plans.
 class step_in_flight final : public step_in_progress {
  public:
   step_in_flight(swap_listener& transfers, std::function<void()> wake)
       : transfers_(transfers), wake_(std::move(wake)) {}
 
-  // While no runner has it.
+  // While no runner has the step.
 
-  /// To be filled; then belongs_to() for each of its rows, in order.
+  /// The plan to fill in. Then call belongs_to() for each of its rows, in order.
   scheduler::plan& to_plan() noexcept { return plan_; }
   request_state& belongs_to(std::shared_ptr<request_state> owner) {
     outcomes_.emplace_back();
@@ -29,16 +29,16 @@ class step_in_flight final : public step_in_progress {
   request_state& owner_of(std::size_t row) { return *owners_[row]; }
   const std::exception_ptr& error() const noexcept { return error_; }
 
-  /// What the rows came to, for the scheduler. Valid until the next call.
+  /// The results of the rows, for the scheduler. Valid until the next call.
   std::span<const scheduler::row_result> results() {
     results_.clear();
     for (const auto& each : outcomes_) results_.push_back({static_cast<bool>(each.error), each.chosen.id});
     return results_;
   }
 
-  step_event event{};  ///< as far as it is known
+  step_event event{};  ///< complete once the step has ended
 
-  /// It is over. `owners`, which is empty, becomes whom it belonged to.
+  /// Resets the step for reuse, and moves the owners of its rows to `owners`, which must be empty.
   void recycle(std::vector<std::shared_ptr<request_state>>& owners) noexcept {
     owners.swap(owners_);
     outcomes_.clear();

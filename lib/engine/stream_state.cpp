@@ -22,7 +22,7 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what)
       limits_(request_, metrics().times(engine_->now()).opened),
       sampling_(engine_->fresh_seed(), true) {}
 
-// What the handle asks for
+// Operations of the handle
 
 async::engine_executor stream_state::executor() const { return engine_->executor(); }
 
@@ -33,7 +33,7 @@ bool stream_state::enter() noexcept try {
   const auto refused = begin_work();
   if (!refused) return true;
   fail(*refused);
-  engine_->enqueue(shared_from_this());  // which counts it
+  engine_->enqueue(shared_from_this());  // so that the refusal is counted
   return false;
 } catch (...) {
   fail(diagnostics_of(std::current_exception()));
@@ -117,7 +117,7 @@ void stream_state::abort() noexcept {
   {
     const completion_lock lock(*this);
     aborted_ = true;
-    if (!submitted_) leave_place();  // it never will be
+    if (!submitted_) leave_place();  // it will never be submitted
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
     if (whole_) complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
   }
@@ -183,7 +183,7 @@ void stream_state::submit() {
   engine_->join(*id_, shared_from_this());
 }
 
-// What the engine's thread does
+// On the engine thread
 
 void stream_state::begin_after(int prefix_hit_tokens) noexcept {
   const completion_lock lock(*this);
@@ -290,7 +290,7 @@ void stream_state::fail(const diagnostics& why) noexcept {
   serve_waiters();
 }
 
-// Limits of time
+// Deadlines
 
 std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
   if (keep_limits(now)) return std::nullopt;
@@ -387,7 +387,7 @@ completion stream_state::gather_completion() {
   completion all;
   std::size_t bytes = 0, tokens = 0;
   for (const auto& each : ready_) bytes += each.text.size(), tokens += each.tokens.size();
-  all.text.reserve(bytes);  // from here on nothing throws, and no piece is lost
+  all.text.reserve(bytes);  // after both reservations nothing throws, so no piece is lost
   all.tokens.reserve(tokens);
   while (!ready_.empty()) {
     auto each = read_piece();

@@ -12,22 +12,22 @@
 
 namespace cogen::detail {
 
-/// A generation: a sequence that runs freely, at most `max_buffered_tokens` tokens ahead of its reader.
+/// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader.
 ///
-/// Credits keep it there. It begins with `max_buffered_tokens` of them, spends one for each token, and is given one
-/// back for each piece that is read; a token that made no piece (half a character, the beginning of a stop string) is
-/// given back at once. With buffer size 0 it is given one when a reader asks and nothing is there.
+/// Credits enforce the limit. It begins with `max_buffered_tokens` credits and spends one for each token. Reading a
+/// piece returns one. A token that completes no piece (part of a character or of a stop string) returns its credit
+/// immediately. With buffer size 0, a credit is granted when a reader waits and no piece is ready.
 class stream_state final : public request_state, public stream_face {
  public:
   stream_state(std::shared_ptr<engine_loop> engine, request what);
 
-  /// Takes a place with the engine. False: it was refused, and has failed.
+  /// Checks the parameters and begins work with the engine. False: the request was refused, and has failed.
   bool enter() noexcept;
 
-  /// Then tokenizes and checks the request, and hands it to the engine. Any thread, once.
+  /// Tokenizes and checks the request, and enqueues it. Call it once, after enter(); any thread.
   void begin() noexcept;
 
-  /// Lets the engine see to the request's limits of time also before that is done.
+  /// Enqueues a request that has deadlines, so that they apply also before begin() has finished.
   void watch() noexcept;
 
   async::engine_executor executor() const override;
@@ -60,7 +60,7 @@ class stream_state final : public request_state, public stream_face {
   bool is_prepared() const;
   void submit_once();
   void submit();
-  bool keep_limits(clock::time_point now);  // true: one has passed, and ended the generation
+  bool keep_limits(clock::time_point now);  // true: a deadline has passed, and ended the generation
   std::optional<clock::time_point> next_timer() const;
   std::string waited(clock::time_point now) const;
   std::string waited_for() const;
@@ -73,25 +73,25 @@ class stream_state final : public request_state, public stream_face {
   void complete_whole();
   void serve_waiters();
   void want_attention();
-  bool busy();  // forgets a wait whose context has gone
+  bool busy();  // releases operations whose execution context has shut down
   void ask();
   int max_buffered_tokens() const { return request_.max_buffered_tokens(); }
 
   const request request_;
   const deadlines limits_;
 
-  // Set by begin(); then used by the engine's thread alone, and by the thread that samples its row.
+  // Set by begin(); then used only by the engine thread, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;
   int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;
   sampling_state sampling_;
   std::optional<output_processor> cutter_;
-  piece next_piece_;  // its tokens are those that have made none yet
+  piece next_piece_;  // has the tokens that have completed no piece yet
 
   // Under the lock.
   boost::circular_buffer<piece> ready_;
-  int credited_ = 0;  // pieces at the front of ready_ for which credit was given already
-  int owed_ = 0;      // credits the reader has earned and the engine has not given yet
+  int credited_ = 0;  // pieces at the front of ready_ whose credits were returned already
+  int owed_ = 0;      // credits to grant to the scheduler in process()
   std::shared_ptr<next_operation> next_;
   std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
@@ -101,8 +101,8 @@ class stream_state final : public request_state, public stream_face {
   bool stop_asked_ = false;
   bool aborted_ = false;
   bool ended_ = false;
-  bool asked_ = false;     // buffer size 0: a credit was given for which no piece has come yet
-  bool thinking_ = false;  // buffer size 0: holds a piece, and a wish for the next has not been taken up
+  bool asked_ = false;     // buffer size 0: a credit was returned that has brought no piece yet
+  bool thinking_ = false;  // buffer size 0: the reader has a piece, and no further read has been processed
   finish_reason reason_ = finish_reason::aborted;
   diagnostics diagnostics_;
   cogen::usage usage_;

@@ -8,7 +8,7 @@
 
 namespace cogen::detail {
 
-/// Completed swaps, and jobs that continue one, on their way to the thread that drives the engine.
+/// A queue of completed swaps, and of jobs that continue a swap, for the engine thread. Any thread may add to it.
 class swap_completions final : public swap_listener {
  public:
   struct completion {
@@ -17,13 +17,14 @@ class swap_completions final : public swap_listener {
     std::function<void()> job;  ///< continues a swap that has not completed
   };
 
-  /// Memory for as many as there can be: for each slot a job and then a completion. `wake` must not throw.
+  /// Reserves memory for the most entries there can be: a job and a completion for each slot. Calls `wake`, which
+  /// must not throw, for each entry.
   swap_completions(int slots, std::function<void()> wake);
 
   void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
   void go_on(std::function<void()> job) noexcept override;
 
-  /// Those put in since the last call.
+  /// Removes and returns all entries. Throws std::bad_alloc.
   std::vector<completion> take();
 
   bool empty() const noexcept;

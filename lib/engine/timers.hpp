@@ -12,16 +12,16 @@ namespace cogen::detail {
 
 class request_state;
 
-/// Who is woken when. A request state has one timer, the earliest it has asked for, and is asked for the next one when
-/// it is woken; one that has gone is woken no more. The driving thread alone.
+/// Timers of request states, at most one for each: the earliest time that was set. When it expires, `expire()` returns
+/// the next time. Timers do not keep their request states alive. The engine thread only.
 class timers {
  public:
-  /// `whom` is woken at `time`, unless it is woken before that anyway. Throws std::bad_alloc.
+  /// Sets the timer of `seq` to `time`, unless it already has an earlier one. Throws std::bad_alloc.
   void set(clock::time_point time, const std::shared_ptr<request_state>& seq);
 
   void forget(request_state& seq) noexcept;
 
-  /// Wakes all whose time has come, and calls `told` with each of them, which does not throw.
+  /// Calls `expire()` of each request state whose time has come, and then `notify` with it, which must not throw.
   void fire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
 
   std::optional<clock::time_point> first() const;

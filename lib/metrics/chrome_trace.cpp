@@ -20,15 +20,15 @@ namespace {
 using time_point = clock::time_point;
 
 constexpr auto flush_interval = std::chrono::milliseconds(100);
-constexpr auto idle = std::chrono::milliseconds(1);  // between two steps: from here on the batch counts as empty
+constexpr auto idle = std::chrono::milliseconds(1);  // in a longer gap between two steps the batch counts as empty
 
 constexpr int engine_track = 0;
 int track_of(int slot) { return slot + 1; }
 
-/// A JSON string. What is not UTF-8 in `text` is replaced.
+/// A JSON string. Invalid UTF-8 in `text` is replaced.
 std::string json_string(std::string_view text) { return boost::json::serialize(text::repaired_utf8(text)); }
 
-/// The format counts in microseconds.
+/// The time in microseconds, the unit of the format.
 std::string stamp(clock::duration time) {
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
   return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
@@ -36,7 +36,7 @@ std::string stamp(clock::duration time) {
 
 std::string stamp(time_point time) { return stamp(time.time_since_epoch()); }
 
-/// What a slice ends with.
+/// The arguments of the event that ends a slice.
 std::string ending(const sequence_event& event) {
   if (event.what == sequence_event::kind::preempted) return R"("end":"preempted")";
   auto text = fmt::format(R"("end":"{}","tokens":{})", to_string(event.what), event.usage.generated_tokens);
@@ -48,7 +48,7 @@ std::string ending(const sequence_event& event) {
 
 }  // namespace
 
-/// The events of the format, and what in them is still open.
+/// Writes the events of the trace format, and keeps track of open slices.
 class chrome_trace::writer {
  public:
   explicit writer(std::ostream& out) : out_(out) { begin(); }
@@ -61,13 +61,13 @@ class chrome_trace::writer {
   ~writer() {
     try {
       end(latest_);
-    } catch (...) {  // there is no one left to report to
+    } catch (...) {  // a destructor cannot report it
     }
   }
 
   void step(const step_event& step) {
     if (batch_.text && step.begin - latest_end_ > idle) count(batch_, latest_end_, 0);
-    const auto begin = std::max(step.begin, latest_end_);  // the one before it may end later than this one begins
+    const auto begin = std::max(step.begin, latest_end_);  // the previous step may end after this one begins
     slice(engine_track, begin, step.end, "step",
           fmt::format(R"("number":{},"rows":{},"tokens":{},"prefilled":{})", step.number, step.rows, step.tokens,
                       step.prefilled));
@@ -200,7 +200,7 @@ class chrome_trace::writer {
   std::ofstream file_;
   std::ostream& out_;
   std::string buffer_;
-  std::map<int, std::uint64_t> open_;  // who has a slice, by slot
+  std::map<int, std::uint64_t> open_;  // ids of requests with an open slice, by slot
   std::set<int> named_;
   counter batch_{"batch size", "rows"};
   counter slots_in_use_{"slots in use", "slots"};

@@ -9,7 +9,7 @@
 
 namespace cogen::detail {
 
-/// What has happened to one request: its metrics as they are written, and what of it nobody was told yet.
+/// Records the metrics of one request, and the events of it that have not been reported yet.
 class metrics_recorder {
  public:
   enum class place : std::uint8_t { outside, waiting, running, preempted, over };
@@ -21,23 +21,23 @@ class metrics_recorder {
 
   // Any thread.
 
-  /// Up to `now`, where it has not ended before.
+  /// The metrics up to `now`, or up to its end if that is earlier.
   request_metrics times(clock::time_point now) const noexcept;
 
-  /// The first end counts. Returns how long it lasted.
+  /// Records its end; only the first call has an effect. Returns the time from opening to end.
   clock::duration end(clock::time_point now, ending how) noexcept;
 
-  // The driving thread alone.
+  // The engine thread only.
 
   void accept(clock::time_point now, int tokens) noexcept;
 
-  /// It has `slot` from now on. Where that is news: where it was before. Nothing after its end, too.
+  /// Records that it has `slot`. Returns its place before; nothing if it already had this slot, or has ended.
   std::optional<place> schedule(int slot, clock::time_point now) noexcept;
 
-  /// What it holds is in its slot: its next row is none that prefills.
+  /// Its tokens are already in its slot, so that a next row of one token does not prefill.
   void inherit() noexcept { prefilling_ = false; }
 
-  /// It has left its slot. True where it had one.
+  /// Records that it has lost its slot. True if it had one.
   bool preempt(clock::time_point now) noexcept;
 
   struct served {
@@ -45,19 +45,19 @@ class metrics_recorder {
     clock::time_point end;
     std::uint64_t step;
     bool prefilled;
-    bool fed_all;  ///< nothing of what it was fed is left
+    bool fed_all;  ///< all tokens that it was fed have been run
   };
 
-  /// A step with a row of it has ended. False after its end: then this counts no more.
+  /// Records a step with a row of it. False after its end: then nothing is recorded.
   bool serve(const served& by) noexcept;
 
-  /// Whether a row of it that feeds `count` tokens, and is the last to do so where `fed_all`, prefills.
+  /// Whether a row of it with `count` tokens prefills. `fed_all`: no fed token is left after this row.
   bool prefills(int count, bool fed_all) const noexcept { return count > 1 || !fed_all || prefilling_; }
 
-  /// The step that served it last has brought a token or a result. Returns how long the first one has taken.
+  /// Records that its last step brought a token or a result. Returns the time from opening to the first one.
   clock::duration bring() noexcept;
 
-  /// An operation of it was turned down before it was accepted.
+  /// Records that an operation of it was refused before the scheduler accepted it.
   void refuse(clock::time_point now) noexcept {
     refused_ = now;
     has_news_ = true;
@@ -69,13 +69,13 @@ class metrics_recorder {
 
   struct news {
     std::optional<clock::time_point> refused;
-    std::optional<clock::time_point> brought;  ///< the first time
+    std::optional<clock::time_point> brought;  ///< its first token or result
     std::optional<clock::time_point> ended;
     ending how = ending::finished;
-    place before = place::outside;  ///< its end
+    place before = place::outside;  ///< where it was before its end
   };
 
-  /// What has come since this was last asked.
+  /// The events since the last call.
   news untold() noexcept;
 
  private:
@@ -92,10 +92,10 @@ class metrics_recorder {
   bool told_first_ = false;
   bool told_end_ = false;
 
-  std::atomic<bool> has_news_ = false;         // something not yet reported
-  std::atomic<place> where_ = place::outside;  // changed under the lock, and to `over` alone by any thread
+  std::atomic<bool> has_news_ = false;         // untold() has events to return
+  std::atomic<place> where_ = place::outside;  // changed under the lock; by other threads only to `over`
 
-  mutable std::mutex mutex_;  // guards the four below, and changes of those above
+  mutable std::mutex mutex_;  // guards the four below, and changes of the members above
   request_metrics times_;
   place before_ = place::outside;
   ending how_ = ending::finished;

@@ -14,7 +14,7 @@ std::size_t total_bytes(std::span<const cache::exported_run> runs) {
   return static_cast<std::size_t>(bytes);
 }
 
-/// As many rows as are read at a time, one at least.
+/// The part of a run that is read at a time: as many rows as fit in 1 MiB, at least one.
 cache::exported_run first_piece(const cache::exported_run& of) {
   const std::int64_t row = of.type ? std::int64_t{of.dims} * cache::bytes_of(*of.type) : 1;
   return {.bytes = std::min(of.bytes, std::max(row, piece_bytes / row * row)), .type = of.type, .dims = of.dims};

@@ -8,10 +8,10 @@
 
 namespace cogen::detail {
 
-/// The bytes of one slot, kept with 8 bits for each of their numbers: they are read as they come out of that.
+/// A snapshot of one slot, stored with 8 bits for each number. read() gives the decompressed bytes.
 class compressed_snapshot final : public kv_snapshot {
  public:
-  /// Of bytes that are these runs and still uncompressed.
+  /// For bytes laid out as `runs`, which pack() compresses later.
   compressed_snapshot(std::vector<cache::exported_run> runs, int encoder_input);
 
   std::size_t size() const noexcept override { return size_; }
@@ -21,7 +21,8 @@ class compressed_snapshot final : public kv_snapshot {
   /// The compressed bytes.
   stored_snapshot& kept() noexcept { return kept_; }
 
-  /// Compresses the bytes, and moves the result. Throws what stored_snapshot::move() does.
+  /// Compresses the bytes, and moves the result to the file if a range is reserved. Throws what stored_snapshot::move()
+  /// does.
   void pack(std::span<const std::byte> whole);
 
  private:

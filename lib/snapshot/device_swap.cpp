@@ -38,7 +38,7 @@ void device_swap::begin(const scheduler::swapping_in& what, device::stream& work
   listener.transferred(what.name, std::current_exception());
 }
 
-/// Both sides live until the copy has ended.
+/// The completion handler keeps `to` and `from` alive until the copy has ended.
 void device_swap::copy(const parts& to, const parts& from, device::stream& work, loss if_it_fails,
                        swap_listener& listener) {
   copies_->after(work);

@@ -13,33 +13,32 @@
 
 namespace cogen::detail {
 
-/// What was swapped out from the slots of a device, in memory of the host, and the copies there and back, which go on
-/// beside the steps. One thread uses it: the one that changes the cache. Copies that fail, or find no memory, are told
-/// of, and leave nothing behind.
+/// Swaps slots of a device out to host memory and back in, concurrently with steps. Only the thread that changes the
+/// cache may use it. A swap that fails, or finds no memory, is reported to the listener and leaves nothing behind.
 class device_swap {
  public:
-  /// Both outlive it.
+  /// Both arguments must outlive this object.
   device_swap(const device::backend& where, cache::device_cache& slots);
 
-  /// Waits for the copies on their way.
+  /// Waits for the copies in progress.
   ~device_swap();
 
-  /// After all that `work` was given so far.
+  /// Begins a swap, after all work enqueued on `work` so far.
   void begin(const scheduler::swapping_out& what, device::stream& work, swap_listener& listener) noexcept;
   void begin(const scheduler::swapping_in& what, device::stream& work, swap_listener& listener) noexcept;
   void drop(scheduler::swap_id name) noexcept { kept_.erase(name); }
 
-  /// What failed since the last time is forgotten, and slots that were to be filled are empty. Before a plan is
-  /// applied.
+  /// Drops the snapshots of swaps that have failed since the last call, and clears the slots that they were to fill.
+  /// Call it before a plan is applied.
   void clear_lost();
 
  private:
   struct loss {
     scheduler::swap_id name;
-    int slot;  ///< to be cleared; -1: none
+    int slot;  ///< to clear; -1: none
   };
 
-  using parts = std::vector<at::Tensor>;  // as device_cache::parts_of()
+  using parts = std::vector<at::Tensor>;  // as device_cache::parts_of() gives them
 
   void copy(const parts& to, const parts& from, device::stream& work, loss if_it_fails, swap_listener& listener);
   void ended(loss if_it_fails, const std::exception_ptr& error, swap_listener& listener) noexcept;

@@ -35,7 +35,7 @@ struct preamble {
   std::uint64_t head_sum = 0;
   std::uint64_t body_bytes = 0;
   std::uint64_t body_sum = 0;
-  std::uint64_t sum = 0;  // of all above
+  std::uint64_t sum = 0;  // of everything above
 };
 static_assert(sizeof(preamble) == 56 && std::endian::native == std::endian::little);
 
@@ -55,7 +55,7 @@ template <class... Args>
   throw session_error({code, fmt::format("session {}: {}: {}", path.string(), what, code.message())});
 }
 
-/// A file that is open.
+/// Owns the descriptor of an open file.
 class descriptor {
  public:
   explicit descriptor(int opened) noexcept : opened_(opened) {}
@@ -124,7 +124,7 @@ class head_reader {
   std::span<const std::byte> rest_;
 };
 
-/// The members in their order, for writing and for reading.
+/// Visits the members in the order of the file, to write or to read them.
 template <class Head, class Session>
 void each_member(Head& head, Session& what) {
   head.counted(what.model);
@@ -164,7 +164,7 @@ void write_all(int file, std::span<const std::byte> bytes, const std::filesystem
 
 struct no_longer_wanted {};
 
-/// The snapshot's bytes as they are written. Returns their checksum.
+/// Writes the snapshot's bytes and returns their checksum. Throws no_longer_wanted once `unwanted` returns true.
 std::uint64_t write_body(int file, const kv_snapshot& snapshot, const std::filesystem::path& path,
                          const std::function<bool()>& unwanted) {
   constexpr std::size_t most = std::size_t{4} << 20;
@@ -180,7 +180,7 @@ std::uint64_t write_body(int file, const kv_snapshot& snapshot, const std::files
   return sum.value();
 }
 
-/// The preamble comes last, when it is known.
+/// Writes the preamble twice: first as a placeholder, and at the end with the checksums.
 void write_file(int file, const session& what, const kv_snapshot* snapshot, const std::filesystem::path& path,
                 const std::function<bool()>& unwanted) {
   const auto head = head_of(what, snapshot);
@@ -198,7 +198,7 @@ void write_file(int file, const session& what, const kv_snapshot* snapshot, cons
   if (::fsync(file) < 0) refuse_system(path, "it cannot be written");
 }
 
-/// Beside the file, so that it can take its place; removed unless it did.
+/// A file beside `path` that can replace it. The destructor removes it unless it has.
 class file_beside {
  public:
   explicit file_beside(const std::filesystem::path& path)
@@ -212,13 +212,13 @@ class file_beside {
   }
   int file() const { return file_; }
 
-  /// Where it throws, it has not.
+  /// Replaces the file at `path`. If it throws, that file is unchanged.
   void take_place() {
     const auto folder = path_.parent_path();
     if (::rename(beside_.c_str(), path_.c_str()) < 0) refuse_system(path_, "it cannot be replaced");
     beside_.clear();
     const descriptor held(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (held >= 0) ::fsync(held);  // not every file system can; the file is whole either way
+    if (held >= 0) ::fsync(held);  // not every file system supports it; the file is complete either way
   }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-/// Where a file system has no files without a name, one loses its name at once.
+/// If the file system does not support O_TMPFILE, creates a named file and unlinks it immediately.
 int open_nameless(const std::filesystem::path& directory) {
   const int opened = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (opened >= 0) return opened;

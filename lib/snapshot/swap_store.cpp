@@ -8,7 +8,8 @@
 namespace cogen::detail {
 namespace {
 
-/// What was exported goes where it is kept. Nothing else holds it then, where that is elsewhere.
+/// Compresses the exported bytes, or moves them to the file if a range is reserved. Releases `made`, so that bytes
+/// stored elsewhere do not stay in memory, too.
 std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& made,
                             const std::shared_ptr<compressed_snapshot>& compressed) noexcept try {
   const auto whole = std::move(made);
@@ -29,7 +30,7 @@ std::exception_ptr copy(const kv_snapshot& from, stored_snapshot& to) noexcept t
   return std::current_exception();
 }
 
-/// Empty where they have to be read first.
+/// The snapshot's bytes; empty if they have to be read or decompressed first.
 std::span<const std::byte> bytes_in_memory(const kv_snapshot& of) {
   const auto* stored = dynamic_cast<const stored_snapshot*>(&of);
   return stored ? stored->bytes() : std::span<const std::byte>();
@@ -58,7 +59,7 @@ std::shared_ptr<stored_snapshot> swap_store::make_snapshot(int slot) const {
   return std::make_shared<stored_snapshot>(size, encoder_input);
 }
 
-/// Null where it is kept as it is exported: what is copied for somebody else always is.
+/// Null if the bytes are kept as exported: with swap_format::exact, and for all copies made for copy_out().
 std::shared_ptr<compressed_snapshot> swap_store::make_packed(const scheduler::swapping_out& what) const {
   if (what.beside || room_.format == swap_format::exact) return nullptr;
   const int encoder_input = slots_.encoder_length(what.slot);
@@ -100,7 +101,8 @@ void swap_store::begin(const scheduler::swapping_in& what, swap_listener& listen
   }
 }
 
-/// Some layers take their bytes at once, on the thread that changes the cache.
+/// Reads the snapshot into memory, then continues on the thread that changes the cache, where some layers import their
+/// bytes immediately.
 void swap_store::read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
                             swap_listener& listener) {
   auto read = std::make_shared<stored_snapshot>(held->size(), held->encoder_input());

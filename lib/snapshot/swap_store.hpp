@@ -15,41 +15,41 @@
 
 namespace cogen::detail {
 
-/// Where what is swapped out has room, and how it is kept there.
+/// Where swapped-out snapshots are kept, and in which format.
 struct swap_room {
-  std::int64_t bytes = 0;           ///< of memory, before anything goes to the file
-  std::shared_ptr<swap_file> file;  ///< null: everything stays in memory
+  std::int64_t bytes = 0;           ///< of memory; snapshots beyond that go to the file
+  std::shared_ptr<swap_file> file;  ///< null: all snapshots stay in memory
   swap_format format = swap_format::exact;
 };
 
-/// What was swapped out from the slots of a cache, and the transfers there and back. One thread uses it: the one that
-/// changes the cache. Transfers that fail, or find no memory, are told of, and leave nothing behind.
+/// Swaps slots of a cache out and back in, and keeps the snapshots. Only the thread that changes the cache may use it.
+/// A swap that fails, or finds no memory, is reported to the listener and leaves nothing behind.
 class swap_store {
  public:
-  /// The cache outlives it. Without a transfer, a thread of its own copies, from the first time on.
+  /// The cache must outlive this object. If `by` is null, a worker thread copies; it starts with the first swap.
   swap_store(cache::cache& slots, std::shared_ptr<cache::transfer> by, swap_room room);
 
-  /// Waits for the transfers on their way.
+  /// Waits for the transfers in progress.
   ~swap_store();
 
   void begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept;
   void begin(const scheduler::swapping_in& what, swap_listener& listener) noexcept;
   void drop(scheduler::swap_id name) noexcept { kept_.erase(name); }
 
-  /// What a swap-out that has ended has left; null where there is none.
+  /// The snapshot of a swap-out that has ended; null if there is none.
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const;
 
-  /// As if it had been swapped out. It stays where it is.
+  /// Keeps a snapshot as if it had been swapped out. It is neither compressed nor moved to the file.
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) { kept_[name] = std::move(what); }
 
-  /// What failed since the last time is forgotten, and slots that were to be filled are empty. Before a plan is
-  /// applied.
+  /// Drops the snapshots of swaps that have failed since the last call, and clears the slots that they were to fill.
+  /// Call it before a plan is applied.
   void clear_lost();
 
  private:
   struct loss {
     scheduler::swap_id name;
-    int slot;  ///< to be cleared; -1: none
+    int slot;  ///< to clear; -1: none
   };
 
   std::shared_ptr<stored_snapshot> make_snapshot(int slot) const;
