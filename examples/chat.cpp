@@ -19,7 +19,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line)) {
     messages.push_back({"user", line});
-    auto stream = engine.generate(cogen::chat(messages).max_tokens(200));
+    auto stream = engine.generate({.prompt = messages, .max_tokens = 200});
     std::string answer;
     while (auto piece = co_await stream.next()) {
       fmt::print("{}", piece->text);

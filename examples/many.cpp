@@ -13,8 +13,8 @@ namespace asio = boost::asio;
 
 //[many
 asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
-  auto request = cogen::chat("Describe the " + animal + " in one sentence.").max_tokens(40);
-  auto stream = engine.generate(std::move(request));
+  auto question = cogen::chat("Describe the " + animal + " in one sentence.");
+  auto stream = engine.generate({.prompt = std::move(question), .max_tokens = 40});
   const auto answer = co_await stream.complete();
   fmt::print("{}: {} [{} tokens]\n", animal, answer.text, answer.usage.generated_tokens);
 }

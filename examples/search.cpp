@@ -48,7 +48,7 @@ asio::awaitable<std::vector<Result>> all_of(cogen::engine& engine, std::vector<a
 }
 
 //[samples
-asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling how, int count) {
+asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling_params how, int count) {
   std::vector<token> said;
   while (std::ssize(said) < count) said.push_back((co_await place.decode(how)).id);
   co_return said;
@@ -59,7 +59,7 @@ asio::awaitable<std::vector<std::vector<token>>> sample(cogen::engine& engine, s
                                                         int count) {
   auto root = engine.open();
   co_await root.forward(std::move(prompt));
-  const auto lively = cogen::sampling().temperature(0.9).seed(4);  // the forks sample different numbers
+  const auto lively = cogen::sampling_params{.temperature = 0.9, .seed = 4};  // the forks sample different numbers
   std::vector<asio::awaitable<std::vector<token>>> branches;
   for (int i = 0; i < count; ++i) branches.push_back(say(root.fork(), lively, length));
   co_return co_await all_of(engine, std::move(branches));

@@ -29,7 +29,7 @@ asio::awaitable<void> until_gone(tcp::socket& client) {
 }
 
 asio::awaitable<void> stream_answer(cogen::engine& engine, tcp::socket& client, std::string line) {
-  auto stream = engine.generate(cogen::chat(std::move(line)).max_tokens(128));
+  auto stream = engine.generate({.prompt = cogen::chat(std::move(line)), .max_tokens = 128});
   while (auto piece = co_await stream.next())
     co_await asio::async_write(client, asio::buffer(piece->text), asio::use_awaitable);
   co_await asio::async_write(client, asio::buffer("\n", 1), asio::use_awaitable);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 //[timeout
 asio::awaitable<void> hurried(cogen::engine& engine) {
-  auto stream = engine.generate(cogen::chat("Tell me a long story about the sea."));
+  auto stream = engine.generate({.prompt = cogen::chat("Tell me a long story about the sea.")});
   int pieces = 0, waits = 0;
   while (pieces < 24) {
     cogen::error_code code;

@@ -140,10 +140,12 @@ std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabular
   int streams = what.requests;
   std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
   for (int i = 0; i < what.requests; ++i) {
-    auto request = token_ids(prompt(wanted.apart ? i : 0, what.context, vocabulary));
-    request.max_tokens(wanted.new_tokens).ignore_end().max_buffered_tokens(wanted.new_tokens);
+    cogen::request request{.prompt = prompt(wanted.apart ? i : 0, what.context, vocabulary),
+                           .max_tokens = wanted.new_tokens,
+                           .ignore_eos = true,
+                           .max_buffered_tokens = wanted.new_tokens};
     if (wanted.lively)
-      request.sampling(sampling().temperature(0.8).top_p(0.95).top_k(50).seed(static_cast<std::uint64_t>(i)));
+      request.sampling = {.temperature = 0.8, .top_k = 50, .top_p = 0.95, .seed = static_cast<std::uint64_t>(i)};
     net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
                   [&streams](const std::exception_ptr& error) {
                     --streams;

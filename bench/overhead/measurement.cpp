@@ -58,8 +58,7 @@ std::vector<cogen::token> prompt(int request) { return {1 + request / 32, 1 + re
 
 void spawn(cogen::engine& engine, net::io_context& context, const workload& what, int requests, reading& state) {
   for (int i = 0; i < requests; ++i) {
-    auto request = cogen::token_ids(prompt(i));
-    request.sampling(what.how).ignore_end();
+    cogen::request request{.prompt = prompt(i), .sampling = what.how, .ignore_eos = true};
     net::co_spawn(context, read(engine.generate(std::move(request)), state), rethrow);
   }
 }

@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized away from the caller
 
 std::size_t bytes_of(const request& what) {
-  if (const auto* text = std::get_if<std::string>(&what.prompt())) return text->size();
+  if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size();
   std::size_t bytes = 0;
-  if (const auto* messages = std::get_if<request::messages>(&what.prompt()))
+  if (const auto* messages = std::get_if<chat_messages>(&what.prompt))
     for (const auto& each : *messages) bytes += each.content.size();
   return bytes;
 }

@@ -42,7 +42,7 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
   want_attention();
 }
 
-void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) {
+void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) {
   locked lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
   auto wrong = problem(tokens, 1);

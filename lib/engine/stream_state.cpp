@@ -158,9 +158,9 @@ void stream_state::prepare() {
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
-  sampler_.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
-  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
-  random_ = random_stream(request_.sampling().seed().value_or(engine_->fresh_seed()));
+  sampler_.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
+  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop);
+  random_ = random_stream(request_.sampling.seed.value_or(engine_->fresh_seed()));
   history_.append_given(what.prompt);
   const locked lock(*this);
   usage_.prompt_tokens = length;
@@ -173,10 +173,10 @@ void stream_state::submit() {
   options.max_new_tokens = new_tokens_;
   options.max_sequence_length = static_cast<int>(prompt.size()) + new_tokens_;
   options.encoder_input = encoder_input_;
-  options.priority = request_.priority();
-  options.tenant = request_.tenant();
-  options.prefix_caching = request_.reuses();
-  options.cache_salt = request_.cache_salt().value_or(request_.tenant());
+  options.priority = request_.priority;
+  options.tenant = request_.tenant;
+  options.prefix_caching = request_.prefix_caching;
+  options.cache_salt = request_.cache_salt.value_or(request_.tenant);
   if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options,
@@ -319,7 +319,7 @@ bool stream_state::keep_limits(clock::time_point now) {
 
 std::string stream_state::waited(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within()), said(now - metrics().times(now).opened), waited_for());
+                     said(*request_.start_within), said(now - metrics().times(now).opened), waited_for());
 }
 
 std::string stream_state::waited_for() const {

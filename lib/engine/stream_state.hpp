@@ -78,7 +78,7 @@ class stream_state final : public request_state, public stream_face {
   void want_attention();
   bool busy();  // forgets a wait whose context has gone
   void ask();
-  int max_buffered_tokens() const { return request_.max_buffered_tokens(); }
+  int max_buffered_tokens() const { return request_.max_buffered_tokens; }
 
   const request request_;
   const deadlines limits_;

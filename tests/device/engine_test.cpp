@@ -45,7 +45,7 @@ std::vector<std::vector<token>> answer(engine& running, const std::vector<std::v
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> told(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    streams.push_back(running.generate(token_ids(prompts[i]).max_tokens(tokens).ignore_end()));
+    streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = tokens, .ignore_eos = true}));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
       told[i] = ids_of(whole);
@@ -98,19 +98,19 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
   where->records = recorded;
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
-  const std::vector ways{sampling().temperature(1.5).seed(1),
-                         sampling().temperature(3).repetition_penalty(1.4).seed(2),
-                         sampling().temperature(2).top_k(20).top_p(0.9).frequency_penalty(0.5).seed(3),
-                         sampling().temperature(2).min_p(0.01).logprobs(2).seed(4),
-                         sampling().logit_bias(5, 3).presence_penalty(2),
-                         sampling().temperature(2).seed(6).processor([](auto, auto scores) { scores[3] += 2; })};
+  const std::vector ways{sampling_params{.temperature = 1.5, .seed = 1},
+                         sampling_params{.temperature = 3, .repetition_penalty = 1.4, .seed = 2},
+                         sampling_params{.temperature = 2, .top_k = 20, .top_p = 0.9, .frequency_penalty = 0.5, .seed = 3},
+                         sampling_params{.temperature = 2, .min_p = 0.01, .seed = 4, .logprobs = 2},
+                         sampling_params{.presence_penalty = 2, .logit_bias = {{5, 3}}},
+                         sampling_params{.temperature = 2, .seed = 6, .processor = [](auto, auto scores) { scores[3] += 2; }}};
   const auto sampled_by = [&](engine running) {
     net::io_context context;
     std::vector<token_stream> streams;
     std::vector<std::vector<token>> told(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const auto prompt = some_tokens(*reference, 9, static_cast<unsigned>(i));
-      streams.push_back(running.generate(token_ids(prompt).sampling(ways[i]).max_tokens(40).ignore_end()));
+      streams.push_back(running.generate({.prompt = token_ids(prompt), .max_tokens = 40, .sampling = ways[i], .ignore_eos = true}));
       streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         told[i] = ids_of(whole);
@@ -260,7 +260,7 @@ int told_how_it_ended(engine& running, const std::vector<token>& prompt, int req
   int told = 0;
   std::vector<token_stream> streams;
   for (int i = 0; i < requests; ++i) {
-    streams.push_back(running.generate(token_ids(prompt).max_tokens(4).ignore_end()));
+    streams.push_back(running.generate({.prompt = token_ids(prompt), .max_tokens = 4, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
       told += code == make_error_code(error::device_failed) || !code;
     }));

@@ -156,7 +156,7 @@ BOOST_DATA_TEST_CASE(a_scope_that_is_cancelled_frees_all_its_branches_within_one
                      boost::unit_test::data::xrange(4, 16), rounds) {
   toy_engine toy({.slots = 8, .max_batched_tokens = 64});
   net::io_context context;
-  auto other = toy.running.generate(token_ids({50, 51}).max_tokens(30));
+  auto other = toy.running.generate({.prompt = token_ids{50, 51}, .max_tokens = 30});
   net::cancellation_signal stop;
   bool ended = false;
   net::co_spawn(toy.running.get_executor(), branch_out(toy.running),

@@ -71,8 +71,8 @@ class bystander {
   static constexpr int count = 30;
 
   static request asked(const model& model) {
-    auto wanted = token_ids(some_tokens(model, 10, 9)).max_tokens(count).ignore_end();
-    if (model.has_encoder()) wanted.encoder_input(source_for(model));
+    auto wanted = request{.prompt = token_ids(some_tokens(model, 10, 9)), .max_tokens = count, .ignore_eos = true};
+    if (model.has_encoder()) wanted.encoder_input = source_for(model);
     return wanted;
   }
 

@@ -30,8 +30,8 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
     const auto seed = static_cast<unsigned>(i);
     const int longest = options.max_sequence_length - 45;
     prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
-    auto wanted = token_ids(prompts[i]).max_tokens(40).ignore_end();
-    if (model->has_encoder()) wanted.encoder_input(source_for(*model, seed));
+    auto wanted = request{.prompt = token_ids(prompts[i]), .max_tokens = 40, .ignore_eos = true};
+    if (model->has_encoder()) wanted.encoder_input = source_for(*model, seed);
     streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
     engine running(model, options);
     net::io_context context;
     const auto prompt = some_tokens(*model, 30, 4);
-    auto stream = running.generate(token_ids(prompt).max_tokens(500).ignore_end());
+    auto stream = running.generate({.prompt = token_ids(prompt), .max_tokens = 500, .ignore_eos = true});
     std::vector<token> ids;
     stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
       BOOST_TEST(!code);
@@ -190,11 +190,15 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
   const auto external_stepping = [&](const std::vector<token>& begun) {
     return loop_by_hand(*model, options, begun, 20);
   };
-  const auto answer = [&](request what) { return told_by(running, std::move(what).max_tokens(20).ignore_end()); };
-  BOOST_TEST(answer(seq2seq(encoder_input)) == external_stepping({start}), boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({start}).encoder_input(encoder_input)) == external_stepping({start}),
+  const auto answer = [&](request what) {
+    what.max_tokens = 20;
+    what.ignore_eos = true;
+    return told_by(running, std::move(what));
+  };
+  BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}), boost::test_tools::per_element());
+  BOOST_TEST(answer(request{.prompt = token_ids{start}, .encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({5, 6}).encoder_input(encoder_input)) == external_stepping({start, 5, 6}),
+  BOOST_TEST(answer(request{.prompt = token_ids{5, 6}, .encoder_input = encoder_input}) == external_stepping({start, 5, 6}),
              boost::test_tools::per_element());
   BOOST_TEST(external_stepping({start}) != external_stepping({start, 5, 6}));
 }
@@ -209,7 +213,7 @@ BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> told(7);
   for (unsigned i = 0; i < told.size(); ++i) {
-    streams.push_back(running.generate(seq2seq(source_for(*model, i)).max_tokens(30).ignore_end()));
+    streams.push_back(running.generate({.encoder_input = source_for(*model, i), .max_tokens = 30, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&told, i](error_code, const completion& whole) {
       for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
     }));

@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
 std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
   engine running(model, options);
   net::io_context context;
-  auto what = token_ids(some_tokens(*model, 9, 1)).ignore_end();
-  if (model->has_encoder()) what.encoder_input(source_for(*model));
+  auto what = request{.prompt = token_ids(some_tokens(*model, 9, 1)), .ignore_eos = true};
+  if (model->has_encoder()) what.encoder_input = source_for(*model);
   auto stream = running.generate(what);
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));

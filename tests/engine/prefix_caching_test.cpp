@@ -38,7 +38,7 @@ class alike {
     std::vector<token_stream> streams;
     std::vector<std::optional<completion>> told(prompts.size());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      streams.push_back(running_.generate(token_ids(prompts[i]).max_tokens(answer).ignore_end()));
+      streams.push_back(running_.generate({.prompt = token_ids(prompts[i]), .max_tokens = answer, .ignore_eos = true}));
       streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         told[i] = std::move(whole);

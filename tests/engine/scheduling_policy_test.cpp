@@ -39,7 +39,7 @@ class finishing_line {
   std::vector<int> ended_;
 };
 
-request prompt(int length) { return token_ids(std::vector<token>(static_cast<std::size_t>(length), 7)).max_tokens(3); }
+request prompt(int length) { return {.prompt = token_ids(static_cast<std::size_t>(length), 7), .max_tokens = 3}; }
 
 class shortest_first final : public scheduler::scheduling_policy {
  public:

@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {
 
 BOOST_AUTO_TEST_CASE(seeds_make_samples_repeat_and_forks_make_them_differ) {
   toy_engine toy({.slots = 8});
-  const auto lively = sampling().temperature(40).seed(11);
+  const auto lively = sampling_params{.temperature = 40, .seed = 11};
   std::vector<token> first, second, branch;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto a = toy.running.open();

@@ -33,7 +33,7 @@ engine_options options_for(const kept_engine& each, place at) {
   return options;
 }
 
-sampling lively() { return sampling().temperature(1.5F).frequency_penalty(0.5F); }
+sampling_params lively() { return sampling_params{.temperature = 1.5F, .frequency_penalty = 0.5F}; }
 
 /// Five tokens sampled after `fed`.
 net::awaitable<std::vector<token>> sampled(sequence& seq, std::vector<token> fed = {}) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_runner_without_snapshots_saves_tokens_alone) {
   });
   drive(second.running, [&]() -> net::awaitable<void> {
     auto seq = co_await second.running.open(file.path);
-    const auto chosen = co_await seq.decode(sampling().temperature(0));
+    const auto chosen = co_await seq.decode(sampling_params{.temperature = 0});
     BOOST_TEST(chosen.id == toy_next(std::vector<token>{1, 2, 3}));
   });
 }

@@ -35,8 +35,8 @@ outcome answered(const std::shared_ptr<const model>& model, const engine_options
   outcome all{std::vector<std::vector<token>>(requests), {}};
   std::vector<token_stream> streams;
   for (unsigned i = 0; i < requests; ++i) {
-    auto wanted = token_ids(prompt_of(*model, i)).max_tokens(answer).ignore_end();
-    if (model->has_encoder()) wanted.encoder_input(source_for(*model, i));
+    auto wanted = request{.prompt = token_ids(prompt_of(*model, i)), .max_tokens = answer, .ignore_eos = true};
+    if (model->has_encoder()) wanted.encoder_input = source_for(*model, i);
     streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&all, i](error_code code, completion whole) {
       BOOST_TEST(!code);

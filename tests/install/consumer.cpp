@@ -9,7 +9,7 @@
 namespace {
 
 cogen::net::awaitable<void> answer(cogen::engine& engine, std::string& text) {
-  auto stream = engine.generate(cogen::chat("Say hello.").max_tokens(8));
+  auto stream = engine.generate({.prompt = cogen::chat("Say hello."), .max_tokens = 8});
   while (auto piece = co_await stream.next()) text += piece->text;
 }
 

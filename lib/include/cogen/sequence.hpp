@@ -5,7 +5,7 @@
 #include <cogen/logits.hpp>
 #include <cogen/request_metrics.hpp>
 #include <cogen/sampled_token.hpp>
-#include <cogen/sampling.hpp>
+#include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
 #include <boost/asio/async_result.hpp>
@@ -35,7 +35,7 @@ class sequence_face {
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
-  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
+  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
@@ -101,16 +101,16 @@ class sequence {
 
   /// Appends a token sampled from the distribution after the last token held, and gives it. Needs at least one token
   /// held.
-  net::awaitable<sampled_token> decode(sampling how = {});
+  net::awaitable<sampled_token> decode(sampling_params how = {});
 
   /// Appends `tokens`, then one sampled after them, which it gives.
-  net::awaitable<sampled_token> decode(std::vector<token> tokens, sampling how = {});
+  net::awaitable<sampled_token> decode(std::vector<token> tokens, sampling_params how = {});
 
   /// Signature: void(error_code, sampled_token).
   template <net::completion_token_for<void(error_code, sampled_token)> Token = net::deferred_t>
-  auto async_decode(std::vector<token> tokens, sampling how = {}, Token&& completion = {}) {
+  auto async_decode(std::vector<token> tokens, sampling_params how = {}, Token&& completion = {}) {
     return net::async_initiate<Token, void(error_code, sampled_token)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling sampled) {
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling_params sampled) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_decode(*wait);
           };
@@ -211,7 +211,7 @@ inline net::awaitable<logits> sequence::forward(std::vector<token> tokens, logit
   return async_forward(std::move(tokens), which, net::use_awaitable);
 }
 
-inline net::awaitable<sampled_token> sequence::decode(std::vector<token> tokens, sampling how) {
+inline net::awaitable<sampled_token> sequence::decode(std::vector<token> tokens, sampling_params how) {
   return async_decode(std::move(tokens), std::move(how), net::use_awaitable);
 }
 
@@ -221,7 +221,7 @@ inline net::awaitable<void> sequence::save(std::filesystem::path path) {
 
 inline net::awaitable<void> sequence::suspend() { return async_suspend(net::use_awaitable); }
 
-inline net::awaitable<sampled_token> sequence::decode(sampling how) {
+inline net::awaitable<sampled_token> sequence::decode(sampling_params how) {
   return decode(std::vector<token>{}, std::move(how));
 }
 
