@@ -69,7 +69,8 @@ void show_loading(const cogen::load_progress& progress, bool terminal) {
 
 asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settings& wanted, example::panes& shown,
                           record& into) {
-  auto request = cogen::request{.prompt = cogen::chat(questions[index % questions.size()]), .max_tokens = wanted.max_tokens};
+  auto request =
+      cogen::request{.prompt = cogen::chat(questions[index % questions.size()]), .max_tokens = wanted.max_tokens};
   request.sampling = cogen::sampling_params{.temperature = 0.2, .top_p = 0.9, .repetition_penalty = 1.1, .seed = index};
   auto stream = engine.generate(std::move(request));
   try {

@@ -89,7 +89,8 @@ constexpr std::array animals{"otter", "owl", "whale", "bee"};
 using answers = std::array<std::string, animals.size()>;
 
 asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::string& answer) {
-  auto request = cogen::request{.prompt = cogen::chat("Describe the " + animal + " in one sentence."), .max_tokens = 24};
+  auto request =
+      cogen::request{.prompt = cogen::chat("Describe the " + animal + " in one sentence."), .max_tokens = 24};
   auto stream = engine.generate(std::move(request));
   answer = (co_await stream.complete()).text;
 }

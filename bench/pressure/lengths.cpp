@@ -23,7 +23,10 @@ std::vector<int> ends(const settings& wanted) {
 }
 
 net::awaitable<void> read(cogen::engine& engine, std::int64_t vocabulary, int number, int count, tokens& said) {
-  auto stream = engine.generate({.prompt = some_tokens(number, prompt, vocabulary), .max_tokens = may_come_to - prompt, .ignore_eos = true, .max_buffered_tokens = 1});
+  auto stream = engine.generate({.prompt = some_tokens(number, prompt, vocabulary),
+                                 .max_tokens = may_come_to - prompt,
+                                 .ignore_eos = true,
+                                 .max_buffered_tokens = 1});
   while (static_cast<int>(said.size()) < count) {
     const auto piece = co_await stream.next();
     for (const auto& each : piece->tokens)

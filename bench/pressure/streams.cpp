@@ -14,7 +14,10 @@ constexpr int others = 15;
 constexpr int stream_prompt = 32;
 
 cogen::request stream_request(int number, std::int64_t vocabulary, int count) {
-  return {.prompt = some_tokens(7000 + number, stream_prompt, vocabulary), .max_tokens = count, .ignore_eos = true, .max_buffered_tokens = ahead};
+  return {.prompt = some_tokens(7000 + number, stream_prompt, vocabulary),
+          .max_tokens = count,
+          .ignore_eos = true,
+          .max_buffered_tokens = ahead};
 }
 
 net::awaitable<void> read(cogen::token_stream& stream, tokens& into) {

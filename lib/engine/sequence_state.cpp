@@ -42,7 +42,8 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
   want_attention();
 }
 
-void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) {
+void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
+                                  sampling_params how) {
   locked lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
   auto wrong = problem(tokens, 1);
@@ -344,7 +345,7 @@ bool sequence_state::owner_is_thinking() const {
 
 sampling_key sequence_state::next_key(bool chained) const {
   const auto position = static_cast<std::uint32_t>(history_.length()) + (chained ? 1 : 0);
-  const auto seed = sampler_->parameters().seed().value_or(random_.seed());
+  const auto seed = sampler_->parameters().seed.value_or(random_.seed());
   return {seed, random_.branch(), position, truncations_};
 }
 

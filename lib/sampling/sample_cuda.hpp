@@ -16,7 +16,7 @@ struct sampling_batch {
   std::int64_t stride;           ///< from one row of logits to the next, in floats
   int vocabulary;                ///< from 1 to max_sampled_vocabulary
   int rows;                      ///< 0 samples nothing
-  const sampling_row* sampling_params;  ///< [rows]
+  const sampling_row* sampling;  ///< [rows]
   const token_bias* biases;      ///< what the samples' `biases` and `held_back` are parts of
   const token_count* counts;     ///< what the samples' `counts` are parts of
   token* last_tokens;            ///< [slots]

@@ -56,8 +56,7 @@ std::string explain(sampling_status status) {
 sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
     : parameters_(std::move(parameters)) {
   parameters_.validate(vocabulary);
-  filters_ = {static_cast<std::size_t>(parameters_.top_k), parameters_.top_p,
-              static_cast<float>(parameters_.min_p)};
+  filters_ = {static_cast<std::size_t>(parameters_.top_k), parameters_.top_p, static_cast<float>(parameters_.min_p)};
   if (!parameters_.greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_.temperature);
   for (const auto& [id, value] : parameters_.logit_bias) biases_.push_back({id, static_cast<float>(value)});
   for (const token id : end_tokens)

@@ -25,14 +25,15 @@ verdict outside(std::string_view name, std::int64_t value, std::int64_t high) {
 verdict temperature_problem(double value) {
   if (value == 0) return {};
   if (value >= sampling_params::min_temperature && value <= sampling_params::max_temperature) return {};
-  return fmt::format("temperature is {}; it must be 0 (greedy) or from {} to {}", value, sampling_params::min_temperature,
-                     sampling_params::max_temperature);
+  return fmt::format("temperature is {}; it must be 0 (greedy) or from {} to {}", value,
+                     sampling_params::min_temperature, sampling_params::max_temperature);
 }
 
 verdict bias_problem(token id, double value, std::int64_t vocabulary) {
   if (id < 0 || id >= vocabulary)
     return fmt::format("logit_bias names token {}; the vocabulary has tokens 0 to {}", id, vocabulary - 1);
-  if (value == -std::numeric_limits<double>::infinity() || std::abs(value) <= sampling_params::max_logit_bias) return {};
+  if (value == -std::numeric_limits<double>::infinity() || std::abs(value) <= sampling_params::max_logit_bias)
+    return {};
   return fmt::format("logit_bias of token {} is {}; it must be from -{} to {}, or minus infinity", id, value,
                      sampling_params::max_logit_bias, sampling_params::max_logit_bias);
 }
@@ -57,8 +58,7 @@ std::optional<std::string> sampling_params::problem(std::int64_t vocabulary) con
   if (auto found = outside("repetition_penalty", repetition_penalty, min_repetition_penalty, max_repetition_penalty))
     return found;
   if (auto found = outside("presence_penalty", presence_penalty, -max_count_penalty, max_count_penalty)) return found;
-  if (auto found = outside("frequency_penalty", frequency_penalty, -max_count_penalty, max_count_penalty))
-    return found;
+  if (auto found = outside("frequency_penalty", frequency_penalty, -max_count_penalty, max_count_penalty)) return found;
   if (auto found = outside("min_tokens", min_tokens, most_tokens)) return found;
   if (auto found = outside("logprobs", logprobs.value_or(0), max_logprobs)) return found;
   return bias_problem(logit_bias, vocabulary);

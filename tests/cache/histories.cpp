@@ -177,7 +177,8 @@ class history {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(any_history_reads_like_concatenation, data::make(kinds()) * data::xrange(1U, 1U + cogen::test::repetitions(3)), kind, seed) {
+BOOST_DATA_TEST_CASE(any_history_reads_like_concatenation,
+                     data::make(kinds()) * data::xrange(1U, 1U + cogen::test::repetitions(3)), kind, seed) {
   history(kind, seed).run(80);
 }
 

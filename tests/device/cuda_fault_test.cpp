@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(everybody_is_told_when_the_device_fails) {
   streams[0].async_next(
       net::bind_executor(context, [&](error_code, const std::optional<piece>&) { where->armed = true; }));
   for (int i = 0; i < 7; ++i) {
-    streams.push_back(running.generate({.prompt = token_ids(some_tokens(*model, 20, 1)), .max_tokens = 800, .ignore_eos = true}));
+    streams.push_back(
+        running.generate({.prompt = token_ids(some_tokens(*model, 20, 1)), .max_tokens = 800, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
       BOOST_TEST(code == make_error_code(error::device_failed));
       ++told;

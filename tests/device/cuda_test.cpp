@@ -298,10 +298,13 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   std::vector<request> asked;
   for (int i = 0; i < 23; ++i) {
-    auto how = i % 2 == 0 ? sampling_params{.temperature = 1.2, .top_p = 0.9, .repetition_penalty = 1.2, .seed = 7} : sampling_params{};
+    auto how = i % 2 == 0 ? sampling_params{.temperature = 1.2, .top_p = 0.9, .repetition_penalty = 1.2, .seed = 7}
+                          : sampling_params{};
     if (i % 7 == 3) how.logprobs = 1;
-    asked.push_back(
-        request{.prompt = token_ids(some_tokens(*model, 5 + 5 * i, static_cast<unsigned>(i))), .max_tokens = 60, .sampling = how, .ignore_eos = true});
+    asked.push_back(request{.prompt = token_ids(some_tokens(*model, 5 + 5 * i, static_cast<unsigned>(i))),
+                            .max_tokens = 60,
+                            .sampling = how,
+                            .ignore_eos = true});
   }
   engine_options options;
   options.slots = 8;

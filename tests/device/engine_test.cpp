@@ -98,19 +98,21 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
   where->records = recorded;
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
-  const std::vector ways{sampling_params{.temperature = 1.5, .seed = 1},
-                         sampling_params{.temperature = 3, .repetition_penalty = 1.4, .seed = 2},
-                         sampling_params{.temperature = 2, .top_k = 20, .top_p = 0.9, .frequency_penalty = 0.5, .seed = 3},
-                         sampling_params{.temperature = 2, .min_p = 0.01, .seed = 4, .logprobs = 2},
-                         sampling_params{.presence_penalty = 2, .logit_bias = {{5, 3}}},
-                         sampling_params{.temperature = 2, .seed = 6, .processor = [](auto, auto scores) { scores[3] += 2; }}};
+  const std::vector ways{
+      sampling_params{.temperature = 1.5, .seed = 1},
+      sampling_params{.temperature = 3, .repetition_penalty = 1.4, .seed = 2},
+      sampling_params{.temperature = 2, .top_k = 20, .top_p = 0.9, .frequency_penalty = 0.5, .seed = 3},
+      sampling_params{.temperature = 2, .min_p = 0.01, .seed = 4, .logprobs = 2},
+      sampling_params{.presence_penalty = 2, .logit_bias = {{5, 3}}},
+      sampling_params{.temperature = 2, .seed = 6, .processor = [](auto, auto scores) { scores[3] += 2; }}};
   const auto sampled_by = [&](engine running) {
     net::io_context context;
     std::vector<token_stream> streams;
     std::vector<std::vector<token>> told(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const auto prompt = some_tokens(*reference, 9, static_cast<unsigned>(i));
-      streams.push_back(running.generate({.prompt = token_ids(prompt), .max_tokens = 40, .sampling = ways[i], .ignore_eos = true}));
+      streams.push_back(
+          running.generate({.prompt = token_ids(prompt), .max_tokens = 40, .sampling = ways[i], .ignore_eos = true}));
       streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         told[i] = ids_of(whole);
@@ -136,10 +138,11 @@ BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
     auto first = running.open();
     co_await first.forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await first.decode({9})).id == next_after(joined(tokens, {9})));
+    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == next_after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await first.decode(token_ids{9})).id == next_after(joined(tokens, {9})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode({3})).id == next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.decode(token_ids{3})).id ==
+               next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
 }
 
@@ -201,11 +204,11 @@ BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::ma
     co_await first.forward(tokens);
     auto second = first.fork();
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
-    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(145);
-    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
+    BOOST_TEST((co_await first.decode(token_ids{3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
     first.truncate(30);
-    BOOST_TEST((co_await first.decode({4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
+    BOOST_TEST((co_await first.decode(token_ids{4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
   });
 }
 
@@ -246,9 +249,9 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
     auto first = running.open();
     co_await first.forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.decode(token_ids{3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
   drive(running, [&] { return take_turns(running, *reference); });
   BOOST_TEST(running.stats().swapped_out > 0u);
@@ -378,14 +381,15 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
     co_await first.forward(tokens);
     auto second = first.fork();
     auto third = first.fork();
-    const auto sampled = (co_await second.decode({7, 8})).id;
+    const auto sampled = (co_await second.decode(token_ids{7, 8})).id;
     BOOST_TEST(sampled == after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await third.decode({5})).id == after(joined(tokens, {5})));
+    BOOST_TEST((co_await third.decode(token_ids{5})).id == after(joined(tokens, {5})));
     for (const int length : {145, 100, 3}) {
       first.truncate(length);
-      BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + length}, {3})));
+      BOOST_TEST((co_await first.decode(token_ids{3})).id ==
+                 after(joined({tokens.begin(), tokens.begin() + length}, {3})));
     }
-    BOOST_TEST((co_await second.decode({9})).id == after(joined(tokens, {7, 8, sampled, 9})));
+    BOOST_TEST((co_await second.decode(token_ids{9})).id == after(joined(tokens, {7, 8, sampled, 9})));
   });
   BOOST_TEST(running.stats().swapped_out > 0u);
 }

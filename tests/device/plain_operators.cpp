@@ -221,14 +221,14 @@ void plain_operators::sample(const at::Tensor& logits, const device::step_sampli
   const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto& sampling = rows[static_cast<std::size_t>(row)];
-    if (sampling_params.slot < 0 || sampling_params.by_host) continue;
+    if (sampling.slot < 0 || sampling.by_host) continue;
     const auto here = logits.select(0, row).to(at::kCPU).contiguous();
     const auto* scores = here.const_data_ptr<float>();
-    const auto [status, id] = described_sampling(sampling_params, lists)({scores, scores + here.numel()},
-                                                                  last.select(0, sampling_params.slot).item<token>());
+    const auto [status, id] = described_sampling(sampling, lists)({scores, scores + here.numel()},
+                                                                  last.select(0, sampling.slot).item<token>());
     tokens.select(0, row).fill_(id);
     statuses.select(0, row).fill_(static_cast<std::uint8_t>(status));
-    last.select(0, sampling_params.slot).fill_(id);
+    last.select(0, sampling.slot).fill_(id);
   }
 }
 

@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
   net::io_context context;
   toy_engine toy({}, few_wait(3, 3));
   std::vector<token_stream> streams;
-  for (int i = 0; i < 2; ++i) streams.push_back(toy.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 1}));
+  for (int i = 0; i < 2; ++i)
+    streams.push_back(toy.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 1}));
   toy.settle(context);
   BOOST_TEST(toy.running.stats().queued == 0);
   BOOST_TEST(toy.running.stats().sequences == 2);
@@ -287,7 +288,8 @@ BOOST_AUTO_TEST_CASE(max_bytes_bounds_the_length) {
   BOOST_CHECK(all.reason == finish_reason::length);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 130}).tokens.size() == 21u);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_tokens = 4, .max_bytes = 130}).tokens.size() == 4u);
-  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = std::int64_t{1} << 62}).tokens.size() == 61u);
+  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = std::int64_t{1} << 62}).tokens.size() ==
+             61u);
 }
 
 BOOST_AUTO_TEST_CASE(max_bytes_too_small_for_a_prompt_and_a_token_is_refused) {

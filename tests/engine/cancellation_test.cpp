@@ -66,7 +66,8 @@ BOOST_DATA_TEST_CASE(cancelling_a_wait_at_any_moment_loses_no_token, data::make(
   for (int moment = 0; moment < 60; ++moment) {
     net::io_context context;
     toy_engine toy;
-    auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens});
+    auto stream =
+        toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens});
     interrupted_reader reader(context, stream, moment, static_cast<type>(how));
     reader.read();
     for (int round = 0; round < 120 && !reader.ended; ++round) {

@@ -39,7 +39,8 @@ void run_a_day(toy_engine& toy) {
   net::io_context context;
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i)
-    streams.push_back(toy.running.generate({.prompt = token_ids(static_cast<std::size_t>(3 + 5 * i), 5), .max_tokens = 6 + i, .max_buffered_tokens = 3}));
+    streams.push_back(toy.running.generate(
+        {.prompt = token_ids(static_cast<std::size_t>(3 + 5 * i), 5), .max_tokens = 6 + i, .max_buffered_tokens = 3}));
   const auto refused = toy.running.generate({.prompt = token_ids{97}});
   auto wait = [&](token_stream& stream) {
     stream.async_complete(net::bind_executor(context, [](error_code, completion) {}));

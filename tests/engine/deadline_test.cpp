@@ -56,7 +56,8 @@ void rounds(toy_engine& toy, int count) {
 /// Fills every slot with generations that nobody reads.
 std::vector<token_stream> fill(toy_engine& toy, int slots) {
   std::vector<token_stream> busy;
-  for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate({.prompt = token_ids{i}, .max_buffered_tokens = 1}));
+  for (int i = 0; i < slots; ++i)
+    busy.push_back(toy.running.generate({.prompt = token_ids{i}, .max_buffered_tokens = 1}));
   rounds(toy, 3);
   return busy;
 }
@@ -239,8 +240,10 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
   net::io_context context;
   toy_engine toy;
   toy.time->advance(1h);
-  reading whole(
-      toy, request{.prompt = token_ids{7}, .max_tokens = 3, .start_within = clock::duration::max(), .finish_within = clock::duration::max()});
+  reading whole(toy, request{.prompt = token_ids{7},
+                             .max_tokens = 3,
+                             .start_within = clock::duration::max(),
+                             .finish_within = clock::duration::max()});
   auto waiting = toy.running.generate({.prompt = token_ids{8}, .max_buffered_tokens = 0});
   std::optional<error_code> told;
   waiting.async_next_for(clock::duration::max(),

@@ -93,13 +93,13 @@ sampling_params hot(std::uint64_t seed, sampling_params how = {}) {
 
 std::vector<request> some_requests() {
   std::vector<sampling_params> ways{sampling_params{},
-                             sampling_params{.repetition_penalty = 3, .presence_penalty = 1},
-                             hot(1),
-                             hot(2, {.repetition_penalty = 1.3}),
-                             hot(3, {.top_k = 60, .frequency_penalty = 90}),
-                             hot(4, {.top_p = 0.7, .presence_penalty = -80}),
-                             hot(5, {.logit_bias = {{3, 100}, {4, -std::numeric_limits<double>::infinity()}}}),
-                             hot(6, {.min_p = 0.5, .min_tokens = 9})};
+                                    sampling_params{.repetition_penalty = 3, .presence_penalty = 1},
+                                    hot(1),
+                                    hot(2, {.repetition_penalty = 1.3}),
+                                    hot(3, {.top_k = 60, .frequency_penalty = 90}),
+                                    hot(4, {.top_p = 0.7, .presence_penalty = -80}),
+                                    hot(5, {.logit_bias = {{3, 100}, {4, -std::numeric_limits<double>::infinity()}}}),
+                                    hot(6, {.min_p = 0.5, .min_tokens = 9})};
   std::vector<request> asked;
   for (std::size_t i = 0; i < ways.size(); ++i)
     asked.push_back(request{.prompt = token_ids{4, static_cast<token>(i), 4}, .max_tokens = 20, .sampling = ways[i]});
@@ -200,7 +200,8 @@ BOOST_DATA_TEST_CASE(a_stream_may_go_while_its_tokens_are_on_their_way, data::ma
   sampling_engine device(how);
   toy_engine host;
   net::io_context context;
-  std::optional<token_stream> gone = device.running.generate({.prompt = token_ids{9, 9}, .max_tokens = 40, .sampling = hot(1)});
+  std::optional<token_stream> gone =
+      device.running.generate({.prompt = token_ids{9, 9}, .max_tokens = 40, .sampling = hot(1)});
   go_on(device, context, 3);
   for (int i = 0; i < 3; ++i) device.running.poll_one();
   gone.reset();

@@ -230,7 +230,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_says_that_and_not_that_it_drains) {
   drain wait(toy.running, context);
   toy.settle(context);
   toy.running.stop();
-  BOOST_CHECK_EQUAL(toy.running.generate({.prompt = token_ids{1}}).error().code(), make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(toy.running.generate({.prompt = token_ids{1}}).error().code(),
+                    make_error_code(error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_goes_takes_its_wait_along) {

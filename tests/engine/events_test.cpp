@@ -44,9 +44,8 @@ struct observed {
 };
 
 request counting(int tokens, int wanted, int buffered = 16) {
-  return {.prompt = token_ids(static_cast<std::size_t>(tokens), 5),
-          .max_tokens = wanted,
-          .max_buffered_tokens = buffered};
+  return {
+      .prompt = token_ids(static_cast<std::size_t>(tokens), 5), .max_tokens = wanted, .max_buffered_tokens = buffered};
 }
 
 BOOST_AUTO_TEST_SUITE(events)

@@ -127,7 +127,8 @@ struct hand : actor {
   void decode(net::io_context& context, std::initializer_list<token> tokens) {
     if (held.empty() && tokens.size() == 0) return;
     ask(tokens, [&] {
-      handle->async_decode(fed, sampling_params{}, net::bind_executor(context, [this](error_code code, sampled_token choice) {
+      handle->async_decode(fed, sampling_params{},
+                           net::bind_executor(context, [this](error_code code, sampled_token choice) {
                              hear(code);
                              if (code) return;
                              held.insert(held.end(), fed.begin(), fed.end());

@@ -92,7 +92,8 @@ class history {
                             net::bind_executor(context_, [this](error_code, sampled_token) { ++fork.told; }));
     });
     work_->truncate(1);
-    work_->async_decode({4}, sampling_params{}, net::bind_executor(context_, [this](error_code code, sampled_token choice) {
+    work_->async_decode({4}, sampling_params{},
+                        net::bind_executor(context_, [this](error_code code, sampled_token choice) {
                           ++worker.told;
                           if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
                         }));
@@ -225,11 +226,13 @@ bool drained_with_memory_refused(long n) {
     context.poll();
   };
   start(reader, [&] {
-    one.emplace(toy.running.generate({.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
+    one.emplace(toy.running.generate(
+        {.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
     one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.told; }));
   });
   start(gatherer, [&] {
-    two.emplace(toy.running.generate({.prompt = token_ids{3, 1}, .max_tokens = 9, .start_within = std::chrono::hours(1)}));
+    two.emplace(
+        toy.running.generate({.prompt = token_ids{3, 1}, .max_tokens = 9, .start_within = std::chrono::hours(1)}));
     two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
       ++gatherer.told;
       gatherer.read(all.tokens);
@@ -278,7 +281,8 @@ BOOST_AUTO_TEST_CASE(limits_of_time_that_never_pass_leave_no_memory_behind) {
   const auto finish_some = [&toy] {
     for (int i = 0; i < 20; ++i) {
       net::io_context context;
-      auto stream = toy.running.generate({.prompt = token_ids{i}, .max_tokens = 2, .finish_within = std::chrono::hours(24)});
+      auto stream =
+          toy.running.generate({.prompt = token_ids{i}, .max_tokens = 2, .finish_within = std::chrono::hours(24)});
       stream.async_next_for(std::chrono::hours(1), net::bind_executor(context, [](error_code, auto) {}));
       toy.settle(context);
     }

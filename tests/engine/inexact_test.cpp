@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
     engine running(m.model, m.options);
     net::io_context context;
     const auto ask = [&](unsigned i) {
-      return running.generate({.prompt = token_ids(m.prompt(i)), .max_tokens = 8, .ignore_eos = true, .max_buffered_tokens = 1});
+      return running.generate(
+          {.prompt = token_ids(m.prompt(i)), .max_tokens = 8, .ignore_eos = true, .max_buffered_tokens = 1});
     };
     auto slow = ask(1);
     slow.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) {}));

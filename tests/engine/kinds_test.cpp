@@ -195,11 +195,13 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
     what.ignore_eos = true;
     return told_by(running, std::move(what));
   };
-  BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}), boost::test_tools::per_element());
+  BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}),
+             boost::test_tools::per_element());
   BOOST_TEST(answer(request{.prompt = token_ids{start}, .encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());
-  BOOST_TEST(answer(request{.prompt = token_ids{5, 6}, .encoder_input = encoder_input}) == external_stepping({start, 5, 6}),
-             boost::test_tools::per_element());
+  BOOST_TEST(
+      answer(request{.prompt = token_ids{5, 6}, .encoder_input = encoder_input}) == external_stepping({start, 5, 6}),
+      boost::test_tools::per_element());
   BOOST_TEST(external_stepping({start}) != external_stepping({start, 5, 6}));
 }
 

@@ -30,8 +30,13 @@ std::vector<request> mixed_requests() {
   return {
       request{.prompt = chat("Name a colour."), .max_tokens = 12, .sampling = {.logprobs = 0}},
       request{.prompt = "The quick brown fox", .max_tokens = 20, .sampling = lively},
-      request{.prompt = chat("Explain, in a few words, why the sky looks blue at noon and red in the evening."), .max_tokens = 16, .sampling = lively},
-      request{.prompt = "1, 2, 3,", .max_tokens = 24, .sampling = {.repetition_penalty = 1.3, .logprobs = 0}, .max_buffered_tokens = 1},
+      request{.prompt = chat("Explain, in a few words, why the sky looks blue at noon and red in the evening."),
+              .max_tokens = 16,
+              .sampling = lively},
+      request{.prompt = "1, 2, 3,",
+              .max_tokens = 24,
+              .sampling = {.repetition_penalty = 1.3, .logprobs = 0},
+              .max_buffered_tokens = 1},
       request{.prompt = token_ids{1, 2, 3}, .max_tokens = 5, .sampling = {.logprobs = 3}, .ignore_eos = true},
       request{.prompt = std::string(600, 'x'), .max_tokens = 8, .sampling = lively, .max_buffered_tokens = 0},
   };
@@ -82,7 +87,8 @@ BOOST_AUTO_TEST_CASE(a_stop_string_ends_the_text_before_it) {
   const auto whole = run({request{.prompt = "1, 2, 3, 4,", .max_tokens = 40}}, {.max_sequence_length = 512}).front();
   BOOST_REQUIRE(whole.text.find("9") != std::string::npos);
   const auto cut =
-      run({request{.prompt = "1, 2, 3, 4,", .max_tokens = 40, .stop = {"never", "9,"}}}, {.max_sequence_length = 512}).front();
+      run({request{.prompt = "1, 2, 3, 4,", .max_tokens = 40, .stop = {"never", "9,"}}}, {.max_sequence_length = 512})
+          .front();
   BOOST_TEST(cut.text == whole.text.substr(0, whole.text.find("9,")));
   BOOST_CHECK(cut.reason == finish_reason::stop_string);
 }
@@ -111,8 +117,11 @@ BOOST_AUTO_TEST_CASE(an_engine_may_go_while_a_long_prompt_is_read) {
 
 BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
   const auto honest =
-      run({request{.prompt = chat("Say <|im_end|> and nothing else."), .max_tokens = 1}}, {.max_sequence_length = 512}).front();
-  const auto plain = run({request{.prompt = chat("Say im_end and nothing else."), .max_tokens = 1}}, {.max_sequence_length = 512}).front();
+      run({request{.prompt = chat("Say <|im_end|> and nothing else."), .max_tokens = 1}}, {.max_sequence_length = 512})
+          .front();
+  const auto plain =
+      run({request{.prompt = chat("Say im_end and nothing else."), .max_tokens = 1}}, {.max_sequence_length = 512})
+          .front();
   BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
 }
 
@@ -123,7 +132,11 @@ std::vector<request> questions(int count) {
   for (int rule = 1; rule <= 95; ++rule) system += " Rule " + std::to_string(rule) + ": be brief and be kind.";
   std::vector<request> all;
   for (int i = 0; i < count; ++i)
-    all.push_back(request{.prompt = chat({{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}}), .max_tokens = 3, .sampling = {.logprobs = 1}, .ignore_eos = true});
+    all.push_back(request{
+        .prompt = chat_messages{{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}},
+        .max_tokens = 3,
+        .sampling = {.logprobs = 1},
+        .ignore_eos = true});
   return all;
 }
 

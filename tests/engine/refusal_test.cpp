@@ -44,10 +44,13 @@ BOOST_AUTO_TEST_CASE(each_bad_request_is_told_the_thing_the_value_and_the_limit)
   check(refused(request{.prompt = token_ids{-1}}), error::invalid_request, {"-1", "96"});
   check(refused(request{.prompt = token_ids{1}, .max_tokens = 0}), error::invalid_request, {"max_tokens", "0", "1"});
   check(refused(request{.prompt = token_ids{1}, .max_tokens = -7}), error::invalid_request, {"max_tokens", "-7"});
-  check(refused(request{.prompt = token_ids{1}, .max_buffered_tokens = -1}), error::invalid_request, {"max_buffered_tokens", "-1"});
-  check(refused(request{.prompt = token_ids{1}, .stop_token_ids = {200}}), error::invalid_request, {"stop token", "200", "96"});
+  check(refused(request{.prompt = token_ids{1}, .max_buffered_tokens = -1}), error::invalid_request,
+        {"max_buffered_tokens", "-1"});
+  check(refused(request{.prompt = token_ids{1}, .stop_token_ids = {200}}), error::invalid_request,
+        {"stop token", "200", "96"});
   check(refused(request{.prompt = token_ids{1}, .stop = {""}}), error::invalid_request, {"stop"});
-  check(refused(request{.prompt = token_ids{1}, .sampling = {.temperature = -1}}), error::invalid_request, {"temperature", "-1"});
+  check(refused(request{.prompt = token_ids{1}, .sampling = {.temperature = -1}}), error::invalid_request,
+        {"temperature", "-1"});
   check(refused(request{.prompt = token_ids(64, 1)}), error::does_not_fit, {"64"});
   check(refused(request{.prompt = token_ids(1000, 1)}), error::does_not_fit, {"1000", "64"});
   check(refused(request{.prompt = "text"}), error::invalid_request, {"tokenizer"});
@@ -60,10 +63,13 @@ BOOST_AUTO_TEST_CASE(a_bad_encoder_input_is_told_the_thing_the_value_and_the_lim
   const toy_setup reads{.longest_encoder_input = 9};
   check(refused(request{.prompt = token_ids{1}, .encoder_input = token_ids{1, 2}}), error::invalid_request,
         {"encoder input", "no encoder"});
-  check(refused(request{.prompt = token_ids{1}}, reads), error::invalid_request, {"encoder input", "empty", "at least one"});
+  check(refused(request{.prompt = token_ids{1}}, reads), error::invalid_request,
+        {"encoder input", "empty", "at least one"});
   check(refused(request{.encoder_input = token_ids{}}, reads), error::invalid_request, {"encoder input", "empty"});
-  check(refused(request{.encoder_input = token_ids(10, 1)}, reads), error::invalid_request, {"encoder input", "10", "9"});
-  check(refused(request{.encoder_input = token_ids{1, 97}}, reads), error::invalid_request, {"encoder input", "97", "96"});
+  check(refused(request{.encoder_input = token_ids(10, 1)}, reads), error::invalid_request,
+        {"encoder input", "10", "9"});
+  check(refused(request{.encoder_input = token_ids{1, 97}}, reads), error::invalid_request,
+        {"encoder input", "97", "96"});
   check(refused(request{.encoder_input = "text"}, reads), error::invalid_request, {"encoder input", "tokenizer"});
   toy_engine toy(reads);
   BOOST_CHECK_THROW(toy.running.open(), std::invalid_argument);
@@ -72,7 +78,8 @@ BOOST_AUTO_TEST_CASE(a_bad_encoder_input_is_told_the_thing_the_value_and_the_lim
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {
-  check(refused(request{.prompt = token_ids{1}}, {}, {.max_sequences = 1, .external_stepping = true}), error::queue_full, {"1"});
+  check(refused(request{.prompt = token_ids{1}}, {}, {.max_sequences = 1, .external_stepping = true}),
+        error::queue_full, {"1"});
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_fills_up_ends_with_length) {

@@ -18,7 +18,9 @@ struct timed {
   }
 
   token_stream ask(int tokens, int wanted, int max_buffered_tokens = 16) {
-    return toy.running.generate({.prompt = token_ids(static_cast<std::size_t>(tokens), 5), .max_tokens = wanted, .max_buffered_tokens = max_buffered_tokens});
+    return toy.running.generate({.prompt = token_ids(static_cast<std::size_t>(tokens), 5),
+                                 .max_tokens = wanted,
+                                 .max_buffered_tokens = max_buffered_tokens});
   }
 
   void step_after(milliseconds pause) {

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothin
                  {.idle_timeout = std::chrono::milliseconds(0), .external_stepping = true});
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    const auto sampled = co_await sequence.decode({1, 2});  // has not run itself
+    const auto sampled = co_await sequence.decode(token_ids{1, 2});  // has not run itself
     auto held = std::vector<token>{1, 2, sampled.id};
     const auto check = [&](const logits& all, int rows) {
       BOOST_TEST(all.rows() == rows);
@@ -55,11 +55,11 @@ BOOST_AUTO_TEST_CASE(decode_appends_what_it_samples) {
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     std::vector<token> sampled;
-    sampled.push_back((co_await sequence.decode({7, 8})).id);
+    sampled.push_back((co_await sequence.decode(token_ids{7, 8})).id);
     for (int i = 0; i < 9; ++i) sampled.push_back((co_await sequence.decode()).id);
     BOOST_TEST(sampled == toy_continuation({7, 8}, 10), boost::test_tools::per_element());
     BOOST_TEST(sequence.tokens() == joined({7, 8}, sampled), boost::test_tools::per_element());
-    const auto forced = co_await sequence.decode({50});
+    const auto forced = co_await sequence.decode(token_ids{50});
     BOOST_TEST(forced.id == toy_next(joined(joined({7, 8}, sampled), {50})));
   });
 }
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(bad_operations_are_told_and_change_nothing) {
     toy.control->poisoned[50] = true;
     error_code told;
     try {
-      co_await sequence.decode({50});
+      co_await sequence.decode(token_ids{50});
     } catch (const boost::system::system_error& e) {
       told = e.code();
     }

@@ -139,8 +139,7 @@ BOOST_AUTO_TEST_CASE(nor_does_text_that_fits_into_its_string) {
     auto running = mute_engine(true, tokenizer);
     const auto said = tokenizer->find(std::string(static_cast<std::size_t>(bytes), 'a')).value();
     scene steps(running);
-    steps.run(steps.context.get_executor(),
-              [&](int index) { return asked_with(index, {.logit_bias = {{said, 50}}}); });
+    steps.run(steps.context.get_executor(), [&](int index) { return asked_with(index, {.logit_bias = {{said, 50}}}); });
     BOOST_TEST((steps.taken == 0) == (bytes < 16));
   }
 }

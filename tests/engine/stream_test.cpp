@@ -28,8 +28,8 @@ BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_buffer_size, dat
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> read(6);
   for (int i = 0; i < 6; ++i)
-    streams.push_back(
-        toy.running.generate({.prompt = token_ids{i, 3, 5}, .max_tokens = 10 + i, .max_buffered_tokens = max_buffered_tokens}));
+    streams.push_back(toy.running.generate(
+        {.prompt = token_ids{i, 3, 5}, .max_tokens = 10 + i, .max_buffered_tokens = max_buffered_tokens}));
   for (std::size_t i = 0; i < 6; ++i) net::co_spawn(context, read_all(streams[i], read[i]), net::detached);
   toy.settle(context);
   for (int i = 0; i < 6; ++i) {
@@ -62,7 +62,8 @@ BOOST_DATA_TEST_CASE(a_stream_that_nobody_reads_stops_after_its_buffer_size, dat
                      max_buffered_tokens) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 40, .max_buffered_tokens = max_buffered_tokens});
+  auto stream =
+      toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 40, .max_buffered_tokens = max_buffered_tokens});
   toy.settle(context);
   BOOST_TEST(stream.usage().generated_tokens == max_buffered_tokens);
   std::vector<token> read;

@@ -23,8 +23,8 @@ void live(engine& running, int seed, std::atomic<int>& wrong) {
   std::minstd_rand random(static_cast<unsigned>(seed + 1));
   for (int i = 0; i < 6; ++i) {
     const std::vector<token> prompt{static_cast<token>(random() % 90), static_cast<token>(seed % 90)};
-    auto stream =
-        running.generate({.prompt = token_ids(prompt), .max_tokens = 12, .max_buffered_tokens = static_cast<int>(random() % 5)});
+    auto stream = running.generate(
+        {.prompt = token_ids(prompt), .max_tokens = 12, .max_buffered_tokens = static_cast<int>(random() % 5)});
     switch (random() % 5) {
       case 0:
         if (ids_of(stream.async_complete(net::use_future).get().tokens) != toy_continuation(prompt, 12)) ++wrong;
@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
     results.push_back(net::co_spawn(
         pool,
         [&toy, first]() -> net::awaitable<std::vector<token>> {
-          auto stream = toy.running.generate({.prompt = token_ids{first}, .max_tokens = 15, .max_buffered_tokens = first % 4});
+          auto stream =
+              toy.running.generate({.prompt = token_ids{first}, .max_tokens = 15, .max_buffered_tokens = first % 4});
           std::vector<token> read;
           while (auto next = co_await stream.next())
             for (const auto& each : next->tokens) read.push_back(each.id);

@@ -121,7 +121,7 @@ class toy_runner final : public runner {
 
   using sampling = std::map<scheduler::sequence_id, token>;
 
-  void run(step_in_progress& step, int index, const sampling_params& before) {
+  void run(step_in_progress& step, int index, const sampling& before) {
     const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
     auto& held = slot(row.slot);
     std::vector<float> all;
@@ -159,7 +159,7 @@ class toy_runner final : public runner {
   }
 
   std::shared_ptr<toy_control> control_;
-  sampling_params sampled_;                                   // by the last plan
+  sampling sampled_;                                   // by the last plan
   std::map<std::uint64_t, description> descriptions_;  // by the plan's number
   std::map<int, token> last_;                          // that the device has sampled in each slot
 };

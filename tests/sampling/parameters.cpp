@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(each_number_is_held_to_its_limits) {
         {not_a_number, infinity, -infinity, huge, -huge, 1e30}, {0, -1, denormal, -100, 100});
   check("frequency_penalty", [](sampling_params& s, double v) { s.frequency_penalty = v; },
         {not_a_number, infinity, -infinity, huge, -huge, 1e30}, {0, -1, denormal, -100, 100});
-  check("logit_bias", [](sampling_params& s, double v) { s.logit_bias[3] = v; }, {not_a_number, infinity, huge, -huge, 1e300},
-        {0, -1, denormal, -infinity, 1e9, -1e9});
+  check("logit_bias", [](sampling_params& s, double v) { s.logit_bias[3] = v; },
+        {not_a_number, infinity, huge, -huge, 1e300}, {0, -1, denormal, -infinity, 1e9, -1e9});
 }
 
 BOOST_AUTO_TEST_CASE(each_count_is_held_to_its_limits) {

@@ -42,24 +42,29 @@ std::vector<sampling_params> kinds_of_sampling() {
           sampling_params{.temperature = 1.5, .top_k = 20},
           sampling_params{.temperature = 1.5, .top_p = 0.9},
           sampling_params{.temperature = 2, .min_p = 0.02},
-          sampling_params{.temperature = 1, .top_k = 50, .top_p = 0.9, .min_p = 0.05, .repetition_penalty = 1.3, .presence_penalty = 0.5}};
+          sampling_params{.temperature = 1,
+                          .top_k = 50,
+                          .top_p = 0.9,
+                          .min_p = 0.05,
+                          .repetition_penalty = 1.3,
+                          .presence_penalty = 0.5}};
 }
 
 /// Pearson's statistic of `draws` samples against the distribution.
-double chi_square(const sampler& from, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t sampling_params) {
+double chi_square(const sampler& from, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t samples) {
   const auto expected = distribution(from, logits);
   std::vector<double> observed(logits.size());
-  for (std::uint32_t i = 0; i < sampling_params; ++i)
+  for (std::uint32_t i = 0; i < samples; ++i)
     observed[static_cast<std::size_t>(sample(from, logits, {seed, 0, i, 0}).id)] += 1;
   double sum = 0;
   double seen = 0;
   for (const auto& each : expected) {
     const double count = observed[static_cast<std::size_t>(each.id)];
-    const double mean = each.probability * sampling_params;
+    const double mean = each.probability * samples;
     sum += (count - mean) * (count - mean) / mean;
     seen += count;
   }
-  BOOST_TEST(seen == sampling_params);
+  BOOST_TEST(seen == samples);
   return sum;
 }
 
@@ -265,7 +270,9 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_the_models_own) {
   for (const float logit : logits) total += std::exp(static_cast<double>(logit));
   auto ranks = logits;
   std::sort(ranks.rbegin(), ranks.rend());
-  const sampler from(sampling_params{.temperature = 0.2, .top_k = 3, .repetition_penalty = 3, .logit_bias = {{5, 40}}, .logprobs = 8}, 300);
+  const sampler from(
+      sampling_params{.temperature = 0.2, .top_k = 3, .repetition_penalty = 3, .logit_bias = {{5, 40}}, .logprobs = 8},
+      300);
   const auto result = sample(from, logits, {}, history_of({1, 2, 3}, {4}));
   BOOST_TEST(result.id == 5);
   BOOST_TEST(std::abs(result.logprob - (logits[5] - std::log(total))) < 1e-5);
@@ -306,7 +313,9 @@ BOOST_AUTO_TEST_CASE(a_callers_processor_sees_history_and_processed_logits_and_h
 }
 
 BOOST_AUTO_TEST_CASE(a_processor_that_throws_or_spoils_the_logits_fails_its_own_sample_only) {
-  const auto with = [](logits_processor function) { return sampler(sampling_params{.processor = std::move(function)}, 3); };
+  const auto with = [](logits_processor function) {
+    return sampler(sampling_params{.processor = std::move(function)}, 3);
+  };
   const std::vector<float> logits{1, 2, 3};
   const auto threw = sample(with([](auto, auto) { throw std::runtime_error("no such state"); }), logits, {});
   BOOST_TEST((threw.status == sampling_status::processor_failed));
@@ -323,8 +332,8 @@ BOOST_AUTO_TEST_CASE(a_model_that_gave_nan_is_reported_even_where_a_processor_hi
   const auto hide = [](std::span<const token>, std::span<float> logits) {
     std::fill(logits.begin(), logits.end(), 1.0F);
   };
-  const auto result =
-      sample(sampler(sampling_params{.logprobs = 1, .processor = hide}, 3), {not_a_number, not_a_number, not_a_number}, {});
+  const auto result = sample(sampler(sampling_params{.logprobs = 1, .processor = hide}, 3),
+                             {not_a_number, not_a_number, not_a_number}, {});
   BOOST_TEST((result.status == sampling_status::not_finite));
   BOOST_TEST(result.top.empty());
 }

@@ -77,7 +77,10 @@ class client {
   reading any_stream() {
     const story& chosen = any_story();
     const auto ahead = below(6);
-    auto wanted = request{.prompt = token_ids(chosen.prompt), .max_tokens = static_cast<int>(chosen.continuation.size()), .ignore_eos = true, .max_buffered_tokens = static_cast<int>(ahead)};
+    auto wanted = request{.prompt = token_ids(chosen.prompt),
+                          .max_tokens = static_cast<int>(chosen.continuation.size()),
+                          .ignore_eos = true,
+                          .max_buffered_tokens = static_cast<int>(ahead)};
     return {all_.running->generate(std::move(wanted)), &chosen, ahead};
   }
 

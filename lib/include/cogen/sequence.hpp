@@ -110,7 +110,8 @@ class sequence {
   template <net::completion_token_for<void(error_code, sampled_token)> Token = net::deferred_t>
   auto async_decode(std::vector<token> tokens, sampling_params how = {}, Token&& completion = {}) {
     return net::async_initiate<Token, void(error_code, sampled_token)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling_params sampled) {
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed,
+           sampling_params sampled) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_decode(*wait);
           };

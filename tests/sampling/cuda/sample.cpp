@@ -89,7 +89,7 @@ class device_batch {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& from = tasks[i];
       std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
-      auto& row = sampling_params[i];
+      auto& row = sampling[i];
       auto history = from.history;
       BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0));
       row.slot = from.padding ? -1 : static_cast<std::int32_t>(rows_ - i);
@@ -101,7 +101,7 @@ class device_batch {
       last[rows_ - i] = from.unknown_last >= 0 ? from.unknown_last : untouched;
     }
     logits_.write(logits);
-    sampling_.write(sampling_params);
+    sampling_.write(sampling);
     biases_.write(lists.biases);
     counts_.write(lists.counts);
     last_.write(last);
@@ -286,8 +286,9 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_the_cpu) {
 BOOST_AUTO_TEST_CASE(one_row_gives_what_the_cpu_gives_for_many_random_numbers) {
   some_tasks some(2);
   for (const auto& how :
-       {sampling_params{.temperature = 1}, sampling_params{.temperature = 1.2, .top_k = 40}, sampling_params{.temperature = 1, .top_p = 0.9},
-        sampling_params{.temperature = 1, .min_p = 0.05}, sampling_params{.temperature = 1.5, .top_k = 2000, .top_p = 0.8}}) {
+       {sampling_params{.temperature = 1}, sampling_params{.temperature = 1.2, .top_k = 40},
+        sampling_params{.temperature = 1, .top_p = 0.9}, sampling_params{.temperature = 1, .min_p = 0.05},
+        sampling_params{.temperature = 1.5, .top_k = 2000, .top_p = 0.8}}) {
     std::vector<task> tasks(150, task{some.logits(5000), how});
     for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].key = {3, 0, static_cast<std::uint32_t>(i), 0};
     check_like_host(tasks, 0);
@@ -319,7 +320,8 @@ BOOST_AUTO_TEST_CASE(a_captured_sample_follows_the_parameters_of_each_replay) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
   some_tasks some(5);
-  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1}, sampling_params{.temperature = 1, .top_k = 5, .top_p = 0.5}}) {
+  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1},
+                          sampling_params{.temperature = 1, .top_k = 5, .top_p = 0.5}}) {
     std::vector<task> tasks(6, task{std::vector<float>(3000, 1), how});
     tasks[0].logits[2999] = not_a_number;
     tasks[1].logits[0] = infinity;
@@ -340,7 +342,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
 }
 
 BOOST_AUTO_TEST_CASE(a_token_that_only_the_device_knows_is_counted) {
-  task known{std::vector<float>(100, 1), sampling_params{.repetition_penalty = 2, .presence_penalty = 3, .frequency_penalty = 1}};
+  task known{std::vector<float>(100, 1),
+             sampling_params{.repetition_penalty = 2, .presence_penalty = 3, .frequency_penalty = 1}};
   known.logits[40] = 2.5;
   known.logits[41] = 2.4F;
   known.history.append_given(std::vector{41});
