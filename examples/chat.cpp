@@ -33,7 +33,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
 //]
 
 int main(int argc, char** argv) {
-  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 1});
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 1}});
   asio::io_context context;
   std::exception_ptr failed;
   asio::co_spawn(context, converse(engine), [&](std::exception_ptr error) { failed = error; });

@@ -144,7 +144,7 @@ int run(const settings& wanted) {
     show_loading(progress, terminal);
     return true;
   };
-  cogen::engine_options options{.slots = wanted.slots, .threads = wanted.threads};
+  cogen::engine_options options{.batching = {.slots = wanted.slots}, .threads = wanted.threads};
   options.compute_type = wanted.compute_type;
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));

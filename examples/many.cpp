@@ -21,7 +21,7 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
 //]
 
 int main(int argc, char** argv) {
-  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 8});
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 8}});
   asio::io_context context;
   for (const auto* animal : {"otter", "owl", "whale", "bee", "fox", "heron", "lynx", "newt"})
     asio::co_spawn(context, describe(engine, animal), asio::detached);

@@ -96,8 +96,9 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::s
 }
 
 answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {
-  cogen::engine engine(model,
-                       {.slots = 4, .max_sequence_length = 256, .kv_dtype = cache::scalar::f32, .layer_factory = own});
+  cogen::engine engine(model, {.batching = {.slots = 4},
+                               .kv = {.dtype = cache::scalar::f32, .layer_factory = own},
+                               .limits = {.max_sequence_length = 256}});
   asio::io_context context;
   answers all;
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     const auto model =
         cogen::load_model(arguments.size() > 1 ? std::filesystem::path(arguments[1]) : example::default_model());
     if (!model->chat()) throw std::runtime_error("the model brings no chat template");
-    cogen::engine engine(model, {.slots = 1});
+    cogen::engine engine(model, {.batching = {.slots = 1}});
     asio::io_context context;
     auto done = asio::co_spawn(context, converse(engine, *model, file), asio::use_future);
     context.run();

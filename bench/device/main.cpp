@@ -208,18 +208,18 @@ double step_alone(const model& of, const cell& what) {
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
                     double bandwidth) {
   engine_options options;
-  options.slots = what.requests + (wanted.swapping_clients > 0 ? 1 : 0);
-  options.idle_timeout = std::chrono::milliseconds(0);
-  options.max_sequence_length = what.context + wanted.new_tokens;
-  options.max_batched_tokens = wanted.max_batched_tokens;
-  if (wanted.kv_quantization == "int8") options.kv_quantization = cache::int8();
-  if (wanted.kv_quantization == "int8_int4") options.kv_quantization = cache::int8_int4();
-  if (wanted.kv_quantization == "int4") options.kv_quantization = cache::int4();
-  if (wanted.kv_quantization == "kivi2") options.kv_quantization = cache::kivi2();
+  options.batching.slots = what.requests + (wanted.swapping_clients > 0 ? 1 : 0);
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
+  options.limits.max_sequence_length = what.context + wanted.new_tokens;
+  if (wanted.max_batched_tokens > 0) options.batching.max_batched_tokens = wanted.max_batched_tokens;
+  if (wanted.kv_quantization == "int8") options.kv.quantization = cache::int8();
+  if (wanted.kv_quantization == "int8_int4") options.kv.quantization = cache::int8_int4();
+  if (wanted.kv_quantization == "int4") options.kv.quantization = cache::int4();
+  if (wanted.kv_quantization == "kivi2") options.kv.quantization = cache::kivi2();
   if (wanted.window > 0)
-    options.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
-  if (wanted.fp8) options.kv_dtype = cache::scalar::fp8;
-  if (wanted.kv_offload) options.kv_offload = std::make_shared<cache::immediate_transfer>();
+    options.kv.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
+  if (wanted.fp8) options.kv.dtype = cache::scalar::fp8;
+  if (wanted.kv_offload) options.kv.offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
@@ -310,7 +310,7 @@ std::optional<settings> parse(int argc, char** argv) {
       "requests at the same time x tokens that each has read");
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
   add("max-batched-tokens", po::value(&wanted.max_batched_tokens)->default_value(0),
-      "engine_options::max_batched_tokens");
+      "engine_options.batching.max_batched_tokens");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
   add("swapping-clients", po::value(&wanted.swapping_clients)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is swapped out and restored");

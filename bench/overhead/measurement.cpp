@@ -65,7 +65,7 @@ void spawn(cogen::engine& engine, net::io_context& context, const workload& what
 
 cogen::engine_options options(int requests, bool external_stepping) {
   cogen::engine_options result;
-  result.max_sequences = result.max_waiting = requests;
+  result.limits.max_sequences = result.limits.max_waiting = requests;
   result.external_stepping = external_stepping;
   return result;
 }

@@ -51,8 +51,8 @@ std::vector<tokens> read_alone(const model_pointer& model, const settings& wante
 measurement read_within(const model_pointer& model, const settings& wanted, const std::vector<int>& lengths,
                         const std::vector<tokens>& alone, std::int64_t bytes, bool grow) {
   auto options = base(wanted, wanted.conversations, may_come_to);
-  options.cache_bytes = bytes;
-  if (grow) options.allocation_policy = [] { return cogen::scheduler::watermarks({.step = 64}); };
+  options.kv.bytes = bytes;
+  if (grow) options.policies.allocation = [] { return cogen::scheduler::watermarks({.step = 64}); };
   cogen::engine engine(model, options);
   std::vector<tokens> said;
   auto result = timed(engine, [&] { said = read_all(engine, model->config().vocabulary, lengths); });

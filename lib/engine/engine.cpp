@@ -28,11 +28,11 @@ std::size_t bytes_of(const request& what) {
 /// With the length that counts.
 open_options checked(open_options options, const detail::driver& of) {
   const int limit = of.parts().limits.max_sequence_length;
-  if (options.max_sequence_length < 0 || options.max_sequence_length > limit)
+  const int length = options.max_sequence_length.value_or(limit);
+  if (length < 1 || length > limit)
     throw std::invalid_argument(
-        fmt::format("max_sequence_length of a sequence is {}; it must be between 1 and {}, or 0 for that",
-                    options.max_sequence_length, limit));
-  if (options.max_sequence_length == 0) options.max_sequence_length = limit;
+        fmt::format("open_options.max_sequence_length is {}; it must be between 1 and {}", length, limit));
+  options.max_sequence_length = length;
   return options;
 }
 
@@ -40,12 +40,14 @@ void check(const engine_options& options) {
   const auto refuse = [](std::string_view name, auto value, auto least) {
     throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
   };
-  if (options.max_batch_delay.count() < 0) refuse("max_batch_delay", options.max_batch_delay.count(), 0);
-  if (options.idle_timeout.count() < 0) refuse("idle_timeout", options.idle_timeout.count(), 0);
-  if (options.swap_bytes && *options.swap_bytes < 0) refuse("swap_bytes", *options.swap_bytes, 0);
-  if (options.swap_file_bytes < 0) refuse("swap_file_bytes", options.swap_file_bytes, std::int64_t{0});
-  if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
-  if (options.max_waiting < 1) refuse("max_waiting", options.max_waiting, 1);
+  if (options.batching.max_batch_delay.count() < 0)
+    refuse("batching.max_batch_delay", options.batching.max_batch_delay.count(), 0);
+  if (options.policies.idle_timeout.count() < 0)
+    refuse("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
+  if (options.swap.bytes && *options.swap.bytes < 0) refuse("swap.bytes", *options.swap.bytes, 0);
+  if (options.swap.file_bytes < 0) refuse("swap.file_bytes", options.swap.file_bytes, std::int64_t{0});
+  if (options.limits.max_sequences < 1) refuse("limits.max_sequences", options.limits.max_sequences, 1);
+  if (options.limits.max_waiting < 1) refuse("limits.max_waiting", options.limits.max_waiting, 1);
 }
 
 }  // namespace

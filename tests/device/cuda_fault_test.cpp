@@ -61,8 +61,8 @@ BOOST_AUTO_TEST_CASE(everybody_is_told_when_the_device_fails) {
   const auto where = std::make_shared<failing_backend>(device::backend_named("cuda"));
   const auto model = seeded_model_on(where, at::kBFloat16);
   engine_options options;
-  options.slots = 3;
-  options.max_sequence_length = 900;
+  options.batching.slots = 3;
+  options.limits.max_sequence_length = 900;
   std::string logged;
   options.log = [&](std::string_view line) { logged += line; };
   engine running(model, options);

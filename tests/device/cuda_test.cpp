@@ -227,8 +227,8 @@ std::vector<std::vector<token>> answers(engine& running, const std::vector<reque
 /// The logits after each token, fed all at once, and one by one.
 std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, const std::vector<token>& tokens,
                                      engine_options options = {}) {
-  options.slots = 4;
-  options.max_sequence_length = 300;
+  options.batching.slots = 4;
+  options.limits.max_sequence_length = 300;
   engine running(of, options);
   std::pair<logits, logits> read;
   net::io_context context;
@@ -281,9 +281,9 @@ BOOST_DATA_TEST_CASE(logits_over_packed_caches_are_near_those_of_the_processor, 
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   const cache::quantization forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
   engine_options options;
-  options.kv_quantization = forms[form];
-  options.kv_quantization->residual = 40;
-  options.max_batched_tokens = 64;
+  options.kv.quantization = forms[form];
+  options.kv.quantization->residual = 40;
+  options.batching.max_batched_tokens = 64;
   const auto tokens = some_tokens(*reference, 250, 5);
   const auto [whole, single] = read_twice(model, tokens, options);
   const auto [expected_whole, expected_single] = read_twice(reference, tokens, options);
@@ -307,9 +307,9 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
                             .ignore_eos = true});
   }
   engine_options options;
-  options.slots = 8;
-  options.max_sequence_length = 240;
-  options.prefix_caching = false;
+  options.batching.slots = 8;
+  options.limits.max_sequence_length = 240;
+  options.kv.prefix_caching = false;
   engine together(model, options);
   const auto told = answers(together, asked);
   int same = 0;
@@ -327,9 +327,9 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
 BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   engine_options options;
-  options.slots = 2;
-  options.max_sequence_length = 240;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = 2;
+  options.limits.max_sequence_length = 240;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   const auto converse = [&](engine& running, int parties) {
     std::vector<std::vector<token>> told(static_cast<std::size_t>(parties));
     net::io_context context;
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
   engine crowded(model, options);
   const auto told = converse(crowded, 6);
   BOOST_TEST(crowded.stats().swapped_out > 6u);
-  options.slots = 6;
+  options.batching.slots = 6;
   engine roomy(model, options);
   BOOST_TEST((told == converse(roomy, 6)));
 }

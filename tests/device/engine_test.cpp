@@ -23,7 +23,7 @@ const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_y
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);
-  options.kv_dtype.reset();
+  options.kv.dtype.reset();
   return options;
 }
 
@@ -70,7 +70,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
   for (std::size_t i = 0; i < prompts.size(); ++i)
     BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
                boost::test_tools::per_element());
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens), name) {
@@ -170,8 +170,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.slots = 2;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = 2;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
   BOOST_TEST(running.stats().swapped_out > 3u);
@@ -187,10 +187,10 @@ BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::ma
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
-    options->kv_quantization = forms[form];
-    options->kv_quantization->residual = 20;
-    options->slots = 2;
-    options->idle_timeout = std::chrono::milliseconds(0);
+    options->kv.quantization = forms[form];
+    options->kv.quantization->residual = 20;
+    options->batching.slots = 2;
+    options->policies.idle_timeout = std::chrono::milliseconds(0);
   }
   const auto prompts = prompts_for(*reference, 6);
   engine running(model, there);
@@ -219,8 +219,8 @@ BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
-    options->sinks = cache::sink_window{.sinks = 4, .window = 40};
-    options->max_sequence_length = 600;
+    options->kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+    options->limits.max_sequence_length = 600;
   }
   engine running(model, there);
   const auto prompts = prompts_for(*reference, 6);
@@ -234,9 +234,9 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   auto options = small_engine(*model);
-  options.kv_offload = std::make_shared<cache::immediate_transfer>();
-  options.slots = 3;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.kv.offload = std::make_shared<cache::immediate_transfer>();
+  options.batching.slots = 3;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   const auto here = tiny_engine(*reference);
   const auto prompts = prompts_for(*reference, 7);
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_is_told_to_everybody) {
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.kv_offload = std::make_shared<cache::immediate_transfer>();
+  options.kv.offload = std::make_shared<cache::immediate_transfer>();
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto whole = small_engine(*model);
   auto options = whole;
-  options.kv_dtype = cache::scalar::fp8;
+  options.kv.dtype = cache::scalar::fp8;
   const double off = distance(told_by(model, options), told_by(model, whole));
   BOOST_TEST(off < 0.2);
   BOOST_TEST(off > 1e-4);
@@ -370,9 +370,9 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
   const auto reference = golden_model(name);
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
-  if (sinks) there.sinks = here.sinks = cache::sink_window{.sinks = 4, .window = 40};
-  there.slots = 2;
-  there.idle_timeout = std::chrono::milliseconds(0);
+  if (sinks) there.kv.sinks = here.kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  there.batching.slots = 2;
+  there.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, there);
   const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
   const auto tokens = some_tokens(*reference, 150, 2);
@@ -398,7 +398,7 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
 BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   auto options = small_engine(*model);
-  options.cache_bytes = 1 << 20;
+  options.kv.bytes = 1 << 20;
   const auto refused = [&] {
     try {
       engine running(model, options);
@@ -407,14 +407,14 @@ BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
       return true;
     }
   };
-  options.max_sequence_length = 256;
+  options.limits.max_sequence_length = 256;
   BOOST_TEST(!refused());
-  options.sinks = cache::sink_window{.sinks = 4, .window = 40};
-  options.max_sequence_length = 1 << 30;
+  options.kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  options.limits.max_sequence_length = 1 << 30;
   BOOST_TEST(!refused());
-  options.max_sequence_length = 0;
+  options.limits.max_sequence_length.reset();
   BOOST_TEST(!refused());
-  options.cache_bytes = 1 << 12;
+  options.kv.bytes = 1 << 12;
   BOOST_TEST(refused());
 }
 
@@ -468,25 +468,27 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     }
     return std::string();
   };
-  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::f16; }) ==
-             "engine_options.kv_dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
-  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::fp8, o.kv_quantization = cache::int8(); }) ==
-             "engine_options.kv_quantization and a kv_dtype of fp8 are both set; packed caches keep their newest "
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::f16; }) ==
+             "engine_options.kv.dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::fp8, o.kv.quantization = cache::int8(); }) ==
+             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; packed caches keep their newest "
              "tokens in the "
              "model's own type");
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.kv_quantization = cache::int8(); }) ==
-             "engine_options.kv_quantization and sinks are both set; a cache has one or the other");
-  BOOST_TEST(why_not([](engine_options& o) {
-               o.kv_offload = std::make_shared<cache::immediate_transfer>(), o.sinks = cache::sink_window();
-             }) ==
-             "engine_options.kv_offload and sinks are both set; engines on cpu offload what keeps every token in full "
-             "precision");
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window(), o.kv.quantization = cache::int8(); }) ==
+             "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
+  BOOST_TEST(
+      why_not([](engine_options& o) {
+        o.kv.offload = std::make_shared<cache::immediate_transfer>(), o.kv.sinks = cache::sink_window();
+      }) ==
+      "engine_options.kv.offload and kv.sinks are both set; engines on cpu offload what keeps every token in full "
+      "precision");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
              "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
-  BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
-  BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
+  BOOST_TEST(why_not([](engine_options& o) { o.batching.slots = 0; }) ==
+             "engine_options.batching.slots is 0; it must be at least 1");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.bytes = 1 << 10; }).find("has 0 MiB for caches") !=
              std::string::npos);
-  BOOST_TEST(why_not([](engine_options& o) { o.max_sequence_length = 1 << 20; }).find("this model holds") !=
+  BOOST_TEST(why_not([](engine_options& o) { o.limits.max_sequence_length = 1 << 20; }).find("this model holds") !=
              std::string::npos);
 }
 

@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(admission)
 
 engine_options few_wait(int max_waiting, int max_sequences = 100) {
   engine_options options;
-  options.max_waiting = max_waiting;
-  options.max_sequences = max_sequences;
+  options.limits.max_waiting = max_waiting;
+  options.limits.max_sequences = max_sequences;
   options.external_stepping = true;
   return options;
 }

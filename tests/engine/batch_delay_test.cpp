@@ -42,7 +42,7 @@ void while_the_engine_is_held(engine& running, Begin begin) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_waits_for_all_who_are_about_to_ask_and_for_nobody_who_has_gone) {
-  toy_engine toy({}, {.max_batch_delay = 1h});
+  toy_engine toy({}, {.batching = {.max_batch_delay = 1h}});
   net::thread_pool other(1);
   std::vector<std::future<void>> loops;
   while_the_engine_is_held(toy.running, [&] {
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_step_waits_for_all_who_are_about_to_ask_and_for_nobody_wh
 }
 
 BOOST_AUTO_TEST_CASE(one_who_thinks_for_long_is_not_waited_for) {
-  toy_engine toy({}, {.max_batch_delay = 200us});
+  toy_engine toy({}, {.batching = {.max_batch_delay = 200us}});
   net::thread_pool thinker(1), others(1);
   std::promise<void> others_are_done;
   auto slow = net::co_spawn(

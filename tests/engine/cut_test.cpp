@@ -26,8 +26,8 @@ std::ostream& operator<<(std::ostream& out, left how) {
 /// Steps so long that rings hold every token that fits.
 engine_options with_long_steps(const kept_engine& each) {
   auto options = each.options();
-  options.max_sequence_length = std::min(options.max_sequence_length, 200);
-  options.max_batched_tokens = 256;
+  options.limits.max_sequence_length = std::min(*options.limits.max_sequence_length, 200);
+  options.batching.max_batched_tokens = 256;
   return options;
 }
 
@@ -104,7 +104,7 @@ BOOST_DATA_TEST_CASE(what_has_left_its_slot_goes_back_any_way,
   const auto model = golden_model(each.golden);
   const auto options = long_steps ? with_long_steps(each) : each.options();
   engine running(model, options);
-  const int count = std::min(105, options.max_sequence_length - 2);
+  const int count = std::min(105, *options.limits.max_sequence_length - 2);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {count - 1, 60, 16, 1}) {
@@ -121,7 +121,7 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
   const auto model = golden_model(each.golden);
   const auto options = with_long_steps(each);
   engine running(model, options);
-  const int count = std::min(105, options.max_sequence_length - 4);
+  const int count = std::min(105, *options.limits.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model);
@@ -142,9 +142,9 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
 BOOST_DATA_TEST_CASE(a_fork_of_a_fork_begins_with_what_the_first_one_left, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = with_long_steps(each);
-  options.prefix_caching = false;
+  options.kv.prefix_caching = false;
   engine running(model, options);
-  const int count = std::min(150, options.max_sequence_length - 4);
+  const int count = std::min(150, *options.limits.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {64, 60, 10}) {
@@ -168,17 +168,17 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_back_no_further_than_what_it_was_copied_from) {
   for (const std::string golden : {"gemma3_text", "mistral_window"}) {
     const auto model = golden_model(golden);
     auto options = tiny_engine(*model);
-    options.max_batched_tokens = 1;
-    options.max_rollback_tokens = 100;
+    options.batching.max_batched_tokens = 1;
+    options.kv.max_rollback_tokens = 100;
     engine running(model, options);
     bystander beside(running, *model, options);
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = open(running, *model);
-      co_await seq.forward(some_tokens(*model, options.max_sequence_length, 1));
-      seq.truncate(options.max_sequence_length - 100);
+      co_await seq.forward(some_tokens(*model, *options.limits.max_sequence_length, 1));
+      seq.truncate(*options.limits.max_sequence_length - 100);
       auto child = seq.fork();
       co_await child.forward({5});
-      co_await check_cut(child, *model, options, options.max_sequence_length - 199);
+      co_await check_cut(child, *model, options, *options.limits.max_sequence_length - 199);
     });
     beside.check();
   }

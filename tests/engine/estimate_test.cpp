@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
 
 BOOST_AUTO_TEST_CASE(it_disturbs_nobody_and_needs_no_place) {
   engine_options options;
-  options.max_waiting = 1;
+  options.limits.max_waiting = 1;
   options.external_stepping = true;
   toy_engine toy({}, std::move(options));
   const auto queued = toy.running.generate({.prompt = token_ids{1}});

@@ -18,7 +18,7 @@ void check(const sentences& told, const sentences& expected) {
 /// An engine driven by hand that is listened to.
 struct observed {
   explicit observed(toy_setup setup = {}, int max_sequences = 4096)
-      : toy(setup, {.max_sequences = max_sequences,
+      : toy(setup, {.limits = {.max_sequences = max_sequences},
                     .external_stepping = true,
                     .log = [this](std::string_view line) { logged.emplace_back(line); },
                     .events = sink}) {}

@@ -20,7 +20,7 @@ namespace {
 namespace data = boost::unit_test::data;
 
 engine_options with_q8(engine_options options) {
-  options.swap_format = swap_format::q8;
+  options.swap.format = swap_format::q8;
   return options;
 }
 
@@ -80,10 +80,10 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
   const auto model = golden_model(each.golden);
   auto options = with_q8(each.options());
   if (on_a_file) {
-    options.swap_bytes = 0;
-    options.swap_directory = std::filesystem::temp_directory_path();
+    options.swap.bytes = 0;
+    options.swap.directory = std::filesystem::temp_directory_path();
   }
-  const int count = options.max_sequence_length / 2;
+  const int count = *options.limits.max_sequence_length / 2;
   const auto tokens = some_tokens(*model, count, 5), others = some_tokens(*model, count, 6);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
@@ -109,8 +109,8 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
   one_model m;
   m.options.external_stepping = false;
   if (on_a_file) {
-    m.options.swap_bytes = 0;
-    m.options.swap_directory = std::filesystem::temp_directory_path();
+    m.options.swap.bytes = 0;
+    m.options.swap.directory = std::filesystem::temp_directory_path();
   }
   engine running(m.model, m.options);
   net::io_context context;
@@ -136,7 +136,7 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
 BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
-  const auto tokens = some_tokens(*model, options.max_sequence_length / 2, 5);
+  const auto tokens = some_tokens(*model, *options.limits.max_sequence_length / 2, 5);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model);
@@ -150,9 +150,9 @@ BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_
 BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.slots = 1;
-    m.options.idle_timeout = std::chrono::milliseconds(0);
-    m.options.swap_format = format;
+    m.options.batching.slots = 1;
+    m.options.policies.idle_timeout = std::chrono::milliseconds(0);
+    m.options.swap.format = format;
     engine running(m.model, m.options);
     net::io_context context;
     const auto ask = [&](unsigned i) {
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
 BOOST_AUTO_TEST_CASE(nobody_begins_with_what_came_back) {
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.swap_format = format;
+    m.options.swap.format = format;
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
       {
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
 
 BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
   one_model m;
-  m.options.swap_transfer = std::make_shared<broken_transfer>();
+  m.options.swap.transfer = std::make_shared<broken_transfer>();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
 
 BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_exactly_and_the_other_comes_back) {
   one_model m;
-  m.options.swap_bytes = 0;
-  m.options.swap_directory = std::filesystem::temp_directory_path();
+  m.options.swap.bytes = 0;
+  m.options.swap.directory = std::filesystem::temp_directory_path();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
@@ -265,10 +265,10 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
   std::int64_t counted[2], taken[2];
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.kv_dtype = cache::scalar::bf16;
-    m.options.swap_format = format;
-    m.options.swap_bytes = 0;
-    m.options.swap_directory = std::filesystem::temp_directory_path();
+    m.options.kv.dtype = cache::scalar::bf16;
+    m.options.swap.format = format;
+    m.options.swap.bytes = 0;
+    m.options.swap.directory = std::filesystem::temp_directory_path();
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
@@ -285,8 +285,8 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
   BOOST_TEST(static_cast<double>(counted[1]) < 0.63 * static_cast<double>(counted[0]));
 
   one_model m;
-  m.options.kv_dtype = cache::scalar::bf16;
-  m.options.swap_bytes = counted[1];
+  m.options.kv.dtype = cache::scalar::bf16;
+  m.options.swap.bytes = counted[1];
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_s
       });
       BOOST_TEST((expected == m.alone(1, {7, 8})) == !preempted);
       auto options = m.options;
-      options.swap_format = opened_by;
+      options.swap.format = opened_by;
       engine second(m.model, options);
       drive(second, [&]() -> net::awaitable<void> {
         auto seq = co_await second.open(m.file.path);
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
       expected = co_await fed(seq, {7});
     });
     auto options = tiny_engine();
-    if (!has_room) options.swap_bytes = 0;
+    if (!has_room) options.swap.bytes = 0;
     engine second(m.model, options);
     drive(second, [&]() -> net::awaitable<void> {
       auto seq = co_await second.open(m.file.path);
@@ -354,9 +354,9 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
 
 BOOST_AUTO_TEST_CASE(an_unknown_format_is_refused) {
   auto options = tiny_engine();
-  options.swap_format = static_cast<swap_format>(7);
+  options.swap.format = static_cast<swap_format>(7);
   BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, [](const auto& e) {
-    return std::string_view(e.what()) == "engine_options.swap_format is 7; it may be exact (0) or q8 (1)";
+    return std::string_view(e.what()) == "engine_options.swap.format is 7; it may be exact (0) or q8 (1)";
   });
 }
 

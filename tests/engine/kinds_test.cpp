@@ -28,7 +28,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
   std::vector<std::optional<completion>> told(6);
   for (std::size_t i = 0; i < told.size(); ++i) {
     const auto seed = static_cast<unsigned>(i);
-    const int longest = options.max_sequence_length - 45;
+    const int longest = *options.limits.max_sequence_length - 45;
     prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
     auto wanted = request{.prompt = token_ids(prompts[i]), .max_tokens = 40, .ignore_eos = true};
     if (model->has_encoder()) wanted.encoder_input = source_for(*model, seed);
@@ -46,14 +46,14 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_by_hand_say, data::make(kept_engine
     BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40, static_cast<unsigned>(i)),
                boost::test_tools::per_element());
   }
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const int count = options.max_sequence_length * 3 / 4;
+  const int count = *options.limits.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 1);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
@@ -72,9 +72,9 @@ BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), e
 BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = each.options();
-  options.slots = 6;
+  options.batching.slots = 6;
   engine running(model, options);
-  const int count = options.max_sequence_length * 3 / 4;
+  const int count = *options.limits.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 2);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
@@ -95,14 +95,14 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
     co_await check(late, count - 3, 5);
     co_await check(parent, count - 3, 6);
   });
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const auto tokens = some_tokens(*model, options.max_sequence_length * 3 / 4, 2);
+  const auto tokens = some_tokens(*model, *options.limits.max_sequence_length * 3 / 4, 2);
   drive(running, [&]() -> net::awaitable<void> {
     std::optional<sequence> parent = open(running, *model);
     co_await parent->forward(tokens);
@@ -152,9 +152,9 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
     const auto model = golden_model(golden);
     BOOST_TEST(model->config().max_positions == 256);
     auto options = tiny_engine();
-    options.sinks = {.sinks = 4, .window = 12};
-    options.max_sequence_length = 0;
-    options.cache_bytes = 64 << 20;  // a sequence without end takes no more than its rings
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.limits.max_sequence_length.reset();
+    options.kv.bytes = 64 << 20;  // a sequence without end takes no more than its rings
     engine running(model, options);
     net::io_context context;
     const auto prompt = some_tokens(*model, 30, 4);
@@ -208,8 +208,8 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
 BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
   const auto model = golden_model("bart_tiny");
   auto options = tiny_engine(*model);
-  options.slots = 3;
-  options.max_batched_tokens = 8;
+  options.batching.slots = 3;
+  options.batching.max_batched_tokens = 8;
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
@@ -229,9 +229,9 @@ BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache) {
   for (const auto& [golden, positions] : {std::pair<std::string, int>{"bart_tiny", 96}, {"llama_default", 256}}) {
     auto options = tiny_engine(*golden_model(golden));
-    options.sinks = {.sinks = 4, .window = 12};
-    options.max_sequence_length = 1000;
-    if (golden == "llama_default") options.layer_factory = own_first_layer;  // which keeps, and sees, everything
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.limits.max_sequence_length = 1000;
+    if (golden == "llama_default") options.kv.layer_factory = own_first_layer;  // which keeps, and sees, everything
     BOOST_CHECK_EXCEPTION(engine(golden_model(golden), options), std::invalid_argument, [&](const auto& error) {
       const std::string said = error.what();
       return said.find("max_sequence_length is 1000") != std::string::npos &&
@@ -247,17 +247,17 @@ BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
     BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument,
                           [&](const auto& error) { return std::string(error.what()).find(word) != std::string::npos; });
   };
-  refused("max_rollback_tokens", [](auto& options) { options.max_rollback_tokens = -1; });
-  refused("sinks.window", [](auto& options) { options.sinks = {.sinks = 4, .window = 0}; });
-  refused("sinks.sinks", [](auto& options) { options.sinks = {.sinks = 65, .window = 100}; });
+  refused("max_rollback_tokens", [](auto& options) { options.kv.max_rollback_tokens = -1; });
+  refused("sinks.window", [](auto& options) { options.kv.sinks = {.sinks = 4, .window = 0}; });
+  refused("sinks.sinks", [](auto& options) { options.kv.sinks = {.sinks = 65, .window = 100}; });
   refused("sinks", [](auto& options) {
-    options.sinks = {.sinks = 4, .window = 12};
-    options.kv_quantization = cache::int8();
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.kv.quantization = cache::int8();
   });
-  refused("max_sequence_length", [](auto& options) { options.max_sequence_length = 257; });
+  refused("max_sequence_length", [](auto& options) { options.limits.max_sequence_length = 257; });
   const auto refuses_encoder_inputs = [](int longest) {
     auto options = tiny_engine(*golden_model("bart_tiny"));
-    options.max_encoder_length = longest;
+    options.limits.max_encoder_length = longest;
     BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), options), std::invalid_argument, [&](const auto& error) {
       return std::string(error.what()).find(fmt::format("max_encoder_length is {}", longest)) != std::string::npos;
     });

@@ -75,12 +75,12 @@ BOOST_DATA_TEST_CASE(one_after_another_they_say_what_they_say_alone, data::make(
   const auto model = golden_model(each.golden);
   if (model->has_encoder()) return;  // beside encoder inputs nothing is shared
   auto options = each.options();
-  options.slots = 3;
+  options.batching.slots = 3;
   alike all(each, model, options);
   BOOST_TEST(all.ask({all.prompt(1)}) == 0);
   all.ask({all.prompt(2)});  // what cannot go back is kept from here on where the two part
   for (int i = 3; i < 8; ++i) BOOST_TEST(all.ask({all.prompt(i)}) == common);
-  BOOST_TEST(all.running().stats().free_slots == options.slots);
+  BOOST_TEST(all.running().stats().free_slots == options.batching.slots);
   BOOST_TEST(all.running().stats().prefix_cached_slots > 0);
   BOOST_TEST(all.running().stats().cache_bytes < all.running().stats().peak_cache_bytes);
 }

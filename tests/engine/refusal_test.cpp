@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_bad_encoder_input_is_told_the_thing_the_value_and_the_lim
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {
-  check(refused(request{.prompt = token_ids{1}}, {}, {.max_sequences = 1, .external_stepping = true}),
+  check(refused(request{.prompt = token_ids{1}}, {}, {.limits = {.max_sequences = 1}, .external_stepping = true}),
         error::queue_full, {"1"});
 }
 

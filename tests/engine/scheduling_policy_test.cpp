@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(a_request_that_is_refused_as_too_late_is_told_so) {
 BOOST_AUTO_TEST_CASE(an_engine_over_a_model_asks_its_options_for_an_order) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
-  options.slots = 1;
-  options.scheduling_policy = [] { return std::make_unique<shortest_first>(); };
+  options.batching.slots = 1;
+  options.policies.scheduling = [] { return std::make_unique<shortest_first>(); };
   engine running(model, options);
   finishing_line line(running);
   for (const int length : {9, 3, 6}) line.enter(length, length);
@@ -157,9 +157,9 @@ BOOST_AUTO_TEST_CASE(an_engine_over_a_model_asks_its_options_for_an_order) {
 BOOST_AUTO_TEST_CASE(an_option_that_makes_no_order_is_refused) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
-  options.scheduling_policy = [] { return nullptr; };
+  options.policies.scheduling = [] { return nullptr; };
   BOOST_CHECK_EXCEPTION(engine(model, options), std::invalid_argument, [](const std::invalid_argument& error) {
-    return std::string(error.what()) == "engine_options.scheduling_policy made no policy";
+    return std::string(error.what()) == "engine_options.policies.scheduling made no policy";
   });
 }
 

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
 
 BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothing_that_runs_before) {
   toy_engine toy({.slots = 1, .max_sequence_length = 64, .max_batched_tokens = 3},
-                 {.idle_timeout = std::chrono::milliseconds(0), .external_stepping = true});
+                 {.policies = {.idle_timeout = std::chrono::milliseconds(0)}, .external_stepping = true});
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     const auto sampled = co_await sequence.decode(token_ids{1, 2});  // has not run itself

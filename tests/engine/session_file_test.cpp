@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
                             golden_model("llama_yarn")->fingerprint() + "\""),
              other);
   auto options = s.options;
-  options.kv_dtype = cache::scalar::f16;
+  options.kv.dtype = cache::scalar::f16;
   BOOST_TEST(
       has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \"f16\""));
   BOOST_TEST(s.code == make_error_code(error::bad_session));
@@ -165,8 +165,9 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
   BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
   BOOST_TEST(!s.code);
   engine running(s.model, s.options);
-  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, {.max_sequence_length = s.options.max_sequence_length + 1}),
-                    std::invalid_argument);
+  BOOST_CHECK_THROW(
+      std::ignore = running.open(s.file.path, {.max_sequence_length = *s.options.limits.max_sequence_length + 1}),
+      std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {

@@ -28,8 +28,8 @@ std::ostream& operator<<(std::ostream& out, place of) {
 
 engine_options options_for(const kept_engine& each, place at) {
   auto options = each.options();
-  if (at == place::no_budget || at == place::on_a_file) options.swap_bytes = 0;
-  if (at == place::on_a_file) options.swap_directory = std::filesystem::temp_directory_path();
+  if (at == place::no_budget || at == place::on_a_file) options.swap.bytes = 0;
+  if (at == place::on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
   return options;
 }
 
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.swap_transfer = transfer;
+  options.swap.transfer = transfer;
   engine running(model, options);
   net::io_context context;
   const session_path file;
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.swap_transfer = transfer;
+  options.swap.transfer = transfer;
   engine running(model, options);
   net::io_context context;
   net::cancellation_signal cancel;
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
 BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
   toy_engine first;
   const session_path file;
-  toy_engine full({}, {.max_sequences = 1, .external_stepping = true});
+  toy_engine full({}, {.limits = {.max_sequences = 1}, .external_stepping = true});
   drive(first.running, [&]() -> net::awaitable<void> {
     auto seq = first.running.open();
     co_await seq.forward({1, 2, 3});
@@ -274,8 +274,8 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
   const auto model = golden_model("jamba_tiny");
   auto options = tiny_engine(*model);
   options.external_stepping = false;
-  options.swap_bytes = 0;
-  options.swap_directory = std::filesystem::temp_directory_path();
+  options.swap.bytes = 0;
+  options.swap.directory = std::filesystem::temp_directory_path();
   const session_path file;
   engine running(model, options);
   net::io_context context;

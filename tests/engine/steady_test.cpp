@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(readers_on_the_engines_executor_take_what_asio_does) {
 BOOST_AUTO_TEST_CASE(nor_does_a_model) {
   const auto model = golden_model("llama_llama3");
   auto options = tiny_engine(*model);
-  options.slots = readers;
+  options.batching.slots = readers;
   engine running(model, std::move(options));
   scene steps(running);
   steps.run(steps.context.get_executor(), asked);

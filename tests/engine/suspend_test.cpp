@@ -19,8 +19,8 @@ namespace data = boost::unit_test::data;
 
 engine_options one_slot(const kept_engine& of, bool kept) {
   auto options = of.options();
-  options.slots = 1;
-  if (!kept) options.swap_bytes = 0;
+  options.batching.slots = 1;
+  if (!kept) options.swap.bytes = 0;
   return options;
 }
 
@@ -42,8 +42,8 @@ net::awaitable<void> answer_by_parts(engine& running, const model& model, std::v
 /// One sequence of ten tokens on an engine whose transfers end when they are told to.
 struct suspended_by_caller {
   suspended_by_caller() {
-    options.slots = 1;
-    options.swap_transfer = transfer;
+    options.batching.slots = 1;
+    options.swap.transfer = transfer;
     options.events = sink;
     running.emplace(model, options);
     seq.emplace(running->open());

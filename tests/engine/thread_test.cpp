@@ -152,7 +152,7 @@ completion read_to_end(token_stream& from) {
 }
 
 BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
-  toy_engine toy({}, {.max_waiting = 4});
+  toy_engine toy({}, {.limits = {.max_waiting = 4}});
   const std::string long_prompt(20'000, 'a');
   std::vector<token_stream> left;
   {

@@ -34,10 +34,10 @@ void rethrow(const std::exception_ptr& error) {
 
 verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance) {
   engine_options options;
-  options.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
+  options.batching.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
   for (const auto& prompt : reference.prompts)
-    options.max_sequence_length =
-        std::max(options.max_sequence_length, static_cast<int>(prompt.ids.size() + prompt.continuation.size()));
+    options.limits.max_sequence_length = std::max(options.limits.max_sequence_length.value_or(1),
+                                                  static_cast<int>(prompt.ids.size() + prompt.continuation.size()));
   engine running(std::move(model), options);
   verdict result;
   std::vector<transcript> alone(reference.prompts.size()), together(reference.prompts.size());

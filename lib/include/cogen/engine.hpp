@@ -128,8 +128,8 @@ class engine {
   /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
   /// bits as the saved one would have. Throws as above. The file is read and checked away from the engine's
   /// thread. What the sequence had cached counts as swapped out, and comes back when the sequence goes on; where
-  /// engine_options::swap_bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
-  /// whatever engine_options::swap_format says. A session of a sequence that was exact() no more opens as such a one;
+  /// engine_options.swap.bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
+  /// whatever engine_options.swap.format says. A session of a sequence that was exact() no more opens as such a one;
   /// one whose cache was saved out of a swap-out with swap_format::q8 is exact() until that comes back.
   ///
   /// Fails with error::bad_session, and the file, what is wrong with it and what is expected in the sentence: no

@@ -124,7 +124,7 @@ class sequence {
 
   /// Leaves its slot at once, though nobody waits for that: its owner waits for something else, and knows that it takes
   /// long. Completes when what was cached is safe on the host, out of the slot; at once where nothing is cached. Where
-  /// there is no room for that (engine_options::swap_bytes), or it is lost on its way, it completes too: the sequence
+  /// there is no room for that (engine_options.swap.bytes), or it is lost on its way, it completes too: the sequence
   /// then runs its tokens again when it goes on. Either way it goes on by itself with the next operation, to the same
   /// bits; with swap_format::q8 not to the same bits, where it was swapped out.
   ///
@@ -144,7 +144,7 @@ class sequence {
 
   /// Writes the sequence to a file, from which engine::open() takes it up again, in this process or another one: its
   /// tokens, its random numbers, its encoder input and what it has cached. The sequence stays as it is, and where it
-  /// is: what it has cached is copied while steps go on, in memory beside engine_options::swap_bytes until it is
+  /// is: what it has cached is copied while steps go on, in memory beside engine_options.swap.bytes until it is
   /// written, and its next operation waits for the copy. Where that is lost on its way, and where an own runner gives
   /// out no snapshots, the session holds tokens alone: whoever opens it runs them again, to the same bits.
   ///
