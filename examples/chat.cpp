@@ -21,7 +21,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
     messages.push_back({"user", line});
     auto stream = engine.generate({.prompt = messages, .max_tokens = 200});
     std::string answer;
-    while (auto piece = co_await stream.next()) {
+    while (auto piece = co_await stream.async_next()) {
       fmt::print("{}", piece->text);
       std::fflush(stdout);
       answer += piece->text;

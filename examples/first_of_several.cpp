@@ -18,7 +18,7 @@ asio::awaitable<std::string> attempt(cogen::engine& engine, std::uint64_t seed) 
   auto stream = engine.generate({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
                                  .max_tokens = 60,
                                  .sampling = {.temperature = 1.0, .top_p = 0.95, .seed = seed}});
-  const auto answer = co_await stream.complete();
+  const auto answer = co_await stream.async_complete();
   co_return answer.text;
 }
 

@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
   auto question = cogen::chat("Describe the " + animal + " in one sentence.");
   auto stream = engine.generate({.prompt = std::move(question), .max_tokens = 40});
-  const auto answer = co_await stream.complete();
+  const auto answer = co_await stream.async_complete();
   fmt::print("{}: {} [{} tokens]\n", animal, answer.text, answer.usage.generated_tokens);
 }
 //]

@@ -92,7 +92,7 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::s
   auto request =
       cogen::request{.prompt = cogen::chat("Describe the " + animal + " in one sentence."), .max_tokens = 24};
   auto stream = engine.generate(std::move(request));
-  answer = (co_await stream.complete()).text;
+  answer = (co_await stream.async_complete()).text;
 }
 
 answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {

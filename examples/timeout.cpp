@@ -29,7 +29,7 @@ asio::awaitable<void> hurried(cogen::engine& engine) {
     ++pieces;
   }
   stream.stop();  // what was generated ahead of us can still be read
-  const auto rest = co_await stream.complete();
+  const auto rest = co_await stream.async_complete();
   fmt::print("|{}\n[{} waits timed out; ended: {}]\n", rest.text, waits, to_string(rest.reason));
 }
 //]

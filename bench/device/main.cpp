@@ -103,7 +103,7 @@ double copy_bandwidth(const device::backend& where) {
 }
 
 net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
 }
 
@@ -112,7 +112,7 @@ net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
 net::awaitable<void> take_turns(std::vector<sequence>& swapping_clients, const int& streams, int& turns) {
   std::size_t next = 0;
   while (streams > 0) {
-    co_await swapping_clients[next].forward({5});
+    co_await swapping_clients[next].async_forward({5});
     next = (next + 1) % swapping_clients.size();
     ++turns;
   }
@@ -122,7 +122,7 @@ net::awaitable<void> arrive(engine& running, const cell& what, const settings& w
                             std::vector<sequence>& swapping_clients) {
   for (int i = 0; i < wanted.swapping_clients; ++i) {
     swapping_clients.push_back(running.open());
-    co_await swapping_clients.back().forward(prompt(1000 + i, what.context, vocabulary));
+    co_await swapping_clients.back().async_forward(prompt(1000 + i, what.context, vocabulary));
   }
 }
 

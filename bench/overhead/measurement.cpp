@@ -43,7 +43,7 @@ struct reading {
 
 net::awaitable<void> read(cogen::token_stream stream, reading& state) {
   while (!state.over.load(std::memory_order_relaxed)) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     if (!piece) co_return;
     state.tokens += static_cast<std::int64_t>(piece->tokens.size());
   }

@@ -51,7 +51,7 @@ net::awaitable<void> converse(cogen::engine& engine, std::int64_t vocabulary, in
     const auto begin = std::chrono::steady_clock::now();
     auto said = some_tokens(number * 100 + turn, wanted.said, vocabulary);
     for (int i = 0; i < wanted.answered; ++i) {
-      const auto chosen = co_await place.decode(said);
+      const auto chosen = co_await place.async_decode(said);
       answers.push_back(chosen.id);
       said.clear();
     }

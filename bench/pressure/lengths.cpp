@@ -28,7 +28,7 @@ net::awaitable<void> read(cogen::engine& engine, std::int64_t vocabulary, int nu
                                  .ignore_eos = true,
                                  .max_buffered_tokens = 1});
   while (static_cast<int>(said.size()) < count) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     for (const auto& each : piece->tokens)
       if (static_cast<int>(said.size()) < count) said.push_back(each.id);
   }

@@ -21,7 +21,7 @@ cogen::request stream_request(int number, std::int64_t vocabulary, int count) {
 }
 
 net::awaitable<void> read(cogen::token_stream& stream, tokens& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     for (const auto& each : piece->tokens) into.push_back(each.id);
 }
 

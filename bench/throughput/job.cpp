@@ -38,7 +38,7 @@ net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::
     co_await timer.async_wait(net::use_awaitable);
   }
   auto stream = engine.generate(std::move(request));
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     into.insert(into.end(), piece->tokens.size(), seconds(clock::now() - begin));
 }
 

@@ -6,8 +6,6 @@
 
 #include <cogen/engine.hpp>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include <thread>
@@ -111,23 +109,6 @@ sequence engine::open(std::vector<token> encoder_input, const open_options& opti
   const auto within = checked(options, *driver_);
   auto read = detail::checked_encoder_input(std::move(encoder_input), driver_->parts(), driver_->vocabulary());
   return sequence(std::make_shared<detail::sequence_state>(driver_, within, std::move(read)));
-}
-
-namespace {
-
-net::awaitable<sequence> opened(std::shared_ptr<detail::opening_face> shared, std::filesystem::path from) {
-  auto result = co_await detail::async_open(std::move(shared), std::move(from), net::as_tuple(net::use_awaitable));
-  const auto code = std::get<0>(result);
-  if (!code) co_return std::move(std::get<1>(result));
-  const auto why = std::get<1>(result).error();
-  if (why) throw boost::system::system_error(code, why.message());
-  throw boost::system::system_error(code);
-}
-
-}  // namespace
-
-net::awaitable<sequence> engine::open(std::filesystem::path session, const open_options& options) {
-  return opened(new_opening(options), std::move(session));
 }
 
 std::shared_ptr<detail::opening_face> engine::new_opening(const open_options& options) const {

@@ -129,6 +129,11 @@ bool stream_state::ended() const {
   return ended_;
 }
 
+std::optional<finish_reason> stream_state::finish() const {
+  std::lock_guard lock(mutex_);
+  return ended_ ? std::optional(reason_) : std::nullopt;
+}
+
 finish_reason stream_state::reason() const {
   std::lock_guard lock(mutex_);
   return reason_;

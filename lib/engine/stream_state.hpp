@@ -41,6 +41,7 @@ class stream_state final : public request_state, public stream_face {
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
+  std::optional<finish_reason> finish() const override;
   finish_reason reason() const override;
   cogen::usage usage() const override;
   diagnostics error() const override;

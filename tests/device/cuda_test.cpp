@@ -236,9 +236,9 @@ std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, con
       context,
       [&]() -> net::awaitable<void> {
         auto whole = running.open();
-        read.first = co_await whole.forward(tokens, logits_of::all);
+        read.first = co_await whole.async_forward(tokens, logits_of::all);
         auto slow = running.open();
-        for (const token id : tokens) read.second.append(co_await slow.forward({id}));
+        for (const token id : tokens) read.second.append(co_await slow.async_forward({id}));
       },
       [](std::exception_ptr error) {
         if (error) std::rethrow_exception(error);
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
           for (unsigned turn = 0; turn < 4; ++turn)
             for (std::size_t i = 0; i < all.size(); ++i) {
               const auto said = some_tokens(*model, 6 + static_cast<int>(i), 100 * static_cast<unsigned>(i) + turn);
-              told[i].push_back((co_await all[i].decode(said)).id);
+              told[i].push_back((co_await all[i].async_decode(said)).id);
             }
         },
         [](std::exception_ptr error) {

@@ -80,7 +80,7 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   const auto tokens = some_tokens(*reference, 100, 5);
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    const auto all = co_await sequence.forward(tokens, logits_of::all);
+    const auto all = co_await sequence.async_forward(tokens, logits_of::all);
     BOOST_REQUIRE_EQUAL(all.rows(), 100);
     for (const int row : {0, 15, 16, 70, 99}) {
       const auto expected =
@@ -136,13 +136,12 @@ BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
   };
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == next_after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await first.decode(token_ids{9})).id == next_after(joined(tokens, {9})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await first.async_decode({9})).id == next_after(joined(tokens, {9})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode(token_ids{3})).id ==
-               next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
 }
 
@@ -156,7 +155,7 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
       const auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
-      const auto told = co_await all[i].decode(said);
+      const auto told = co_await all[i].async_decode(said);
       BOOST_TEST(told.id == expected);
       held[i].push_back(told.id);
     }
@@ -201,14 +200,14 @@ BOOST_DATA_TEST_CASE(packed_caches_say_what_those_of_the_processor_say, data::ma
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
     const auto tokens = some_tokens(*reference, 150, 2);
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
-    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(145);
-    BOOST_TEST((co_await first.decode(token_ids{3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
     first.truncate(30);
-    BOOST_TEST((co_await first.decode(token_ids{4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
+    BOOST_TEST((co_await first.async_decode({4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
   });
 }
 
@@ -247,11 +246,11 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   drive(running, [&]() -> net::awaitable<void> {
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode(token_ids{7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode(token_ids{3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
   drive(running, [&] { return take_turns(running, *reference); });
   BOOST_TEST(running.stats().swapped_out > 0u);
@@ -298,7 +297,7 @@ std::vector<float> told_by(const std::shared_ptr<const model>& model, const engi
   std::vector<float> told;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    const auto after = co_await sequence.forward(some_tokens(*model, 60, 5));
+    const auto after = co_await sequence.async_forward(some_tokens(*model, 60, 5));
     told.assign(after.last().begin(), after.last().end());
   });
   return told;
@@ -378,18 +377,18 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
   const auto tokens = some_tokens(*reference, 150, 2);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
     auto third = first.fork();
-    const auto sampled = (co_await second.decode(token_ids{7, 8})).id;
+    const auto sampled = (co_await second.async_decode({7, 8})).id;
     BOOST_TEST(sampled == after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await third.decode(token_ids{5})).id == after(joined(tokens, {5})));
+    BOOST_TEST((co_await third.async_decode({5})).id == after(joined(tokens, {5})));
     for (const int length : {145, 100, 3}) {
       first.truncate(length);
-      BOOST_TEST((co_await first.decode(token_ids{3})).id ==
+      BOOST_TEST((co_await first.async_decode({3})).id ==
                  after(joined({tokens.begin(), tokens.begin() + length}, {3})));
     }
-    BOOST_TEST((co_await second.decode(token_ids{9})).id == after(joined(tokens, {7, 8, sampled, 9})));
+    BOOST_TEST((co_await second.async_decode({9})).id == after(joined(tokens, {7, 8, sampled, 9})));
   });
   BOOST_TEST(running.stats().swapped_out > 0u);
 }

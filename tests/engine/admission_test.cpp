@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
   const auto fourth = ask(toy.running);
   BOOST_TEST(fourth.ended());
-  BOOST_CHECK(fourth.reason() == finish_reason::failed);
+  BOOST_CHECK(fourth.finish() == finish_reason::failed);
   BOOST_CHECK_EQUAL(fourth.error().code(), make_error_code(error::queue_full));
   BOOST_TEST(says(fourth.error(), "3 sequences wait for their first slot"));
   BOOST_TEST(says(fourth.error(), "max_waiting"));

@@ -17,8 +17,8 @@ BOOST_AUTO_TEST_SUITE(max_batch_delay)
 
 net::awaitable<void> loop(engine& running, token first, int decodes) {
   auto sequence = running.open();
-  co_await sequence.forward({first});
-  for (int i = 0; i < decodes; ++i) co_await sequence.decode();
+  co_await sequence.async_forward({first});
+  for (int i = 0; i < decodes; ++i) co_await sequence.async_decode();
 }
 
 /// Waits until the handlers given to `executor` so far have run.
@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(one_who_thinks_for_long_is_not_waited_for) {
       thinker,
       [&]() -> net::awaitable<void> {
         auto sequence = toy.running.open();
-        co_await sequence.forward({9});
+        co_await sequence.async_forward({9});
         others_are_done.get_future().wait();
-        co_await sequence.decode();
+        co_await sequence.async_decode();
       },
       net::use_future);
   net::co_spawn(others, loop(toy.running, 1, 20), net::use_future).get();

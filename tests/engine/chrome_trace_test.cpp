@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_takes_no_more_is_given_up) {
   net::io_context context;
   toy.settle(context);
   BOOST_TEST(stream.ended());
-  BOOST_CHECK(stream.reason() == finish_reason::length);
+  BOOST_CHECK(stream.finish() == finish_reason::length);
   BOOST_TEST(logged.find("the trace cannot be written") != std::string::npos);
 }
 

@@ -37,7 +37,7 @@ bool says(const diagnostics& told, std::string_view words) { return told.message
 void check_late(reading& late, std::initializer_list<std::string_view> words) {
   BOOST_REQUIRE(late.over());
   BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_exceeded));
-  BOOST_CHECK(late.stream.reason() == finish_reason::failed);
+  BOOST_CHECK(late.stream.finish() == finish_reason::failed);
   for (const auto word : words) BOOST_TEST(says(late.stream.error(), word), late.stream.error().message());
 }
 
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(pieces_that_nobody_has_read_yet_stay_readable) {
   toy.time->advance(5s);
   rounds(toy, 1);
   BOOST_TEST(slow.ended());
-  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
+  BOOST_CHECK(slow.finish() == finish_reason::deadline_exceeded);
   std::vector<token> read;
   bool at_end = false;
   std::function<void()> next = [&] {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_preempted_runs_out_of_time_too) {
   BOOST_TEST(toy.running.stats().preempted == 1u);
   toy.time->advance(5s);
   rounds(toy, 1);
-  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
+  BOOST_CHECK(slow.finish() == finish_reason::deadline_exceeded);
   BOOST_TEST(slow.usage().generated_tokens == 2);
   BOOST_TEST(toy.running.stats().sequences == 0);
 }

@@ -252,9 +252,9 @@ BOOST_AUTO_TEST_CASE(it_is_awaited_like_everything_else) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto stream = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 4});
-    co_await toy.running.drain();
+    co_await toy.running.async_drain();
     BOOST_TEST(stream.ended());
-    const auto all = co_await stream.complete();
+    const auto all = co_await stream.async_complete();
     BOOST_TEST(all.tokens.size() == 4u);
   });
 }

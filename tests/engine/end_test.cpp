@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_owns_its_stream_is_freed_with_its_context)
         context,
         [](toy_engine& engine, std::shared_ptr<int>) -> net::awaitable<void> {
           auto stream = engine.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 0});
-          for (;;) co_await stream.next();
+          for (;;) co_await stream.async_next();
         }(toy, alive),
         net::detached);
     context.poll();
@@ -130,12 +130,12 @@ BOOST_AUTO_TEST_CASE(coroutines_on_the_engines_executor_are_freed_with_the_engin
         [](toy_engine& engine, std::shared_ptr<int>, std::optional<error_code>& code) -> net::awaitable<void> {
           auto stream = engine.running.generate({.prompt = token_ids{1}});
           try {
-            co_await stream.next();
+            co_await stream.async_next();
           } catch (const boost::system::system_error& e) {
             code = e.code();
           }
           auto second = engine.running.generate({.prompt = token_ids{1}});
-          co_await second.next();
+          co_await second.async_next();
         }(toy, alive, told),
         net::detached);
     for (int i = 0; i < 3; ++i) toy.running.poll_one();

@@ -260,10 +260,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_with_its_first_operation_and_goes_wi
     auto unused = all.toy.running.open();
     auto sequence = all.toy.running.open();
     drive(all.toy.running, [&]() -> net::awaitable<void> {
-      co_await sequence.forward({1, 2, 3}, logits_of::all);
-      co_await sequence.decode();
+      co_await sequence.async_forward({1, 2, 3}, logits_of::all);
+      co_await sequence.async_decode();
       auto fork = sequence.fork();
-      co_await fork.decode();
+      co_await fork.async_decode();
     });
     BOOST_TEST(sequence.id() == 2u);
   }
@@ -280,11 +280,11 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
   auto sequence = all.toy.running.open();
   all.toy.running.poll_one();
   drive(all.toy.running, [&]() -> net::awaitable<void> {
-    BOOST_CHECK_THROW(co_await sequence.forward({1}), boost::system::system_error);
+    BOOST_CHECK_THROW(co_await sequence.async_forward({1}), boost::system::system_error);
   });
   running.reset();
   all.toy.running.poll_one();
-  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.forward({1}); });
+  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.async_forward({1}); });
   check(all.sink->life_of(2), {"2 refused", "2 accepted 0", "2 scheduled in 0", "2 prefilled 1", "2 first_token"});
   BOOST_TEST(all.stats().refused == 1u);
 }

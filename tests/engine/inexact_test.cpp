@@ -25,7 +25,7 @@ engine_options with_q8(engine_options options) {
 }
 
 net::awaitable<std::vector<float>> fed(sequence& seq, std::vector<token> tokens) {
-  const auto found = co_await seq.forward(std::move(tokens));
+  const auto found = co_await seq.async_forward(std::move(tokens));
   co_return std::vector<float>(found.last().begin(), found.last().end());
 }
 
@@ -90,7 +90,7 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
     auto seq = open(running, *model), other = open(running, *model);
     BOOST_TEST((co_await fed(seq, tokens) == logits_after(*model, options, tokens)));
     co_await fed(other, others);
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST(running.stats().swapped_out == 1u);
     BOOST_TEST(seq.exact());
     const auto before = running.stats().tokens;
@@ -119,7 +119,7 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
     co_await fed(seq, m.prompt(number));
     std::vector<token> said;
     for (token next = 0; next < 6; ++next) {
-      if (preemptions) co_await seq.suspend();
+      if (preemptions) co_await seq.async_suspend();
       said.push_back(next);
       const auto found = co_await fed(seq, {next});
       const auto expected = m.alone(number, said);
@@ -141,7 +141,7 @@ BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model);
     co_await fed(seq, tokens);
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST((co_await fed(seq, {7, 8}) == logits_after(*model, options, joined(tokens, {7, 8}))));
     BOOST_TEST(seq.exact());
   });
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(nobody_begins_with_what_came_back) {
       {
         auto seq = running.open();
         co_await fed(seq, m.prompt(1));
-        co_await seq.suspend();
+        co_await seq.async_suspend();
         co_await fed(seq, {7});
       }
       const auto before = running.stats().tokens;
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
     auto seq = running.open();
     co_await fed(seq, m.prompt(1));
     auto early = seq.fork();
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     auto meanwhile = seq.fork();
     const auto found = co_await fed(seq, {7});
     auto late = seq.fork();
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     co_await fed(seq, m.prompt(1));
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST((co_await fed(seq, {7}) == m.alone(1, {7})));
     BOOST_TEST(seq.exact());
   });
@@ -247,9 +247,9 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_exactly_and_the_o
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
-    co_await first.suspend();
+    co_await first.async_suspend();
     co_await fed(second, m.prompt(2));
-    co_await second.suspend();
+    co_await second.async_suspend();
     const char other = 0x55;
     BOOST_TEST(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
     BOOST_TEST((co_await fed(first, {7}) == m.alone(1, {7})));
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
       co_await fed(seq, m.prompt(1));
-      co_await seq.suspend();
+      co_await seq.async_suspend();
       counted[static_cast<int>(format)] = running.stats().swap_bytes;
       taken[static_cast<int>(format)] = bytes_on_file();
     });
@@ -292,8 +292,8 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
     co_await fed(second, m.prompt(2));
-    co_await first.suspend();
-    co_await second.suspend();
+    co_await first.async_suspend();
+    co_await second.async_suspend();
   });
   BOOST_TEST(running.stats().swapped_out == 1u);
 }
@@ -307,9 +307,9 @@ BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_s
       drive(first, [&]() -> net::awaitable<void> {
         auto seq = first.open();
         co_await fed(seq, m.prompt(1));
-        if (preempted) co_await seq.suspend();
+        if (preempted) co_await seq.async_suspend();
         co_await fed(seq, {7});
-        co_await seq.save(m.file.path);
+        co_await seq.async_save(m.file.path);
         expected = co_await fed(seq, {8});
         BOOST_TEST(seq.exact() == !preempted);
       });
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_s
       options.swap.format = opened_by;
       engine second(m.model, options);
       drive(second, [&]() -> net::awaitable<void> {
-        auto seq = co_await second.open(m.file.path);
+        auto seq = co_await second.async_open(m.file.path);
         BOOST_TEST(seq.exact() == !preempted);
         BOOST_TEST((co_await fed(seq, {8}) == expected));
         BOOST_TEST(seq.exact() == !preempted);
@@ -334,8 +334,8 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
     drive(first, [&]() -> net::awaitable<void> {
       auto seq = first.open();
       co_await fed(seq, m.prompt(1));
-      co_await seq.suspend();
-      co_await seq.save(m.file.path);
+      co_await seq.async_suspend();
+      co_await seq.async_save(m.file.path);
       BOOST_TEST(seq.exact());
       expected = co_await fed(seq, {7});
     });
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
     if (!has_room) options.swap.bytes = 0;
     engine second(m.model, options);
     drive(second, [&]() -> net::awaitable<void> {
-      auto seq = co_await second.open(m.file.path);
+      auto seq = co_await second.async_open(m.file.path);
       BOOST_TEST(seq.exact());
       BOOST_TEST((co_await fed(seq, {7}) == (has_room ? expected : m.alone(1, {7}))));
       BOOST_TEST(seq.exact() == !has_room);

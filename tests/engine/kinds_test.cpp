@@ -58,10 +58,10 @@ BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), e
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = open(running, *model);
-    co_await sequence.forward(tokens);
+    co_await sequence.async_forward(tokens);
     for (const int length : {count - 5, count * 5 / 6, count * 2 / 5, count / 9, 1}) {
       sequence.truncate(length);
-      const auto cut = co_await sequence.forward({7, 8});
+      const auto cut = co_await sequence.async_forward({7, 8});
       BOOST_TEST((as_vector(cut.last()) == logits_after(*model, options, joined(first(length), {7, 8}))),
                  "cut to " << length);
     }
@@ -79,14 +79,14 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
     auto parent = open(running, *model);
-    co_await parent.forward(tokens);
+    co_await parent.async_forward(tokens);
     auto near = parent.fork();
     auto far = parent.fork();
     far.truncate(30);
     parent.truncate(count - 3);
     auto late = parent.fork();
     const auto check = [&](sequence& seq, int held, token next) -> net::awaitable<void> {
-      const auto found = co_await seq.forward({next});
+      const auto found = co_await seq.async_forward({next});
       BOOST_TEST((as_vector(found.last()) == logits_after(*model, options, joined(first(held), {next}))),
                  "from " << held << " on");
     };
@@ -105,17 +105,17 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
   const auto tokens = some_tokens(*model, *options.limits.max_sequence_length * 3 / 4, 2);
   drive(running, [&]() -> net::awaitable<void> {
     std::optional<sequence> parent = open(running, *model);
-    co_await parent->forward(tokens);
+    co_await parent->async_forward(tokens);
     auto child = parent->fork();
     auto sibling = parent->fork();
     parent.reset();
     const auto expected = logits_after(*model, options, joined(tokens, {3}));
-    const auto of_child = co_await child.forward({3});
-    const auto of_sibling = co_await sibling.forward({3});
+    const auto of_child = co_await child.async_forward({3});
+    const auto of_sibling = co_await sibling.async_forward({3});
     BOOST_TEST((as_vector(of_child.last()) == expected));
     BOOST_TEST((as_vector(of_sibling.last()) == expected));
     auto grandchild = child.fork();
-    const auto after = co_await grandchild.forward({4});
+    const auto after = co_await grandchild.async_forward({4});
     BOOST_TEST((as_vector(after.last()) == logits_after(*model, options, joined(tokens, {3, 4}))));
   });
 }
@@ -127,10 +127,10 @@ std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_opt
   std::uint64_t before = 0;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    co_await sequence.forward(some_tokens(*model, 100, 3));
+    co_await sequence.async_forward(some_tokens(*model, 100, 3));
     before = running.stats().tokens;
     sequence.truncate(100 - by);
-    co_await sequence.forward({7});
+    co_await sequence.async_forward({7});
   });
   return running.stats().tokens - before;
 }

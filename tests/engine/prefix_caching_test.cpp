@@ -121,7 +121,7 @@ std::uint64_t run_by_the_second(const open_options& first, const open_options& s
     for (const auto& each : {first, second}) {
       before = running.stats().tokens;
       auto place = running.open(each);
-      co_await place.forward(tokens);
+      co_await place.async_forward(tokens);
     }
   });
   return running.stats().tokens - before;

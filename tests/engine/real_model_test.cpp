@@ -188,7 +188,7 @@ net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std:
   for (unsigned i = 0; i < words_said; ++i)
     said.push_back(static_cast<token>(100 + 977 * number + 131 * round + 7 * i));
   for (int i = 0; i < words_answered; ++i) {
-    auto answer = co_await place.decode(said, sampling_params{.logprobs = 1});
+    auto answer = co_await place.async_decode(said, sampling_params{.logprobs = 1});
     answers.push_back(std::move(answer));
     said.clear();
   }

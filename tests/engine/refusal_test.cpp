@@ -27,7 +27,7 @@ diagnostics refused(request wrong, toy_setup setup = {}, engine_options options 
   BOOST_REQUIRE(whole);
   BOOST_TEST(ids_of(whole->tokens) == toy_continuation({1, 2, 3}, 8), boost::test_tools::per_element());
   BOOST_CHECK(told == bad.error().code());
-  BOOST_CHECK(bad.reason() == finish_reason::failed);
+  BOOST_CHECK(bad.finish() == finish_reason::failed);
   BOOST_TEST(toy.running.stats().sequences == 0);
   return bad.error();
 }

@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_when_it_first_runs) {
   auto sequence = all.toy.running.open();
   all.toy.time->advance(7ms);
   drive(all.toy.running, [&]() -> net::awaitable<void> {
-    co_await sequence.forward({1, 2});  // 7 to 12
-    all.toy.time->advance(3ms);         // its owner thinks
-    co_await sequence.decode();         // 15 to 20
+    co_await sequence.async_forward({1, 2});  // 7 to 12
+    all.toy.time->advance(3ms);               // its owner thinks
+    co_await sequence.async_decode();         // 15 to 20
   });
   const auto times = sequence.request_metrics();
   check(times.opened, 0ms);

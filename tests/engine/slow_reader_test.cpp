@@ -20,7 +20,7 @@ constexpr int length = 30;
 
 net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<token>& into) {
   while (into.size() < count) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     if (!piece) co_return;
     for (const auto& each : piece->tokens) into.push_back(each.id);
   }

@@ -46,7 +46,7 @@ engine mute_engine(bool prefix_caching, std::shared_ptr<const text::tokenizer> t
 }
 
 net::awaitable<void> read(token_stream from, std::shared_ptr<int> tokens) {
-  while (const auto piece = co_await from.next()) *tokens += static_cast<int>(piece->tokens.size());
+  while (const auto piece = co_await from.async_next()) *tokens += static_cast<int>(piece->tokens.size());
 }
 
 /// The engine and its readers, all driven within one call of poll().

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
 net::awaitable<void> read_all(token_stream& stream, std::vector<token>& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     for (const auto& each : piece->tokens) into.push_back(each.id);
 }
 
@@ -37,7 +37,7 @@ BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_buffer_size, dat
     BOOST_TEST(read[static_cast<std::size_t>(i)] == toy_continuation({i, 3, 5}, 10 + i),
                boost::test_tools::per_element());
     BOOST_TEST(stream.ended());
-    BOOST_CHECK(stream.reason() == finish_reason::length);
+    BOOST_CHECK(stream.finish() == finish_reason::length);
     BOOST_TEST(stream.usage().prompt_tokens == 3);
     BOOST_TEST(stream.usage().generated_tokens == 10 + i);
   }
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(an_end_token_ends_the_stream_and_is_no_part_of_it) {
   toy.settle(context);
   const auto end = std::find(expected.begin(), expected.end(), expected[7]);
   BOOST_TEST(read == std::vector<token>(expected.begin(), end), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::eos);
+  BOOST_CHECK(stream.finish() == finish_reason::eos);
 }
 
 BOOST_DATA_TEST_CASE(a_stream_that_nobody_reads_stops_after_its_buffer_size, data::make({0, 1, 5, 16}),
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   net::co_spawn(context, read_all(stream, read), net::detached);
   toy.settle(context);
   BOOST_TEST(read == toy_continuation({4, 4}, 6), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::aborted);
+  BOOST_CHECK(stream.finish() == finish_reason::aborted);
 }
 
 enum class way { destroy, stop, destroy_while_waiting };

@@ -58,7 +58,7 @@ net::awaitable<void> converse(engine& running, const model& model, std::vector<s
       auto said = some_tokens(model, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       for (int count = 0; count < 3; ++count) {
-        held[i].push_back((co_await all[i].decode(said)).id);
+        held[i].push_back((co_await all[i].async_decode(said)).id);
         said.clear();
       }
     }

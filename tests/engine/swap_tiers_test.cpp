@@ -34,8 +34,8 @@ struct two_preempted {
     drive(*running, [&]() -> net::awaitable<void> {
       for (int i = 0; i < 2; ++i) {
         auto& seq = all.emplace_back(running->open());
-        co_await seq.forward(prompt(i));
-        co_await seq.suspend();
+        co_await seq.async_forward(prompt(i));
+        co_await seq.async_suspend();
       }
     });
     run_before = running->stats().tokens;
@@ -49,8 +49,8 @@ struct two_preempted {
       std::vector<token> answer;
       drive(*running, [&]() -> net::awaitable<void> {
         for (int count = 0; count < 3; ++count)
-          answer.push_back((co_await all[static_cast<std::size_t>(i)].decode()).id);
-        co_await all[static_cast<std::size_t>(i)].suspend();
+          answer.push_back((co_await all[static_cast<std::size_t>(i)].async_decode()).id);
+        co_await all[static_cast<std::size_t>(i)].async_suspend();
       });
       BOOST_TEST(answer == loop_by_hand(*model, options, prompt(i), 3), boost::test_tools::per_element());
     }

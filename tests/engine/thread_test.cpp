@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
           auto stream =
               toy.running.generate({.prompt = token_ids{first}, .max_tokens = 15, .max_buffered_tokens = first % 4});
           std::vector<token> read;
-          while (auto next = co_await stream.next())
+          while (auto next = co_await stream.async_next())
             for (const auto& each : next->tokens) read.push_back(each.id);
           co_return read;
         },

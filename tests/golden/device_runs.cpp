@@ -19,11 +19,11 @@ void keep_rows(const logits& from, int first, std::vector<std::vector<float>>& i
 
 net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, transcript& into) {
   auto one = running.open();
-  const auto read = co_await one.forward(prompt.ids, logits_of::all);
+  const auto read = co_await one.async_forward(prompt.ids, logits_of::all);
   keep_rows(read, prompt.prompt_rows.empty() ? read.rows() - 1 : 0, into.prompt);
   keep_rows(read, read.rows() - 1, into.steps);
   for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k)
-    keep_rows(co_await one.forward({prompt.continuation[k]}), 0, into.steps);
+    keep_rows(co_await one.async_forward({prompt.continuation[k]}), 0, into.steps);
 }
 
 void rethrow(const std::exception_ptr& error) {

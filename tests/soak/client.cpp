@@ -126,7 +126,7 @@ class client {
     if (next)
       take(of, *next);
     else
-      check(of.read == of.expected->continuation.size() || of.stream.reason() == finish_reason::aborted,
+      check(of.read == of.expected->continuation.size() || of.stream.finish() == finish_reason::aborted,
             "a stream ended early");
     co_return next.has_value();
   }

@@ -18,7 +18,7 @@ enum class error {
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
   queue_full,             ///< as many sequences as may wait do so, or the engine holds as many as it may
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
-  timed_out,              ///< `next_for()` waited as long as it was told to; nothing is lost
+  timed_out,              ///< async_next_for() reached its time limit; the piece is kept
   bad_logits,             ///< the model produced nothing a token could be sampled from
   callback_threw,         ///< the request's own logits processor threw
   out_of_memory,          ///< memory for this request was refused; the others go on

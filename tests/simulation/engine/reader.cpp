@@ -165,7 +165,7 @@ void reader::hear(error_code code, const std::optional<piece>& heard) {
   }
   if (heard) return take(heard->tokens);
   heard_end_ = true;
-  if (stream_) hear_end(stream_->reason(), stream_->usage());
+  if (stream_) hear_end(*stream_->finish(), stream_->usage());
 }
 
 void reader::hear(error_code code, const completion& heard) {
@@ -218,7 +218,7 @@ void reader::check_cached(int tokens) const {
 }
 
 void reader::hear_failure(error_code code) {
-  if (stream_) require(stream_->reason() == finish_reason::failed, "it failed, and the reason is another");
+  if (stream_) require(stream_->finish() == finish_reason::failed, "it failed, and the reason is another");
   if (stream_) require(stream_->error().code() == code && !stream_->error().message().empty(), "it is not told why");
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {

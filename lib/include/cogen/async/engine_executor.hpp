@@ -2,6 +2,7 @@
 
 #include <cogen/net.hpp>
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -45,6 +46,9 @@ class engine_queue final : public net::io_context {
 /// it is given. Any thread may use it.
 class engine_executor {
  public:
+  /// So that `co_await` takes an operation started without a token.
+  using default_completion_token_type = net::deferred_t;
+
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
 
   net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
