@@ -59,7 +59,7 @@ struct timing {
   float first, median, last;  // the 5th and the 95th of a hundred
 };
 
-timing measure(const cogen::sampling& how, int rows, int vocabulary) {
+timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
   const cogen::sampler chooses(how, vocabulary);
   cogen::token_history history;
   history.append_given(std::vector{1, 2, 3});
@@ -105,15 +105,15 @@ timing measure(const cogen::sampling& how, int rows, int vocabulary) {
 }  // namespace
 
 int main() try {
-  const std::vector<std::pair<const char*, cogen::sampling>> ways{
-      {"greedy", cogen::sampling()},
-      {"temperature 1", cogen::sampling().temperature(1)},
-      {"top_k 50", cogen::sampling().temperature(1).top_k(50)},
-      {"top_p 0.9", cogen::sampling().temperature(1).top_p(0.9)},
-      {"top_p 0.999", cogen::sampling().temperature(1).top_p(0.999)},
-      {"min_p 0.05", cogen::sampling().temperature(1).min_p(0.05)},
-      {"top_k 50, top_p 0.9", cogen::sampling().temperature(1).top_k(50).top_p(0.9)},
-      {"top_k 2000, top_p 0.9", cogen::sampling().temperature(1).top_k(2000).top_p(0.9)}};
+  const std::vector<std::pair<const char*, cogen::sampling_params>> ways{
+      {"greedy", {}},
+      {"temperature 1", {.temperature = 1}},
+      {"top_k 50", {.temperature = 1, .top_k = 50}},
+      {"top_p 0.9", {.temperature = 1, .top_p = 0.9}},
+      {"top_p 0.999", {.temperature = 1, .top_p = 0.999}},
+      {"min_p 0.05", {.temperature = 1, .min_p = 0.05}},
+      {"top_k 50, top_p 0.9", {.temperature = 1, .top_k = 50, .top_p = 0.9}},
+      {"top_k 2000, top_p 0.9", {.temperature = 1, .top_k = 2000, .top_p = 0.9}}};
   fmt::print("{:<24}{:>6}{:>12}{:>8}{:>8}{:>8}\n", "sampling", "rows", "vocabulary", "5 %", "median", "95 % us");
   for (const int vocabulary : {49152, 128256})
     for (const int rows : {1, 64})

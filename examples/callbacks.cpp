@@ -35,10 +35,10 @@ class printer {
 };
 
 void both(cogen::engine& engine) {
-  auto asked = engine.generate(cogen::chat("Name three colors.").max_tokens(30));
+  auto asked = engine.generate({.prompt = cogen::chat("Name three colors."), .max_tokens = 30});
   std::future<cogen::completion> answer = asked.async_complete(asio::use_future);
 
-  printer shown(engine.generate(cogen::continuation("Once upon a time").max_tokens(30)));
+  printer shown(engine.generate({.prompt = "Once upon a time", .max_tokens = 30}));
   shown.start().get();
   fmt::print("\n---\n{}\n", answer.get().text);
 }

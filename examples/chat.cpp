@@ -19,9 +19,9 @@ asio::awaitable<void> converse(cogen::engine& engine) {
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line)) {
     messages.push_back({"user", line});
-    auto stream = engine.generate(cogen::chat(messages).max_tokens(200));
+    auto stream = engine.generate({.prompt = messages, .max_tokens = 200});
     std::string answer;
-    while (auto piece = co_await stream.next()) {
+    while (auto piece = co_await stream.async_next()) {
       fmt::print("{}", piece->text);
       std::fflush(stdout);
       answer += piece->text;
@@ -33,7 +33,7 @@ asio::awaitable<void> converse(cogen::engine& engine) {
 //]
 
 int main(int argc, char** argv) {
-  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 1});
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 1}});
   asio::io_context context;
   std::exception_ptr failed;
   asio::co_spawn(context, converse(engine), [&](std::exception_ptr error) { failed = error; });

@@ -69,17 +69,18 @@ void show_loading(const cogen::load_progress& progress, bool terminal) {
 
 asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settings& wanted, example::panes& shown,
                           record& into) {
-  auto request = cogen::chat(questions[index % questions.size()]).max_tokens(wanted.max_tokens);
-  request.sampling(cogen::sampling().temperature(0.2).top_p(0.9).repetition_penalty(1.1).seed(index));
+  auto request =
+      cogen::request{.prompt = cogen::chat(questions[index % questions.size()]), .max_tokens = wanted.max_tokens};
+  request.sampling = cogen::sampling_params{.temperature = 0.2, .top_p = 0.9, .repetition_penalty = 1.1, .seed = index};
   auto stream = engine.generate(std::move(request));
   try {
-    while (auto piece = co_await stream.next()) shown.add(index, piece->text);
+    while (auto piece = co_await stream.async_next()) shown.add(index, piece->text);
   } catch (const boost::system::system_error&) {
     into.diagnostics = stream.error().message();
   }
   into.usage = stream.usage();
   shown.close(index, into.diagnostics.empty()
-                         ? fmt::format("{} tokens, ended: {}", into.usage.generated_tokens, to_string(stream.reason()))
+                         ? fmt::format("{} tokens, ended: {}", into.usage.generated_tokens, to_string(*stream.finish()))
                          : into.diagnostics);
 }
 
@@ -143,7 +144,8 @@ int run(const settings& wanted) {
     show_loading(progress, terminal);
     return true;
   };
-  cogen::engine_options options{.slots = wanted.slots, .threads = wanted.threads};
+  cogen::engine_options options{.batching = {.slots = wanted.slots}};
+  if (wanted.threads > 0) options.threads = wanted.threads;
   options.compute_type = wanted.compute_type;
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));

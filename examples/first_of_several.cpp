@@ -15,10 +15,10 @@ namespace asio = boost::asio;
 
 //[first
 asio::awaitable<std::string> attempt(cogen::engine& engine, std::uint64_t seed) {
-  auto request = cogen::chat("Invent a name for a tea shop. Answer with the name only.");
-  request.max_tokens(60).sampling(cogen::sampling().temperature(1.0).top_p(0.95).seed(seed));
-  auto stream = engine.generate(std::move(request));
-  const auto answer = co_await stream.complete();
+  auto stream = engine.generate({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
+                                 .max_tokens = 60,
+                                 .sampling = {.temperature = 1.0, .top_p = 0.95, .seed = seed}});
+  const auto answer = co_await stream.async_complete();
   co_return answer.text;
 }
 

@@ -10,8 +10,8 @@
 namespace asio = boost::asio;
 
 asio::awaitable<void> answer(cogen::engine& engine, std::string prompt) {
-  auto stream = engine.generate(cogen::chat(std::move(prompt)).max_tokens(64));
-  while (auto piece = co_await stream.next()) fmt::print("{}", piece->text);
+  auto stream = engine.generate({.prompt = cogen::chat(std::move(prompt)), .max_tokens = 64});
+  while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
   fmt::print("\n");
 }
 

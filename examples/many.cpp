@@ -13,15 +13,15 @@ namespace asio = boost::asio;
 
 //[many
 asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
-  auto request = cogen::chat("Describe the " + animal + " in one sentence.").max_tokens(40);
-  auto stream = engine.generate(std::move(request));
-  const auto answer = co_await stream.complete();
+  auto question = cogen::chat("Describe the " + animal + " in one sentence.");
+  auto stream = engine.generate({.prompt = std::move(question), .max_tokens = 40});
+  const auto answer = co_await stream.async_complete();
   fmt::print("{}: {} [{} tokens]\n", animal, answer.text, answer.usage.generated_tokens);
 }
 //]
 
 int main(int argc, char** argv) {
-  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.slots = 8});
+  cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 8}});
   asio::io_context context;
   for (const auto* animal : {"otter", "owl", "whale", "bee", "fox", "heron", "lynx", "newt"})
     asio::co_spawn(context, describe(engine, animal), asio::detached);

@@ -89,14 +89,16 @@ constexpr std::array animals{"otter", "owl", "whale", "bee"};
 using answers = std::array<std::string, animals.size()>;
 
 asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::string& answer) {
-  auto request = cogen::chat("Describe the " + animal + " in one sentence.").max_tokens(24);
+  auto request =
+      cogen::request{.prompt = cogen::chat("Describe the " + animal + " in one sentence."), .max_tokens = 24};
   auto stream = engine.generate(std::move(request));
-  answer = (co_await stream.complete()).text;
+  answer = (co_await stream.async_complete()).text;
 }
 
 answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {
-  cogen::engine engine(model,
-                       {.slots = 4, .max_sequence_length = 256, .kv_dtype = cache::scalar::f32, .layer_factory = own});
+  cogen::engine engine(model, {.batching = {.slots = 4},
+                               .kv = {.dtype = cache::scalar::f32, .layer_factory = own},
+                               .limits = {.max_sequence_length = 256}});
   asio::io_context context;
   answers all;
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -24,11 +24,11 @@ double log_probability(std::span<const float> scores, cogen::token id) {
 asio::awaitable<void> classify(cogen::engine& engine, const cogen::model& model, std::string review) {
   const auto& tokenizer = model.tokenizer();
   auto prompt = engine.open();
-  const auto after_prompt = co_await prompt.forward(tokenizer.encode("Review: " + review + "\nThe review is"));
+  const auto after_prompt = co_await prompt.async_forward(tokenizer.encode("Review: " + review + "\nThe review is"));
   for (const std::string word : {" good", " bad", " mixed"}) {
     const auto tokens = tokenizer.encode(word);
     auto branch = prompt.fork();  // shares the prompt's cache
-    const auto scores = co_await branch.forward(tokens, cogen::logits_of::all);
+    const auto scores = co_await branch.async_forward(tokens, cogen::logits_of::all);
     double total = log_probability(after_prompt.last(), tokens[0]);
     for (std::size_t i = 1; i < tokens.size(); ++i)
       total += log_probability(scores[static_cast<int>(i) - 1], tokens[i]);

@@ -57,8 +57,8 @@ class echo final : public cogen::runner {
 //]
 
 asio::awaitable<void> go_on(cogen::engine& engine, std::string text) {
-  auto stream = engine.generate(cogen::token_ids({text.begin(), text.end()}).max_tokens(40));
-  const auto whole = co_await stream.complete();
+  auto stream = engine.generate({.prompt = cogen::token_ids{text.begin(), text.end()}, .max_tokens = 40});
+  const auto whole = co_await stream.async_complete();
   std::string said;
   for (const auto& token : whole.tokens) said += static_cast<char>(token.id);
   fmt::print("{}|{}\n", text, said);

@@ -48,9 +48,9 @@ asio::awaitable<std::vector<Result>> all_of(cogen::engine& engine, std::vector<a
 }
 
 //[samples
-asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling how, int count) {
+asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling_params how, int count) {
   std::vector<token> said;
-  while (std::ssize(said) < count) said.push_back((co_await place.decode(how)).id);
+  while (std::ssize(said) < count) said.push_back((co_await place.async_decode({}, how)).id);
   co_return said;
 }
 
@@ -58,8 +58,8 @@ asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling h
 asio::awaitable<std::vector<std::vector<token>>> sample(cogen::engine& engine, std::vector<token> prompt, int length,
                                                         int count) {
   auto root = engine.open();
-  co_await root.forward(std::move(prompt));
-  const auto lively = cogen::sampling().temperature(0.9).seed(4);  // the forks sample different numbers
+  co_await root.async_forward(std::move(prompt));
+  const auto lively = cogen::sampling_params{.temperature = 0.9, .seed = 4};  // the forks sample different numbers
   std::vector<asio::awaitable<std::vector<token>>> branches;
   for (int i = 0; i < count; ++i) branches.push_back(say(root.fork(), lively, length));
   co_return co_await all_of(engine, std::move(branches));
@@ -92,13 +92,13 @@ std::vector<continuation> best(const std::vector<beam>& beams, int width) {
 asio::awaitable<std::vector<beam>> search(cogen::engine& engine, std::vector<token> prompt, int length, int width) {
   std::vector<beam> beams;
   beams.push_back({engine.open(), 0, {}});
-  beams[0].scores = normalized((co_await beams[0].place.forward(std::move(prompt))).last());
+  beams[0].scores = normalized((co_await beams[0].place.async_forward(std::move(prompt))).last());
   for (int i = 0; i < length; ++i) {
     std::vector<beam> grown;
     std::vector<asio::awaitable<cogen::logits>> steps;
     for (const auto& each : best(beams, width)) {
       grown.push_back({beams[each.of].place.fork(), each.total, {}});
-      steps.push_back(grown.back().place.forward({each.next}));
+      steps.push_back(grown.back().place.async_forward({each.next}, cogen::logits_of::last, asio::use_awaitable));
     }
     beams.clear();  // beams without a continuation leave the batch
     const auto scores = co_await all_of(engine, std::move(steps));
@@ -131,7 +131,7 @@ asio::awaitable<int> complete(cogen::engine& engine, std::vector<token>& text, i
     auto fed = std::vector(text.begin() + static_cast<std::ptrdiff_t>(held), text.end());
     auto row = static_cast<int>(fed.size()) - 1;  // after what is known
     fed.insert(fed.end(), guessed.begin(), guessed.end());
-    const auto scores = co_await place.forward(std::move(fed), cogen::logits_of::all);
+    const auto scores = co_await place.async_forward(std::move(fed), cogen::logits_of::all);
     text.push_back(likeliest(scores[row]));
     for (auto next = guessed.begin(); next != guessed.end() && *next == text.back() && text.size() < end; ++next)
       text.push_back(likeliest(scores[++row]));
@@ -161,7 +161,7 @@ asio::awaitable<void> show(cogen::engine& engine, const cogen::model& model) {
 
   const auto refrain = model.tokenizer().encode("one, two, three, four, one, two, three, four, one, two, three, four,");
   auto place = engine.open();
-  co_await place.forward(refrain);
+  co_await place.async_forward(refrain);
   const auto one_by_one = co_await say(std::move(place), {}, 24);
   auto text = refrain;
   const int steps = co_await complete(engine, text, 24);

@@ -29,8 +29,8 @@ asio::awaitable<void> until_gone(tcp::socket& client) {
 }
 
 asio::awaitable<void> stream_answer(cogen::engine& engine, tcp::socket& client, std::string line) {
-  auto stream = engine.generate(cogen::chat(std::move(line)).max_tokens(128));
-  while (auto piece = co_await stream.next())
+  auto stream = engine.generate({.prompt = cogen::chat(std::move(line)), .max_tokens = 128});
+  while (auto piece = co_await stream.async_next())
     co_await asio::async_write(client, asio::buffer(piece->text), asio::use_awaitable);
   co_await asio::async_write(client, asio::buffer("\n", 1), asio::use_awaitable);
 }
@@ -68,7 +68,7 @@ asio::awaitable<void> drain_at_a_signal(cogen::engine& engine, asio::io_context&
   signals.async_wait([&context](auto cancelled, int) {
     if (!cancelled) context.stop();
   });
-  co_await engine.drain();
+  co_await engine.async_drain();
   drained = true;
   context.stop();
 }

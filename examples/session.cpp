@@ -52,7 +52,7 @@ asio::awaitable<void> answer(cogen::sequence& talk, const cogen::model& model, s
   const auto ends = model.tokenizer().eos();
   cogen::text::detokenizer text(model.tokenizer());
   for (int count = 0; count < 200; ++count) {
-    const auto next = co_await talk.decode(fed);
+    const auto next = co_await talk.async_decode(fed);
     if (std::ranges::find(ends, next.id) != ends.end()) break;
     fmt::print("{}", text.push(next.id));
     std::fflush(stdout);
@@ -65,7 +65,7 @@ asio::awaitable<void> answer(cogen::sequence& talk, const cogen::model& model, s
 asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model, std::string file) {
   std::optional<cogen::sequence> talk;
   if (std::filesystem::exists(file))
-    talk.emplace(co_await engine.open(std::filesystem::path(file)));
+    talk.emplace(co_await engine.async_open(std::filesystem::path(file)));
   else
     talk.emplace(engine.open());
   const auto before = talk->tokens().size();
@@ -74,7 +74,7 @@ asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model,
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line))
     co_await answer(*talk, model, said(model, line, talk->tokens()));
-  co_await talk->save(file);
+  co_await talk->async_save(file);
   fmt::print("\n{} holds {} tokens; {} were run this time\n", file, talk->tokens().size(), engine.stats().tokens);
 }
 //]
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     const auto model =
         cogen::load_model(arguments.size() > 1 ? std::filesystem::path(arguments[1]) : example::default_model());
     if (!model->chat()) throw std::runtime_error("the model brings no chat template");
-    cogen::engine engine(model, {.slots = 1});
+    cogen::engine engine(model, {.batching = {.slots = 1}});
     asio::io_context context;
     auto done = asio::co_spawn(context, converse(engine, *model, file), asio::use_future);
     context.run();

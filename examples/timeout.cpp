@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 //[timeout
 asio::awaitable<void> hurried(cogen::engine& engine) {
-  auto stream = engine.generate(cogen::chat("Tell me a long story about the sea."));
+  auto stream = engine.generate({.prompt = cogen::chat("Tell me a long story about the sea.")});
   int pieces = 0, waits = 0;
   while (pieces < 24) {
     cogen::error_code code;
@@ -29,7 +29,7 @@ asio::awaitable<void> hurried(cogen::engine& engine) {
     ++pieces;
   }
   stream.stop();  // what was generated ahead of us can still be read
-  const auto rest = co_await stream.complete();
+  const auto rest = co_await stream.async_complete();
   fmt::print("|{}\n[{} waits timed out; ended: {}]\n", rest.text, waits, to_string(rest.reason));
 }
 //]

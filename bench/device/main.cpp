@@ -103,7 +103,7 @@ double copy_bandwidth(const device::backend& where) {
 }
 
 net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
 }
 
@@ -112,7 +112,7 @@ net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
 net::awaitable<void> take_turns(std::vector<sequence>& swapping_clients, const int& streams, int& turns) {
   std::size_t next = 0;
   while (streams > 0) {
-    co_await swapping_clients[next].forward({5});
+    co_await swapping_clients[next].async_forward({5});
     next = (next + 1) % swapping_clients.size();
     ++turns;
   }
@@ -122,7 +122,7 @@ net::awaitable<void> arrive(engine& running, const cell& what, const settings& w
                             std::vector<sequence>& swapping_clients) {
   for (int i = 0; i < wanted.swapping_clients; ++i) {
     swapping_clients.push_back(running.open());
-    co_await swapping_clients.back().forward(prompt(1000 + i, what.context, vocabulary));
+    co_await swapping_clients.back().async_forward(prompt(1000 + i, what.context, vocabulary));
   }
 }
 
@@ -140,10 +140,12 @@ std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabular
   int streams = what.requests;
   std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
   for (int i = 0; i < what.requests; ++i) {
-    auto request = token_ids(prompt(wanted.apart ? i : 0, what.context, vocabulary));
-    request.max_tokens(wanted.new_tokens).ignore_end().max_buffered_tokens(wanted.new_tokens);
+    cogen::request request{.prompt = prompt(wanted.apart ? i : 0, what.context, vocabulary),
+                           .max_tokens = wanted.new_tokens,
+                           .ignore_eos = true,
+                           .max_buffered_tokens = wanted.new_tokens};
     if (wanted.lively)
-      request.sampling(sampling().temperature(0.8).top_p(0.95).top_k(50).seed(static_cast<std::uint64_t>(i)));
+      request.sampling = {.temperature = 0.8, .top_k = 50, .top_p = 0.95, .seed = static_cast<std::uint64_t>(i)};
     net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
                   [&streams](const std::exception_ptr& error) {
                     --streams;
@@ -206,18 +208,18 @@ double step_alone(const model& of, const cell& what) {
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
                     double bandwidth) {
   engine_options options;
-  options.slots = what.requests + (wanted.swapping_clients > 0 ? 1 : 0);
-  options.idle_timeout = std::chrono::milliseconds(0);
-  options.max_sequence_length = what.context + wanted.new_tokens;
-  options.max_batched_tokens = wanted.max_batched_tokens;
-  if (wanted.kv_quantization == "int8") options.kv_quantization = cache::int8();
-  if (wanted.kv_quantization == "int8_int4") options.kv_quantization = cache::int8_int4();
-  if (wanted.kv_quantization == "int4") options.kv_quantization = cache::int4();
-  if (wanted.kv_quantization == "kivi2") options.kv_quantization = cache::kivi2();
+  options.batching.slots = what.requests + (wanted.swapping_clients > 0 ? 1 : 0);
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
+  options.limits.max_sequence_length = what.context + wanted.new_tokens;
+  if (wanted.max_batched_tokens > 0) options.batching.max_batched_tokens = wanted.max_batched_tokens;
+  if (wanted.kv_quantization == "int8") options.kv.quantization = cache::int8();
+  if (wanted.kv_quantization == "int8_int4") options.kv.quantization = cache::int8_int4();
+  if (wanted.kv_quantization == "int4") options.kv.quantization = cache::int4();
+  if (wanted.kv_quantization == "kivi2") options.kv.quantization = cache::kivi2();
   if (wanted.window > 0)
-    options.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
-  if (wanted.fp8) options.kv_dtype = cache::scalar::fp8;
-  if (wanted.kv_offload) options.kv_offload = std::make_shared<cache::immediate_transfer>();
+    options.kv.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = wanted.window - sinks_of_a_window};
+  if (wanted.fp8) options.kv.dtype = cache::scalar::fp8;
+  if (wanted.kv_offload) options.kv.offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
   engine_parts parts;
   detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
@@ -308,7 +310,7 @@ std::optional<settings> parse(int argc, char** argv) {
       "requests at the same time x tokens that each has read");
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(128), "tokens to generate for each");
   add("max-batched-tokens", po::value(&wanted.max_batched_tokens)->default_value(0),
-      "engine_options::max_batched_tokens");
+      "engine_options.batching.max_batched_tokens");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each cell, of which the median is shown");
   add("swapping-clients", po::value(&wanted.swapping_clients)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is swapped out and restored");

@@ -27,7 +27,7 @@ struct settings {
   bool json;
 };
 
-workload without_model(std::string name, int tokens, cogen::sampling how) {
+workload without_model(std::string name, int tokens, cogen::sampling_params how) {
   return {std::move(name), {1, 4, 16, 64, 256}, std::move(how), [scores = some_scores(tokens)](int requests) {
             return no_model(scores, requests);
           }};
@@ -104,7 +104,7 @@ void run(const settings& wanted) {
         "workload requests         us    instr. alloc.         us     instr.         us    instr. alloc.  launches us "
         "thread us\n",
         with.counted_by());
-  const auto sampled = cogen::sampling().temperature(0.8).top_p(0.95).seed(1);
+  const auto sampled = cogen::sampling_params{.temperature = 0.8, .top_p = 0.95, .seed = 1};
   const auto runs = [&](std::string_view name) { return wanted.only.empty() || wanted.only == name; };
   if (runs("small")) run(without_model("small", 64, {}), wanted, with);
   if (runs("greedy")) run(without_model("greedy", vocabulary, {}), wanted, with);

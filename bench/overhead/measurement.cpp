@@ -43,7 +43,7 @@ struct reading {
 
 net::awaitable<void> read(cogen::token_stream stream, reading& state) {
   while (!state.over.load(std::memory_order_relaxed)) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     if (!piece) co_return;
     state.tokens += static_cast<std::int64_t>(piece->tokens.size());
   }
@@ -58,15 +58,14 @@ std::vector<cogen::token> prompt(int request) { return {1 + request / 32, 1 + re
 
 void spawn(cogen::engine& engine, net::io_context& context, const workload& what, int requests, reading& state) {
   for (int i = 0; i < requests; ++i) {
-    auto request = cogen::token_ids(prompt(i));
-    request.sampling(what.how).ignore_end();
+    cogen::request request{.prompt = prompt(i), .sampling = what.how, .ignore_eos = true};
     net::co_spawn(context, read(engine.generate(std::move(request)), state), rethrow);
   }
 }
 
 cogen::engine_options options(int requests, bool external_stepping) {
   cogen::engine_options result;
-  result.max_sequences = result.max_waiting = requests;
+  result.limits.max_sequences = result.limits.max_waiting = requests;
   result.external_stepping = external_stepping;
   return result;
 }

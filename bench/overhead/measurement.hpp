@@ -14,7 +14,7 @@ namespace overhead {
 struct workload {
   std::string name;
   std::vector<int> requests;  ///< at the same time, one number for each measurement
-  cogen::sampling how;
+  cogen::sampling_params how;
   std::function<cogen::engine_parts(int requests)> make;
 };
 

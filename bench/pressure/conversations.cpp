@@ -51,7 +51,7 @@ net::awaitable<void> converse(cogen::engine& engine, std::int64_t vocabulary, in
     const auto begin = std::chrono::steady_clock::now();
     auto said = some_tokens(number * 100 + turn, wanted.said, vocabulary);
     for (int i = 0; i < wanted.answered; ++i) {
-      const auto chosen = co_await place.decode(said);
+      const auto chosen = co_await place.async_decode(said);
       answers.push_back(chosen.id);
       said.clear();
     }
@@ -103,9 +103,9 @@ enum class memory { for_all, for_few, for_few_without_swapping };
 measurement converse_within(const model_pointer& model, const settings& wanted, const reference& alone, memory given) {
   auto options = base(wanted, wanted.conversations, wanted.length());
   const auto transfer = std::make_shared<counting_transfer>();
-  options.swap_transfer = transfer;
-  options.cache_bytes = alone.bytes * (given == memory::for_all ? wanted.conversations : wanted.room);
-  if (given == memory::for_few_without_swapping) options.swap_bytes = 0;
+  options.swap.transfer = transfer;
+  options.kv.bytes = alone.bytes * (given == memory::for_all ? wanted.conversations : wanted.room);
+  if (given == memory::for_few_without_swapping) options.swap.bytes = 0;
   if (given == memory::for_few && !wanted.trace.empty())
     options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(model, options);

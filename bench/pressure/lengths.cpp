@@ -23,12 +23,12 @@ std::vector<int> ends(const settings& wanted) {
 }
 
 net::awaitable<void> read(cogen::engine& engine, std::int64_t vocabulary, int number, int count, tokens& said) {
-  auto stream = engine.generate(cogen::token_ids(some_tokens(number, prompt, vocabulary))
-                                    .max_tokens(may_come_to - prompt)
-                                    .max_buffered_tokens(1)
-                                    .ignore_end());
+  auto stream = engine.generate({.prompt = some_tokens(number, prompt, vocabulary),
+                                 .max_tokens = may_come_to - prompt,
+                                 .ignore_eos = true,
+                                 .max_buffered_tokens = 1});
   while (static_cast<int>(said.size()) < count) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     for (const auto& each : piece->tokens)
       if (static_cast<int>(said.size()) < count) said.push_back(each.id);
   }
@@ -51,8 +51,8 @@ std::vector<tokens> read_alone(const model_pointer& model, const settings& wante
 measurement read_within(const model_pointer& model, const settings& wanted, const std::vector<int>& lengths,
                         const std::vector<tokens>& alone, std::int64_t bytes, bool grow) {
   auto options = base(wanted, wanted.conversations, may_come_to);
-  options.cache_bytes = bytes;
-  if (grow) options.allocation_policy = [] { return cogen::scheduler::watermarks({.step = 64}); };
+  options.kv.bytes = bytes;
+  if (grow) options.policies.allocation = [] { return cogen::scheduler::watermarks({.step = 64}); };
   cogen::engine engine(model, options);
   std::vector<tokens> said;
   auto result = timed(engine, [&] { said = read_all(engine, model->config().vocabulary, lengths); });

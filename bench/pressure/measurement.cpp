@@ -44,10 +44,10 @@ void check_same(const tokens& seen, const tokens& alone, std::string_view what, 
 
 cogen::engine_options base(const settings& wanted, int slots, int max_sequence_length) {
   cogen::engine_options options;
-  options.slots = slots;
-  options.max_sequence_length = max_sequence_length;
+  options.batching.slots = slots;
+  options.limits.max_sequence_length = max_sequence_length;
   options.threads = wanted.threads;
-  options.idle_timeout = milliseconds(wanted.idle_timeout_ms);
+  options.policies.idle_timeout = milliseconds(wanted.idle_timeout_ms);
   return options;
 }
 

@@ -26,7 +26,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("answered", po::value(&wanted.answered)->default_value(16), "tokens it answers");
   add("think-ms", po::value(&wanted.think_ms)->default_value(2000),
       "mean time before a turn; more of it, and fewer want memory at once");
-  add("idle-timeout-ms", po::value(&wanted.idle_timeout_ms)->default_value(50), "engine_options.idle_timeout");
+  add("idle-timeout-ms", po::value(&wanted.idle_timeout_ms)->default_value(50), "engine_options.policies.idle_timeout");
   add("stream-tokens", po::value(&wanted.stream_tokens)->default_value(64),
       "length of each stream beside the slow one; and of answers, on average");
   add("rounds", po::value(&wanted.rounds)->default_value(3), "runs of each, by turns, the second round backwards");

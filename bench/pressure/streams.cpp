@@ -14,14 +14,14 @@ constexpr int others = 15;
 constexpr int stream_prompt = 32;
 
 cogen::request stream_request(int number, std::int64_t vocabulary, int count) {
-  return cogen::token_ids(some_tokens(7000 + number, stream_prompt, vocabulary))
-      .max_tokens(count)
-      .max_buffered_tokens(ahead)
-      .ignore_end();
+  return {.prompt = some_tokens(7000 + number, stream_prompt, vocabulary),
+          .max_tokens = count,
+          .ignore_eos = true,
+          .max_buffered_tokens = ahead};
 }
 
 net::awaitable<void> read(cogen::token_stream& stream, tokens& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     for (const auto& each : piece->tokens) into.push_back(each.id);
 }
 

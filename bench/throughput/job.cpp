@@ -22,9 +22,12 @@ std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t v
 }
 
 cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const job& what) {
-  auto request = cogen::token_ids(prompt(number, what.prompt_tokens, vocabulary));
-  request.max_tokens(what.new_tokens).ignore_end().prefix_caching(what.prefix_caching);
-  request.max_buffered_tokens(what.max_buffered_tokens < 0 ? what.new_tokens : what.max_buffered_tokens);
+  cogen::request request{
+      .prompt = prompt(number, what.prompt_tokens, vocabulary),
+      .max_tokens = what.new_tokens,
+      .ignore_eos = true,
+      .max_buffered_tokens = what.max_buffered_tokens < 0 ? what.new_tokens : what.max_buffered_tokens,
+      .prefix_caching = what.prefix_caching};
   return request;
 }
 
@@ -35,7 +38,7 @@ net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::
     co_await timer.async_wait(net::use_awaitable);
   }
   auto stream = engine.generate(std::move(request));
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     into.insert(into.end(), piece->tokens.size(), seconds(clock::now() - begin));
 }
 

@@ -28,8 +28,8 @@ struct measurement {
 measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted,
                     const std::string& trace) {
   cogen::engine_options options = wanted.engine;
-  options.slots = requests;
-  options.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
+  options.batching.slots = requests;
+  options.limits.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
   if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
   cogen::engine engine(model, options);
   const auto seen = run(engine, model->config().vocabulary,
@@ -85,7 +85,7 @@ void print(const measurement& one, const cogen::model& model, bool json) {
 
 void compare_numbers_of_requests(const settings& wanted) {
   cogen::load_options loading;
-  loading.threads = wanted.engine.threads;
+  loading.threads = wanted.engine.threads.value_or(0);
   const auto model = cogen::load_model(wanted.model, loading);
   measure(model, 1, wanted, "");  // warms the file cache, the pages and the threads
   if (!wanted.json)

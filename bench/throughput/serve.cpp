@@ -45,10 +45,10 @@ class served_engine {
 
   cogen::engine& made_for(const job& what) {
     const int length = what.prompt_tokens + std::max(what.new_tokens, spare);
-    if (!engine_ || options_.slots != what.slots || options_.max_sequence_length != length) {
+    if (!engine_ || options_.batching.slots != what.slots || options_.limits.max_sequence_length != length) {
       engine_.reset();
-      options_.slots = what.slots;
-      options_.max_sequence_length = length;
+      options_.batching.slots = what.slots;
+      options_.limits.max_sequence_length = length;
       engine_.emplace(model_, options_);
     }
     return *engine_;
@@ -77,7 +77,7 @@ std::string listed(const std::vector<observation>& seen) {
 void serve(const settings& wanted) {
   say("{{\"hello\": \"cogen\"}}");
   cogen::load_options loading;
-  loading.threads = wanted.engine.threads;
+  loading.threads = wanted.engine.threads.value_or(0);
   const auto model = cogen::load_model(wanted.model, loading);
   served_engine engine(model, wanted.engine);
   say("{{\"ready\": \"{}, {} compute type, {} bytes of weights a step\"}}", model->weight_type(),

@@ -132,7 +132,7 @@ class cuda_operators final : public operators {
     const int dim = static_cast<int>(head_dim);
     if (!cuda::supports_quantization({.kv_heads = 1, .head_dim = dim, .ring = 64 * 4, .quantized = quantized}))
       throw std::invalid_argument(
-          "engine_options.kv_quantization is of a form that CUDA devices do not have: they have int8(), int8_int4(), "
+          "engine_options.kv.quantization is of a form that CUDA devices do not have: they have int8(), int8_int4(), "
           "int4() "
           "and kivi2(), and heads of 64, 96, 128 or 256");
     return cuda::quantized_head_bytes(quantized, dim);

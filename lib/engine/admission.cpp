@@ -31,13 +31,14 @@ std::optional<diagnostics> admission::refusal(const place& seq) const {
   if (!seq.taken && counts_.sequences >= max_sequences_)
     return say(error::queue_full, [&] {
       return fmt::format(
-          "the engine holds {} sequences, as many as engine_options.max_sequences allows; {} of them wait for their "
+          "the engine holds {} sequences, as many as engine_options.limits.max_sequences allows; {} of them wait for "
+          "their "
           "first slot",
           counts_.sequences, counts_.waiting);
     });
   if (!seq.scheduled && !seq.waiting && counts_.waiting >= max_waiting_)
     return say(error::queue_full, [&] {
-      return fmt::format("{} sequences wait for their first slot, as many as engine_options.max_waiting allows",
+      return fmt::format("{} sequences wait for their first slot, as many as engine_options.limits.max_waiting allows",
                          counts_.waiting);
     });
   return std::nullopt;

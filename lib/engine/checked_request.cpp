@@ -22,19 +22,18 @@ std::string no_chat(const std::string& why) {
 }
 
 std::vector<token> encoder_tokens(const request& what, const engine_parts& parts) {
-  if (const auto* ids = std::get_if<request::ids>(&what.encoder_input())) return *ids;
-  const auto* text = std::get_if<std::string>(&what.encoder_input());
-  if (!text) return {};
+  if (!what.encoder_input) return {};
+  if (const auto* ids = std::get_if<token_ids>(&*what.encoder_input)) return *ids;
   if (!parts.tokenizer) throw std::invalid_argument("the encoder input is text, and this engine has no tokenizer");
-  return parts.tokenizer->encode(*text, {.add_special = true});
+  return parts.tokenizer->encode(std::get<std::string>(*what.encoder_input), {.add_special = true});
 }
 
 std::vector<token> prompt_tokens(const request& what, const engine_parts& parts) {
-  if (const auto* ids = std::get_if<request::ids>(&what.prompt())) return *ids;
-  const auto* messages = std::get_if<request::messages>(&what.prompt());
+  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return *ids;
+  const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
-  if (!messages) return parts.tokenizer->encode(std::get<std::string>(what.prompt()), {.add_special = true});
+  if (!messages) return parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true});
   text::template_options options;
   if (const auto bos = parts.tokenizer->bos()) options.bos = parts.tokenizer->token_text(*bos);
   if (const auto eos = parts.tokenizer->eos(); !eos.empty()) options.eos = parts.tokenizer->token_text(eos.front());
@@ -44,7 +43,7 @@ std::vector<token> prompt_tokens(const request& what, const engine_parts& parts)
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& what, const engine_parts& parts) {
-  const auto* text = std::get_if<std::string>(&what.prompt());
+  const auto* text = std::get_if<std::string>(&what.prompt);
   auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens(what, parts);
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
@@ -70,16 +69,16 @@ int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int li
 }  // namespace
 
 void check_parameters(const request& what, int vocabulary) {
-  if (what.max_tokens() < 1 && what.max_tokens() != request::whole_context)
-    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", what.max_tokens()));
-  if (what.max_buffered_tokens() < 0)
+  if (what.max_tokens && *what.max_tokens < 1)
+    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", *what.max_tokens));
+  if (what.max_buffered_tokens < 0)
     throw std::invalid_argument(
-        fmt::format("max_buffered_tokens is {}; it must be at least 0", what.max_buffered_tokens()));
-  if (what.max_bytes() && *what.max_bytes() < 1)
-    throw std::invalid_argument(fmt::format("max_bytes is {}; it must be at least 1", *what.max_bytes()));
-  check_limit("start_within", what.start_within());
-  check_limit("finish_within", what.finish_within());
-  for (const token id : what.stop_tokens())
+        fmt::format("max_buffered_tokens is {}; it must be at least 0", what.max_buffered_tokens));
+  if (what.max_bytes && *what.max_bytes < 1)
+    throw std::invalid_argument(fmt::format("max_bytes is {}; it must be at least 1", *what.max_bytes));
+  check_limit("start_within", what.start_within);
+  check_limit("finish_within", what.finish_within);
+  for (const token id : what.stop_token_ids)
     if (id < 0 || id >= vocabulary)
       throw std::invalid_argument(
           fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, vocabulary - 1));
@@ -102,12 +101,12 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
     does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least one generated", prompt,
                  limits.max_sequence_length);
   int longest = limits.max_sequence_length;
-  if (what.max_bytes()) longest = longest_within(*what.max_bytes(), limits.usage, longest);
+  if (what.max_bytes) longest = longest_within(*what.max_bytes, limits.usage, longest);
   if (prompt >= longest)
     does_not_fit("the prompt has {} tokens; with one more their cache takes {} bytes, and max_bytes is {}", prompt,
-                 limits.usage(prompt + 1), *what.max_bytes());
+                 limits.usage(prompt + 1), *what.max_bytes);
   const int room = longest - prompt;
-  const int wanted = what.max_tokens() == request::whole_context ? room : std::min(what.max_tokens(), room);
+  const int wanted = std::min(what.max_tokens.value_or(room), room);
   if (const auto bytes = limits.usage(prompt + wanted); bytes > limits.memory_bytes)
     does_not_fit("the request may come to hold {} tokens, whose cache takes {} bytes; the engine's budget is {}",
                  prompt + wanted, bytes, limits.memory_bytes);
@@ -115,8 +114,8 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
 }
 
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts) {
-  auto ends = what.ignores_end() ? std::vector<token>() : parts.end_tokens;
-  ends.insert(ends.end(), what.stop_tokens().begin(), what.stop_tokens().end());
+  auto ends = what.ignore_eos ? std::vector<token>() : parts.end_tokens;
+  ends.insert(ends.end(), what.stop_token_ids.begin(), what.stop_token_ids.end());
   return ends;
 }
 

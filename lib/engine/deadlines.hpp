@@ -28,8 +28,8 @@ struct deadlines {
   std::optional<clock::time_point> finish;
 
   deadlines(const request& what, clock::time_point opened)
-      : start(what.start_within() ? later(opened, *what.start_within()) : std::nullopt),
-        finish(what.finish_within() ? later(opened, *what.finish_within()) : std::nullopt) {}
+      : start(what.start_within ? later(opened, *what.start_within) : std::nullopt),
+        finish(what.finish_within ? later(opened, *what.finish_within) : std::nullopt) {}
 
   bool any() const noexcept { return start || finish; }
 

@@ -29,23 +29,24 @@ void refuse(const char* option, std::string_view device) {
 }
 
 void check_options(const engine_options& options, std::string_view device) {
-  if (options.layer_factory) refuse("layer_factory", device);
-  if (options.swap_transfer) refuse("swap_transfer", device);
-  if (!options.swap_directory.empty()) refuse("swap_directory", device);
-  if (options.swap_format != swap_format::exact) refuse("swap_format", device);
+  if (options.kv.layer_factory) refuse("kv.layer_factory", device);
+  if (options.swap.transfer) refuse("swap.transfer", device);
+  if (!options.swap.directory.empty()) refuse("swap.directory", device);
+  if (options.swap.format != swap_format::exact) refuse("swap.format", device);
   if (options.compute_type != compute_type::float32)
     throw std::invalid_argument(
         fmt::format("engine_options.compute_type is int8; engines on {} compute in float32 alone", device));
-  if (options.slots < 1)
-    throw std::invalid_argument(fmt::format("engine_options.slots is {}; it must be at least 1", options.slots));
-  if (options.max_batched_tokens < 0)
+  if (options.batching.slots < 1)
     throw std::invalid_argument(
-        fmt::format("engine_options.max_batched_tokens is {}; it may be 0 or more", options.max_batched_tokens));
+        fmt::format("engine_options.batching.slots is {}; it must be at least 1", options.batching.slots));
+  if (options.batching.max_batched_tokens && *options.batching.max_batched_tokens < 1)
+    throw std::invalid_argument(fmt::format("engine_options.batching.max_batched_tokens is {}; it must be at least 1",
+                                            *options.batching.max_batched_tokens));
 }
 
 int step_tokens_of(const engine_options& options) {
-  if (options.max_batched_tokens > 0) return options.max_batched_tokens;
-  return options.kv_quantization || options.sinks ? ring_step_tokens : device_step_tokens;
+  if (options.batching.max_batched_tokens) return *options.batching.max_batched_tokens;
+  return options.kv.quantization || options.kv.sinks ? ring_step_tokens : device_step_tokens;
 }
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
@@ -65,7 +66,7 @@ cache::device_quantization quantization_of(const models::device_model& model,
   const auto* values = kv_quantization.values->format();
   if (keys == nullptr || values == nullptr)
     throw std::invalid_argument(fmt::format(
-        "engine_options.kv_quantization has keys {} and values {}; engines on {} have no codecs of your own",
+        "engine_options.kv.quantization has keys {} and values {}; engines on {} have no codecs of your own",
         kv_quantization.keys->name(), kv_quantization.values->name(), model.network->device().str()));
   return cache::device_quantization{.keys = *keys,
                                     .values = *values,
@@ -76,15 +77,15 @@ cache::device_quantization quantization_of(const models::device_model& model,
 
 /// The number format of keys and values: the network's own, or fp8.
 at::ScalarType type_of(const models::device_network& network, const engine_options& options) {
-  if (!options.kv_dtype) return network.type();
-  const auto type = cache::tensor_type(*options.kv_dtype);
+  if (!options.kv.dtype) return network.type();
+  const auto type = cache::tensor_type(*options.kv.dtype);
   if (type != network.type() && type != at::kFloat8_e4m3fn)
-    throw std::invalid_argument(fmt::format("engine_options.kv_dtype is {}; engines on {} keep {} or {}",
+    throw std::invalid_argument(fmt::format("engine_options.kv.dtype is {}; engines on {} keep {} or {}",
                                             c10::toString(type), network.device().str(), c10::toString(network.type()),
                                             c10::toString(at::kFloat8_e4m3fn)));
-  if (options.kv_quantization && type != network.type())
+  if (options.kv.quantization && type != network.type())
     throw std::invalid_argument(
-        "engine_options.kv_quantization and a kv_dtype of fp8 are both set; packed caches keep their "
+        "engine_options.kv.quantization and a kv.dtype of fp8 are both set; packed caches keep their "
         "newest tokens in the model's own type");
   return type;
 }
@@ -98,34 +99,35 @@ int window_of(const models::device_network& network, const std::optional<cache::
 }
 
 std::int64_t most_tokens(const engine_options& options, std::int64_t positions) {
-  return options.sinks ? length_of_endless : positions;
+  return options.kv.sinks ? length_of_endless : positions;
 }
 
 cache_form form_of(const models::device_model& model, std::int64_t positions, const engine_options& options) {
-  if (options.kv_quantization && options.sinks)
-    throw std::invalid_argument("engine_options.kv_quantization and sinks are both set; a cache has one or the other");
-  if (options.kv_offload && (options.kv_quantization || options.sinks))
+  if (options.kv.quantization && options.kv.sinks)
     throw std::invalid_argument(
-        fmt::format("engine_options.kv_offload and {} are both set; engines on {} offload what keeps "
+        "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
+  if (options.kv.offload && (options.kv.quantization || options.kv.sinks))
+    throw std::invalid_argument(
+        fmt::format("engine_options.kv.offload and {} are both set; engines on {} offload what keeps "
                     "every token in full precision",
-                    options.sinks ? "sinks" : "kv_quantization", model.network->device().str()));
+                    options.kv.sinks ? "kv.sinks" : "kv.quantization", model.network->device().str()));
   const auto type = type_of(*model.network, options);
-  if (options.kv_offload) return {.type = type, .host = true};
-  const int new_and_cut = step_tokens_of(options) + options.max_rollback_tokens;
-  if (options.kv_quantization) {
-    const auto quantization = quantization_of(model, *options.kv_quantization);
+  if (options.kv.offload) return {.type = type, .host = true};
+  const int new_and_cut = step_tokens_of(options) + options.kv.max_rollback_tokens;
+  if (options.kv.quantization) {
+    const auto quantization = quantization_of(model, *options.kv.quantization);
     return {.type = type,
             .quantization = quantization,
             .ring = rounded_up(quantization.residual + cache::block_tokens + new_and_cut, cache::block_tokens)};
   }
-  const int window = window_of(*model.network, options.sinks);
-  if (options.sinks && window == 0)
+  const int window = window_of(*model.network, options.kv.sinks);
+  if (options.kv.sinks && window == 0)
     throw std::invalid_argument(
-        fmt::format("engine_options.sinks is set; engines on {} have them where all layers have the same window",
+        fmt::format("engine_options.kv.sinks is set; engines on {} have them where all layers have the same window",
                     model.network->device().str()));
   const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
-  const auto longest = options.max_sequence_length > 0 ? options.max_sequence_length : most_tokens(options, positions);
-  return {.type = type, .sinks = options.sinks, .ring = ring < longest ? ring : 0};
+  const auto longest = options.limits.max_sequence_length.value_or(most_tokens(options, positions));
+  return {.type = type, .sinks = options.kv.sinks, .ring = ring < longest ? ring : 0};
 }
 
 /// Bytes of a slot for `length` tokens.
@@ -165,9 +167,9 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::
 /// Bytes for the caches. If they are in host memory, two layers of each slot must also fit on the device.
 std::int64_t room_for(const models::device_model& model, const cache_form& form, const engine_options& options) {
   const auto on_device = model.backend->free_bytes() - kept_free;
-  if (!form.host) return options.cache_bytes > 0 ? options.cache_bytes : on_device;
+  if (!form.host) return options.kv.bytes.value_or(on_device);
   const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
-  return std::min(options.cache_bytes > 0 ? options.cache_bytes : machine_memory() / 2, on_device / 2 * layers);
+  return std::min(options.kv.bytes ? *options.kv.bytes : machine_memory() / 2, on_device / 2 * layers);
 }
 
 /// Tokens of each slot. The caches are allocated in full at the start: without max_sequence_length, as many as fit.
@@ -175,19 +177,20 @@ int length_that_fits(const models::device_model& model, std::int64_t positions, 
                      const engine_options& options) {
   const auto& network = *model.network;
   const auto most = most_tokens(options, positions);
-  if (options.max_sequence_length < 0 || options.max_sequence_length > most)
-    throw std::invalid_argument(fmt::format("engine_options.max_sequence_length is {}; this model holds {} positions",
-                                            options.max_sequence_length, most));
+  const auto length = options.limits.max_sequence_length;
+  if (length && (*length < 1 || *length > most))
+    throw std::invalid_argument(
+        fmt::format("engine_options.limits.max_sequence_length is {}; this model holds {} positions", *length, most));
   const auto free = room_for(model, form, options);
-  const auto fitting = tokens_within(free / options.slots, most, network, form);
-  if (options.max_sequence_length > fitting || fitting == 0)
+  const auto fitting = tokens_within(free / options.batching.slots, most, network, form);
+  if (length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(
-        "engine_options.max_sequence_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
-        options.max_sequence_length, options.slots,
-        slot_bytes(network, std::max(1, options.max_sequence_length), form) * options.slots / mebibyte,
+        "engine_options.limits.max_sequence_length is {} with {} slots, which takes {} MiB; {} has {} MiB for caches",
+        length.value_or(1), options.batching.slots,
+        slot_bytes(network, length.value_or(1), form) * options.batching.slots / mebibyte,
         form.host ? "the host of " + network.device().str() : network.device().str(),
         std::max<std::int64_t>(0, free) / mebibyte));
-  return options.max_sequence_length > 0 ? options.max_sequence_length : static_cast<int>(fitting);
+  return length.value_or(static_cast<int>(fitting));
 }
 
 }  // namespace
@@ -199,7 +202,7 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
   const int length = length_that_fits(model, positions, form, options);
   const int max_batched_tokens = step_tokens_of(options);
   auto runner = std::make_unique<device_runner>(model.backend, model.network,
-                                                device_runner_options{.slots = options.slots,
+                                                device_runner_options{.slots = options.batching.slots,
                                                                       .max_sequence_length = length,
                                                                       .max_batched_tokens = max_batched_tokens,
                                                                       .vocabulary = vocabulary,
@@ -209,13 +212,13 @@ void put_on_device(engine_parts& parts, const models::device_model& model, int v
                                                                       .ring = form.ring,
                                                                       .host = form.host,
                                                                       .recorded = switches.recorded});
-  parts.limits.slots = options.slots;
-  parts.limits.prefix_caching = options.prefix_caching;
+  parts.limits.slots = options.batching.slots;
+  parts.limits.prefix_caching = options.kv.prefix_caching;
   parts.limits.max_sequence_length = length;
   parts.limits.max_batched_tokens = max_batched_tokens;
   parts.limits.usage = usage_of(*model.network, form);
-  if (form.ring > 0) parts.limits.max_rollback_tokens = options.max_rollback_tokens;
-  parts.limits.idle_timeout = options.idle_timeout;
+  if (form.ring > 0) parts.limits.max_rollback_tokens = options.kv.max_rollback_tokens;
+  parts.limits.idle_timeout = options.policies.idle_timeout;
   parts.limits.depth = switches.overlapped ? 2 : 1;
   parts.runner = std::move(runner);
 }

@@ -6,8 +6,6 @@
 
 #include <cogen/engine.hpp>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include <thread>
@@ -18,9 +16,9 @@ namespace {
 constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized on another thread
 
 std::size_t bytes_of(const request& what) {
-  if (const auto* text = std::get_if<std::string>(&what.prompt())) return text->size();
+  if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size();
   std::size_t bytes = 0;
-  if (const auto* messages = std::get_if<request::messages>(&what.prompt()))
+  if (const auto* messages = std::get_if<chat_messages>(&what.prompt))
     for (const auto& each : *messages) bytes += each.content.size();
   return bytes;
 }
@@ -28,11 +26,11 @@ std::size_t bytes_of(const request& what) {
 /// Replaces a max_sequence_length of 0 by the engine's limit.
 open_options checked(open_options options, const detail::engine_loop& of) {
   const int limit = of.parts().limits.max_sequence_length;
-  if (options.max_sequence_length < 0 || options.max_sequence_length > limit)
+  const int length = options.max_sequence_length.value_or(limit);
+  if (length < 1 || length > limit)
     throw std::invalid_argument(
-        fmt::format("max_sequence_length of a sequence is {}; it must be between 1 and {}, or 0 for that",
-                    options.max_sequence_length, limit));
-  if (options.max_sequence_length == 0) options.max_sequence_length = limit;
+        fmt::format("open_options.max_sequence_length is {}; it must be between 1 and {}", length, limit));
+  options.max_sequence_length = length;
   return options;
 }
 
@@ -40,12 +38,14 @@ void check(const engine_options& options) {
   const auto refuse = [](std::string_view name, auto value, auto least) {
     throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
   };
-  if (options.max_batch_delay.count() < 0) refuse("max_batch_delay", options.max_batch_delay.count(), 0);
-  if (options.idle_timeout.count() < 0) refuse("idle_timeout", options.idle_timeout.count(), 0);
-  if (options.swap_bytes && *options.swap_bytes < 0) refuse("swap_bytes", *options.swap_bytes, 0);
-  if (options.swap_file_bytes < 0) refuse("swap_file_bytes", options.swap_file_bytes, std::int64_t{0});
-  if (options.max_sequences < 1) refuse("max_sequences", options.max_sequences, 1);
-  if (options.max_waiting < 1) refuse("max_waiting", options.max_waiting, 1);
+  if (options.batching.max_batch_delay.count() < 0)
+    refuse("batching.max_batch_delay", options.batching.max_batch_delay.count(), 0);
+  if (options.policies.idle_timeout.count() < 0)
+    refuse("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
+  if (options.swap.bytes && *options.swap.bytes < 0) refuse("swap.bytes", *options.swap.bytes, 0);
+  if (options.swap.file_bytes < 0) refuse("swap.file_bytes", options.swap.file_bytes, std::int64_t{0});
+  if (options.limits.max_sequences < 1) refuse("limits.max_sequences", options.limits.max_sequences, 1);
+  if (options.limits.max_waiting < 1) refuse("limits.max_waiting", options.limits.max_waiting, 1);
 }
 
 }  // namespace
@@ -109,23 +109,6 @@ sequence engine::open(std::vector<token> encoder_input, const open_options& opti
   const auto within = checked(options, *loop_);
   auto read = detail::checked_encoder_input(std::move(encoder_input), loop_->parts(), loop_->vocabulary());
   return sequence(std::make_shared<detail::sequence_state>(loop_, within, std::move(read)));
-}
-
-namespace {
-
-net::awaitable<sequence> opened(std::shared_ptr<detail::opening_face> shared, std::filesystem::path from) {
-  auto result = co_await detail::async_open(std::move(shared), std::move(from), net::as_tuple(net::use_awaitable));
-  const auto code = std::get<0>(result);
-  if (!code) co_return std::move(std::get<1>(result));
-  const auto why = std::get<1>(result).error();
-  if (why) throw boost::system::system_error(code, why.message());
-  throw boost::system::system_error(code);
-}
-
-}  // namespace
-
-net::awaitable<sequence> engine::open(std::filesystem::path session, const open_options& options) {
-  return opened(new_opening(options), std::move(session));
 }
 
 std::shared_ptr<detail::opening_face> engine::new_opening(const open_options& options) const {

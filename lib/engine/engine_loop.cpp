@@ -33,7 +33,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                 [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       swap_completions_(parts_.limits.all_slots(), [this] { wake(); }),
-      room_(options_.max_sequences, options_.max_waiting, [this] { notify_idle(); }),
+      room_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   publish();
 }
@@ -160,8 +160,8 @@ void engine_loop::fire_timers() {
 }
 
 void engine_loop::wait_for_batch() {
-  if (!options_.external_stepping && options_.max_batch_delay.count() > 0) {
-    const auto limit = std::chrono::steady_clock::now() + options_.max_batch_delay;
+  if (!options_.external_stepping && options_.batching.max_batch_delay.count() > 0) {
+    const auto limit = std::chrono::steady_clock::now() + options_.batching.max_batch_delay;
     while (awaiting_client() && std::chrono::steady_clock::now() < limit && !stop_requested_.load()) {
       sleep(limit - std::chrono::steady_clock::now());
       drain_inbox();

@@ -22,8 +22,8 @@ request_estimate engine::estimate(const request& what) const {
     if (read.encoder_input) result.encoder_tokens = static_cast<int>(read.encoder_input->size());
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
-    const sampler sampling(what.sampling(), loop_->vocabulary(), detail::end_tokens_of(what, parts));
-    const detail::output_processor cuts(parts.tokenizer.get(), what.stop_strings());
+    const sampler sampling(what.sampling, loop_->vocabulary(), detail::end_tokens_of(what, parts));
+    const detail::output_processor cuts(parts.tokenizer.get(), what.stop);
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());
   }

@@ -56,7 +56,7 @@ bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& l
 }
 
 sampling_key sampling_state::next_key(bool chained) const {
-  return {.seed = parameters->parameters().seed().value_or(random.seed()),
+  return {.seed = parameters->parameters().seed.value_or(random.seed()),
           .branch = random.branch(),
           .position = static_cast<std::uint32_t>(history.length()) + (chained ? 1 : 0),
           .sample = truncations};

@@ -125,7 +125,7 @@ void sequence_state::read(const std::filesystem::path& path) try {
       read_session_file(path, {.model = parts.fingerprint,
                                .cache = engine_->snapshot_format(),
                                .vocabulary = engine_->vocabulary(),
-                               .max_sequence_length = options_.max_sequence_length,
+                               .max_sequence_length = *options_.max_sequence_length,
                                .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0});
   {
     const std::lock_guard lock(mutex_);

@@ -41,7 +41,8 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
   want_attention();
 }
 
-void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) {
+void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
+                                  sampling_params how) {
   completion_lock lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
   auto wrong = problem(tokens, 1);
@@ -167,9 +168,9 @@ std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed
   if (fed.empty() && held_.empty())
     return diagnostics(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
   const auto length = static_cast<int>(held_.size() + fed.size()) + sampled;
-  if (length > options_.max_sequence_length)
+  if (length > *options_.max_sequence_length)
     return diagnostics(error::does_not_fit, fmt::format("the sequence would hold {} tokens; it holds {} at most",
-                                                        length, options_.max_sequence_length));
+                                                        length, *options_.max_sequence_length));
   return std::nullopt;
 }
 
@@ -237,7 +238,7 @@ void sequence_state::undo(std::size_t length) {
 
 scheduler::sequence_options sequence_state::served_as() const {
   scheduler::sequence_options served;
-  served.max_sequence_length = options_.max_sequence_length;
+  served.max_sequence_length = *options_.max_sequence_length;
   served.encoder_input = encoder_input_;
   served.priority = options_.priority;
   served.tenant = options_.tenant;

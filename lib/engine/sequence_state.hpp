@@ -23,7 +23,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   net::any_io_executor default_executor() const override;
   void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
   void cancel_forward(const forward_operation& wait) noexcept override;
-  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) override;
+  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) override;
   void cancel_decode(const decode_operation& wait) noexcept override;
   void start_suspend(std::shared_ptr<plain_operation> wait) override;
   void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) override;

@@ -129,6 +129,11 @@ bool stream_state::ended() const {
   return ended_;
 }
 
+std::optional<finish_reason> stream_state::finish() const {
+  std::lock_guard lock(mutex_);
+  return ended_ ? std::optional(reason_) : std::nullopt;
+}
+
 finish_reason stream_state::reason() const {
   std::lock_guard lock(mutex_);
   return reason_;
@@ -158,8 +163,8 @@ void stream_state::prepare() {
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
-  sampling_.parameters.emplace(request_.sampling(), engine_->vocabulary(), end_tokens_);
-  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop_strings());
+  sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
+  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop);
   sampling_.history.append_given(what.prompt);
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
@@ -172,10 +177,10 @@ void stream_state::submit() {
   options.max_new_tokens = new_tokens_;
   options.max_sequence_length = static_cast<int>(prompt.size()) + new_tokens_;
   options.encoder_input = encoder_input_;
-  options.priority = request_.priority();
-  options.tenant = request_.tenant();
-  options.prefix_caching = request_.reuses();
-  options.cache_salt = request_.cache_salt().value_or(request_.tenant());
+  options.priority = request_.priority;
+  options.tenant = request_.tenant;
+  options.prefix_caching = request_.prefix_caching;
+  options.cache_salt = request_.cache_salt.value_or(request_.tenant);
   if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options,
@@ -318,7 +323,7 @@ bool stream_state::keep_limits(clock::time_point now) {
 
 std::string stream_state::waited(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within()), said(now - metrics().times(now).opened), waited_for());
+                     said(*request_.start_within), said(now - metrics().times(now).opened), waited_for());
 }
 
 std::string stream_state::waited_for() const {

@@ -40,6 +40,7 @@ class stream_state final : public request_state, public stream_face {
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
+  std::optional<finish_reason> finish() const override;
   finish_reason reason() const override;
   cogen::usage usage() const override;
   diagnostics error() const override;
@@ -75,7 +76,7 @@ class stream_state final : public request_state, public stream_face {
   void want_attention();
   bool busy();  // releases operations whose execution context has shut down
   void ask();
-  int max_buffered_tokens() const { return request_.max_buffered_tokens(); }
+  int max_buffered_tokens() const { return request_.max_buffered_tokens; }
 
   const request request_;
   const deadlines limits_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/sampling.hpp"
+#include "cogen/sampling_params.hpp"
 #include "sampling/scratch.hpp"
 
 #include <cstddef>

@@ -53,20 +53,19 @@ std::string explain(sampling_status status) {
   }
 }
 
-sampler::sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
+sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
     : parameters_(std::move(parameters)) {
   parameters_.validate(vocabulary);
-  filters_ = {static_cast<std::size_t>(parameters_.top_k()), parameters_.top_p(),
-              static_cast<float>(parameters_.min_p())};
-  if (!parameters_.is_greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_.temperature());
-  for (const auto& [id, value] : parameters_.logit_bias()) biases_.push_back({id, static_cast<float>(value)});
+  filters_ = {static_cast<std::size_t>(parameters_.top_k), parameters_.top_p, static_cast<float>(parameters_.min_p)};
+  if (!parameters_.greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_.temperature);
+  for (const auto& [id, value] : parameters_.logit_bias) biases_.push_back({id, static_cast<float>(value)});
   for (const token id : end_tokens)
     if (id >= 0 && id < vocabulary) end_tokens_.push_back(id);
 }
 
 sampled sampler::sample(std::span<float> logits, token_history& history, const sampling_key& key,
                         sampling_scratch& scratch) const {
-  const bool reports = parameters_.logprobs().has_value();
+  const bool reports = parameters_.logprobs.has_value();
   if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
   process(logits, history);
   if (auto diagnostics = run_processor(logits, history)) return processor_failed(*diagnostics);
@@ -80,7 +79,7 @@ sampled sampler::sample(std::span<float> logits, token_history& history, const s
 
 token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,
                            sampling_scratch& scratch) const {
-  if (parameters_.is_greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
+  if (parameters_.greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
   const softmax_scale scale{largest, inverse_temperature_};
   if (filters_.keep_all(logits.size())) {
     const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
@@ -98,22 +97,22 @@ void sampler::report(sampled& result, sampling_scratch& scratch) const {
   }
   const row_logprobs logprobs(scratch.model_logits, scan.largest, scratch);
   result.logprob = logprobs.of(result.id);
-  result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs()), scratch);
+  result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs), scratch);
 }
 
 bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const {
-  if (has_processor() || parameters_.logprobs()) return false;
+  if (has_processor() || parameters_.logprobs) return false;
   sampling_row made;
   made.slot = row.slot;
-  made.greedy = parameters_.is_greedy();
+  made.greedy = parameters_.greedy();
   made.unknown_last = unknown_last;
   made.inverse_temperature = inverse_temperature_;
   made.top_k = static_cast<std::uint32_t>(std::min<std::size_t>(filters_.top_k, UINT32_MAX));
   made.top_p = filters_.top_p;
   made.min_p = filters_.min_p;
-  made.repetition_penalty = static_cast<float>(parameters_.repetition_penalty());
-  made.presence_penalty = static_cast<float>(parameters_.presence_penalty());
-  made.frequency_penalty = static_cast<float>(parameters_.frequency_penalty());
+  made.repetition_penalty = static_cast<float>(parameters_.repetition_penalty);
+  made.presence_penalty = static_cast<float>(parameters_.presence_penalty);
+  made.frequency_penalty = static_cast<float>(parameters_.frequency_penalty);
   auto begin = lists.biases.size();
   lists.biases.insert(lists.biases.end(), biases_.begin(), biases_.end());
   made.biases = part_from(begin, lists.biases);
@@ -138,7 +137,7 @@ std::pair<sampling_status, std::vector<token_probability>> sampler::distribution
   if (run_processor(logits, history)) return {sampling_status::processor_failed, {}};
   const row_scan scan = scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
-  if (parameters_.is_greedy())
+  if (parameters_.greedy())
     return {sampling_status::ok, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
   const softmax_scale scale{scan.largest, inverse_temperature_};
   if (filters_.keep_all(logits.size())) {
@@ -162,7 +161,7 @@ void sampler::process(std::span<float> logits, token_history& history) const {
 }
 
 std::optional<std::string> sampler::run_processor(std::span<float> logits, const token_history& history) const try {
-  if (has_processor()) parameters_.processor()(history.tokens(), logits);
+  if (has_processor()) parameters_.processor(history.tokens(), logits);
   return {};
 } catch (const std::exception& error) {
   return error.what();
@@ -176,7 +175,7 @@ void sampler::add_biases(std::span<float> logits) const {
 }
 
 void sampler::penalize_repetition(std::span<float> logits, token_history& history) const {
-  const auto factor = static_cast<float>(parameters_.repetition_penalty());
+  const auto factor = static_cast<float>(parameters_.repetition_penalty);
   if (factor == 1) return;
   for (const auto& count : history.counts()) {
     if (count.total == 0 || !inside(count.id, logits)) continue;
@@ -186,8 +185,8 @@ void sampler::penalize_repetition(std::span<float> logits, token_history& histor
 }
 
 void sampler::penalize_counts(std::span<float> logits, token_history& history) const {
-  const auto presence = static_cast<float>(parameters_.presence_penalty());
-  const auto frequency = static_cast<float>(parameters_.frequency_penalty());
+  const auto presence = static_cast<float>(parameters_.presence_penalty);
+  const auto frequency = static_cast<float>(parameters_.frequency_penalty);
   if (presence == 0 && frequency == 0) return;
   for (const auto& count : history.counts())
     if (count.generated > 0 && inside(count.id, logits))
@@ -195,7 +194,7 @@ void sampler::penalize_counts(std::span<float> logits, token_history& history) c
 }
 
 bool sampler::holds_back(std::size_t generated) const {
-  return static_cast<std::int64_t>(generated) < parameters_.min_tokens();
+  return static_cast<std::int64_t>(generated) < parameters_.min_tokens;
 }
 
 void sampler::hold_back_end_tokens(std::span<float> logits, const token_history& history) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/sampling.hpp"
+#include "cogen/sampling_params.hpp"
 #include "cogen/sampling_row.hpp"
 #include "cogen/token.hpp"
 #include "sampling/filters.hpp"
@@ -41,12 +41,12 @@ class sampler {
  public:
   /// Throws std::invalid_argument if `parameters.validate(vocabulary)` does. min_tokens holds back `end_tokens`; those
   /// outside the vocabulary are ignored.
-  sampler(sampling parameters, std::int64_t vocabulary, std::span<const token> end_tokens = {});
+  sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens = {});
 
-  const sampling& parameters() const { return parameters_; }
+  const sampling_params& parameters() const { return parameters_; }
 
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
-  bool has_processor() const { return static_cast<bool>(parameters_.processor()); }
+  bool has_processor() const { return static_cast<bool>(parameters_.processor); }
 
   /// Samples the token after `history`. `logits` [vocabulary] is modified; the history is not appended to. Throws only
   /// if memory runs out: bad logits and a throwing processor are a status. Samples by the inverse distribution function
@@ -79,7 +79,7 @@ class sampler {
   bool holds_back(std::size_t generated) const;
   void report(sampled& result, sampling_scratch& scratch) const;
 
-  sampling parameters_;
+  sampling_params parameters_;
   filters filters_;
   float inverse_temperature_ = 1;
   std::vector<token_bias> biases_;

@@ -61,19 +61,20 @@ BOOST_AUTO_TEST_CASE(every_operation_fails_when_the_device_fails) {
   const auto where = std::make_shared<failing_backend>(device::backend_named("cuda"));
   const auto model = seeded_model_on(where, at::kBFloat16);
   engine_options options;
-  options.slots = 3;
-  options.max_sequence_length = 900;
+  options.batching.slots = 3;
+  options.limits.max_sequence_length = 900;
   std::string logged;
   options.log = [&](std::string_view line) { logged += line; };
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
   int told = 0;
-  streams.push_back(running.generate(token_ids({1, 2, 3}).max_tokens(800).ignore_end()));
+  streams.push_back(running.generate({.prompt = token_ids{1, 2, 3}, .max_tokens = 800, .ignore_eos = true}));
   streams[0].async_next(
       net::bind_executor(context, [&](error_code, const std::optional<piece>&) { where->armed = true; }));
   for (int i = 0; i < 7; ++i) {
-    streams.push_back(running.generate(token_ids(some_tokens(*model, 20, 1)).max_tokens(800).ignore_end()));
+    streams.push_back(
+        running.generate({.prompt = token_ids(some_tokens(*model, 20, 1)), .max_tokens = 800, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
       BOOST_TEST(code == make_error_code(error::device_failed));
       ++told;

@@ -227,8 +227,8 @@ std::vector<std::vector<token>> answers(engine& running, const std::vector<reque
 /// The logits after each token, fed all at once, and one by one.
 std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, const std::vector<token>& tokens,
                                      engine_options options = {}) {
-  options.slots = 4;
-  options.max_sequence_length = 300;
+  options.batching.slots = 4;
+  options.limits.max_sequence_length = 300;
   engine running(of, options);
   std::pair<logits, logits> read;
   net::io_context context;
@@ -236,9 +236,9 @@ std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, con
       context,
       [&]() -> net::awaitable<void> {
         auto whole = running.open();
-        read.first = co_await whole.forward(tokens, logits_of::all);
+        read.first = co_await whole.async_forward(tokens, logits_of::all);
         auto slow = running.open();
-        for (const token id : tokens) read.second.append(co_await slow.forward({id}));
+        for (const token id : tokens) read.second.append(co_await slow.async_forward({id}));
       },
       [](std::exception_ptr error) {
         if (error) std::rethrow_exception(error);
@@ -281,9 +281,9 @@ BOOST_DATA_TEST_CASE(logits_over_quantized_caches_are_close_to_those_of_the_proc
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   const cache::quantization forms[] = {cache::int8(), cache::int8_int4(), cache::int4(), cache::kivi2()};
   engine_options options;
-  options.kv_quantization = forms[form];
-  options.kv_quantization->residual = 40;
-  options.max_batched_tokens = 64;
+  options.kv.quantization = forms[form];
+  options.kv.quantization->residual = 40;
+  options.batching.max_batched_tokens = 64;
   const auto tokens = some_tokens(*reference, 250, 5);
   const auto [whole, single] = read_twice(model, tokens, options);
   const auto [expected_whole, expected_single] = read_twice(reference, tokens, options);
@@ -298,15 +298,18 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   std::vector<request> asked;
   for (int i = 0; i < 23; ++i) {
-    auto how = i % 2 == 0 ? sampling().temperature(1.2).top_p(0.9).repetition_penalty(1.2).seed(7) : sampling();
-    if (i % 7 == 3) how.logprobs(1);
-    asked.push_back(
-        token_ids(some_tokens(*model, 5 + 5 * i, static_cast<unsigned>(i))).sampling(how).max_tokens(60).ignore_end());
+    auto how = i % 2 == 0 ? sampling_params{.temperature = 1.2, .top_p = 0.9, .repetition_penalty = 1.2, .seed = 7}
+                          : sampling_params{};
+    if (i % 7 == 3) how.logprobs = 1;
+    asked.push_back(request{.prompt = token_ids(some_tokens(*model, 5 + 5 * i, static_cast<unsigned>(i))),
+                            .max_tokens = 60,
+                            .sampling = how,
+                            .ignore_eos = true});
   }
   engine_options options;
-  options.slots = 8;
-  options.max_sequence_length = 240;
-  options.prefix_caching = false;
+  options.batching.slots = 8;
+  options.limits.max_sequence_length = 240;
+  options.kv.prefix_caching = false;
   engine together(model, options);
   const auto told = answers(together, asked);
   int same = 0;
@@ -324,9 +327,9 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
 BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   engine_options options;
-  options.slots = 2;
-  options.max_sequence_length = 240;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = 2;
+  options.limits.max_sequence_length = 240;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   const auto converse = [&](engine& running, int parties) {
     std::vector<std::vector<token>> told(static_cast<std::size_t>(parties));
     net::io_context context;
@@ -338,7 +341,7 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
           for (unsigned turn = 0; turn < 4; ++turn)
             for (std::size_t i = 0; i < all.size(); ++i) {
               const auto said = some_tokens(*model, 6 + static_cast<int>(i), 100 * static_cast<unsigned>(i) + turn);
-              told[i].push_back((co_await all[i].decode(said)).id);
+              told[i].push_back((co_await all[i].async_decode(said)).id);
             }
         },
         [](std::exception_ptr error) {
@@ -350,7 +353,7 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
   engine crowded(model, options);
   const auto told = converse(crowded, 6);
   BOOST_TEST(crowded.stats().swapped_out > 6u);
-  options.slots = 6;
+  options.batching.slots = 6;
   engine roomy(model, options);
   BOOST_TEST((told == converse(roomy, 6)));
 }

@@ -23,7 +23,7 @@ const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_y
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);
-  options.kv_dtype.reset();
+  options.kv.dtype.reset();
   return options;
 }
 
@@ -45,7 +45,7 @@ std::vector<std::vector<token>> answer(engine& running, const std::vector<std::v
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> told(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    streams.push_back(running.generate(token_ids(prompts[i]).max_tokens(tokens).ignore_end()));
+    streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = tokens, .ignore_eos = true}));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
       told[i] = ids_of(whole);
@@ -70,7 +70,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
   for (std::size_t i = 0; i < prompts.size(); ++i)
     BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
                boost::test_tools::per_element());
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens), name) {
@@ -80,7 +80,7 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   const auto tokens = some_tokens(*reference, 100, 5);
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    const auto all = co_await sequence.forward(tokens, logits_of::all);
+    const auto all = co_await sequence.async_forward(tokens, logits_of::all);
     BOOST_REQUIRE_EQUAL(all.rows(), 100);
     for (const int row : {0, 15, 16, 70, 99}) {
       const auto expected =
@@ -98,19 +98,21 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
   where->records = recorded;
   const auto model = golden_model_on(where, "llama_default");
   const auto reference = golden_model("llama_default");
-  const std::vector ways{sampling().temperature(1.5).seed(1),
-                         sampling().temperature(3).repetition_penalty(1.4).seed(2),
-                         sampling().temperature(2).top_k(20).top_p(0.9).frequency_penalty(0.5).seed(3),
-                         sampling().temperature(2).min_p(0.01).logprobs(2).seed(4),
-                         sampling().logit_bias(5, 3).presence_penalty(2),
-                         sampling().temperature(2).seed(6).processor([](auto, auto scores) { scores[3] += 2; })};
+  const std::vector ways{
+      sampling_params{.temperature = 1.5, .seed = 1},
+      sampling_params{.temperature = 3, .repetition_penalty = 1.4, .seed = 2},
+      sampling_params{.temperature = 2, .top_k = 20, .top_p = 0.9, .frequency_penalty = 0.5, .seed = 3},
+      sampling_params{.temperature = 2, .min_p = 0.01, .seed = 4, .logprobs = 2},
+      sampling_params{.presence_penalty = 2, .logit_bias = {{5, 3}}},
+      sampling_params{.temperature = 2, .seed = 6, .processor = [](auto, auto scores) { scores[3] += 2; }}};
   const auto sampled_by = [&](engine running) {
     net::io_context context;
     std::vector<token_stream> streams;
     std::vector<std::vector<token>> told(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const auto prompt = some_tokens(*reference, 9, static_cast<unsigned>(i));
-      streams.push_back(running.generate(token_ids(prompt).sampling(ways[i]).max_tokens(40).ignore_end()));
+      streams.push_back(
+          running.generate({.prompt = token_ids(prompt), .max_tokens = 40, .sampling = ways[i], .ignore_eos = true}));
       streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         told[i] = ids_of(whole);
@@ -134,12 +136,12 @@ BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
   };
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await first.decode({9})).id == next_after(joined(tokens, {9})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await first.async_decode({9})).id == next_after(joined(tokens, {9})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode({3})).id == next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == next_after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
 }
 
@@ -153,7 +155,7 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
       const auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
-      const auto told = co_await all[i].decode(said);
+      const auto told = co_await all[i].async_decode(said);
       BOOST_TEST(told.id == expected);
       held[i].push_back(told.id);
     }
@@ -167,8 +169,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.slots = 2;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = 2;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
   BOOST_TEST(running.stats().swapped_out > 3u);
@@ -184,10 +186,10 @@ BOOST_DATA_TEST_CASE(quantized_caches_say_what_those_of_the_processor_say, data:
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
-    options->kv_quantization = forms[form];
-    options->kv_quantization->residual = 20;
-    options->slots = 2;
-    options->idle_timeout = std::chrono::milliseconds(0);
+    options->kv.quantization = forms[form];
+    options->kv.quantization->residual = 20;
+    options->batching.slots = 2;
+    options->policies.idle_timeout = std::chrono::milliseconds(0);
   }
   const auto prompts = prompts_for(*reference, 6);
   engine running(model, there);
@@ -198,14 +200,14 @@ BOOST_DATA_TEST_CASE(quantized_caches_say_what_those_of_the_processor_say, data:
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
     const auto tokens = some_tokens(*reference, 150, 2);
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
-    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(145);
-    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 145}, {3})));
     first.truncate(30);
-    BOOST_TEST((co_await first.decode({4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
+    BOOST_TEST((co_await first.async_decode({4})).id == after(joined({tokens.begin(), tokens.begin() + 30}, {4})));
   });
 }
 
@@ -216,8 +218,8 @@ BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
   for (auto* options : {&there, &here}) {
-    options->sinks = cache::sink_window{.sinks = 4, .window = 40};
-    options->max_sequence_length = 600;
+    options->kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+    options->limits.max_sequence_length = 600;
   }
   engine running(model, there);
   const auto prompts = prompts_for(*reference, 6);
@@ -231,9 +233,9 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   auto options = small_engine(*model);
-  options.kv_offload = std::make_shared<cache::immediate_transfer>();
-  options.slots = 3;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.kv.offload = std::make_shared<cache::immediate_transfer>();
+  options.batching.slots = 3;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
   const auto here = tiny_engine(*reference);
   const auto prompts = prompts_for(*reference, 7);
@@ -244,11 +246,11 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   drive(running, [&]() -> net::awaitable<void> {
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
-    BOOST_TEST((co_await second.decode({7, 8})).id == after(joined(tokens, {7, 8})));
+    BOOST_TEST((co_await second.async_decode({7, 8})).id == after(joined(tokens, {7, 8})));
     first.truncate(50);
-    BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
+    BOOST_TEST((co_await first.async_decode({3})).id == after(joined({tokens.begin(), tokens.begin() + 50}, {3})));
   });
   drive(running, [&] { return take_turns(running, *reference); });
   BOOST_TEST(running.stats().swapped_out > 0u);
@@ -260,7 +262,7 @@ int told_how_it_ended(engine& running, const std::vector<token>& prompt, int req
   int told = 0;
   std::vector<token_stream> streams;
   for (int i = 0; i < requests; ++i) {
-    streams.push_back(running.generate(token_ids(prompt).max_tokens(4).ignore_end()));
+    streams.push_back(running.generate({.prompt = token_ids(prompt), .max_tokens = 4, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
       told += code == make_error_code(error::device_failed) || !code;
     }));
@@ -278,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.kv_offload = std::make_shared<cache::immediate_transfer>();
+  options.kv.offload = std::make_shared<cache::immediate_transfer>();
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
@@ -295,7 +297,7 @@ std::vector<float> told_by(const std::shared_ptr<const model>& model, const engi
   std::vector<float> told;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    const auto after = co_await sequence.forward(some_tokens(*model, 60, 5));
+    const auto after = co_await sequence.async_forward(some_tokens(*model, 60, 5));
     told.assign(after.last().begin(), after.last().end());
   });
   return told;
@@ -316,7 +318,7 @@ BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto whole = small_engine(*model);
   auto options = whole;
-  options.kv_dtype = cache::scalar::fp8;
+  options.kv.dtype = cache::scalar::fp8;
   const double off = distance(told_by(model, options), told_by(model, whole));
   BOOST_TEST(off < 0.2);
   BOOST_TEST(off > 1e-4);
@@ -367,25 +369,26 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
   const auto reference = golden_model(name);
   auto there = small_engine(*model);
   auto here = tiny_engine(*reference);
-  if (sinks) there.sinks = here.sinks = cache::sink_window{.sinks = 4, .window = 40};
-  there.slots = 2;
-  there.idle_timeout = std::chrono::milliseconds(0);
+  if (sinks) there.kv.sinks = here.kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  there.batching.slots = 2;
+  there.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, there);
   const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
   const auto tokens = some_tokens(*reference, 150, 2);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
-    co_await first.forward(tokens);
+    co_await first.async_forward(tokens);
     auto second = first.fork();
     auto third = first.fork();
-    const auto sampled = (co_await second.decode({7, 8})).id;
+    const auto sampled = (co_await second.async_decode({7, 8})).id;
     BOOST_TEST(sampled == after(joined(tokens, {7, 8})));
-    BOOST_TEST((co_await third.decode({5})).id == after(joined(tokens, {5})));
+    BOOST_TEST((co_await third.async_decode({5})).id == after(joined(tokens, {5})));
     for (const int length : {145, 100, 3}) {
       first.truncate(length);
-      BOOST_TEST((co_await first.decode({3})).id == after(joined({tokens.begin(), tokens.begin() + length}, {3})));
+      BOOST_TEST((co_await first.async_decode({3})).id ==
+                 after(joined({tokens.begin(), tokens.begin() + length}, {3})));
     }
-    BOOST_TEST((co_await second.decode({9})).id == after(joined(tokens, {7, 8, sampled, 9})));
+    BOOST_TEST((co_await second.async_decode({9})).id == after(joined(tokens, {7, 8, sampled, 9})));
   });
   BOOST_TEST(running.stats().swapped_out > 0u);
 }
@@ -394,7 +397,7 @@ BOOST_DATA_TEST_CASE(slots_that_forget_are_forked_cut_and_preempted, data::make(
 BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   auto options = small_engine(*model);
-  options.cache_bytes = 1 << 20;
+  options.kv.bytes = 1 << 20;
   const auto refused = [&] {
     try {
       engine running(model, options);
@@ -403,14 +406,14 @@ BOOST_AUTO_TEST_CASE(rings_take_what_they_show_and_no_more) {
       return true;
     }
   };
-  options.max_sequence_length = 256;
+  options.limits.max_sequence_length = 256;
   BOOST_TEST(!refused());
-  options.sinks = cache::sink_window{.sinks = 4, .window = 40};
-  options.max_sequence_length = 1 << 30;
+  options.kv.sinks = cache::sink_window{.sinks = 4, .window = 40};
+  options.limits.max_sequence_length = 1 << 30;
   BOOST_TEST(!refused());
-  options.max_sequence_length = 0;
+  options.limits.max_sequence_length.reset();
   BOOST_TEST(!refused());
-  options.cache_bytes = 1 << 12;
+  options.kv.bytes = 1 << 12;
   BOOST_TEST(refused());
 }
 
@@ -464,25 +467,27 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
     }
     return std::string();
   };
-  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::f16; }) ==
-             "engine_options.kv_dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
-  BOOST_TEST(why_not([](engine_options& o) { o.kv_dtype = cache::scalar::fp8, o.kv_quantization = cache::int8(); }) ==
-             "engine_options.kv_quantization and a kv_dtype of fp8 are both set; packed caches keep their newest "
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::f16; }) ==
+             "engine_options.kv.dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::fp8, o.kv.quantization = cache::int8(); }) ==
+             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; packed caches keep their newest "
              "tokens in the "
              "model's own type");
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window(), o.kv_quantization = cache::int8(); }) ==
-             "engine_options.kv_quantization and sinks are both set; a cache has one or the other");
-  BOOST_TEST(why_not([](engine_options& o) {
-               o.kv_offload = std::make_shared<cache::immediate_transfer>(), o.sinks = cache::sink_window();
-             }) ==
-             "engine_options.kv_offload and sinks are both set; engines on cpu offload what keeps every token in full "
-             "precision");
-  BOOST_TEST(why_not([](engine_options& o) { o.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window(), o.kv.quantization = cache::int8(); }) ==
+             "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
+  BOOST_TEST(
+      why_not([](engine_options& o) {
+        o.kv.offload = std::make_shared<cache::immediate_transfer>(), o.kv.sinks = cache::sink_window();
+      }) ==
+      "engine_options.kv.offload and kv.sinks are both set; engines on cpu offload what keeps every token in full "
+      "precision");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
              "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
-  BOOST_TEST(why_not([](engine_options& o) { o.slots = 0; }) == "engine_options.slots is 0; it must be at least 1");
-  BOOST_TEST(why_not([](engine_options& o) { o.cache_bytes = 1 << 10; }).find("has 0 MiB for caches") !=
+  BOOST_TEST(why_not([](engine_options& o) { o.batching.slots = 0; }) ==
+             "engine_options.batching.slots is 0; it must be at least 1");
+  BOOST_TEST(why_not([](engine_options& o) { o.kv.bytes = 1 << 10; }).find("has 0 MiB for caches") !=
              std::string::npos);
-  BOOST_TEST(why_not([](engine_options& o) { o.max_sequence_length = 1 << 20; }).find("this model holds") !=
+  BOOST_TEST(why_not([](engine_options& o) { o.limits.max_sequence_length = 1 << 20; }).find("this model holds") !=
              std::string::npos);
 }
 

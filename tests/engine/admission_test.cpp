@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(admission)
 
 engine_options few_wait(int max_waiting, int max_sequences = 100) {
   engine_options options;
-  options.max_waiting = max_waiting;
-  options.max_sequences = max_sequences;
+  options.limits.max_waiting = max_waiting;
+  options.limits.max_sequences = max_sequences;
   options.external_stepping = true;
   return options;
 }
@@ -22,7 +22,7 @@ bool refused(const token_stream& stream) { return stream.error().code() == make_
 
 bool says(const diagnostics& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
 
-token_stream ask(engine& running) { return running.generate(token_ids({1, 2}).max_tokens(2)); }
+token_stream ask(engine& running) { return running.generate({.prompt = token_ids{1, 2}, .max_tokens = 2}); }
 
 /// As many places as there are can be had, and not one more: none has leaked, none was given back twice.
 void check_places(engine& running, int places) {
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
   const auto fourth = ask(toy.running);
   BOOST_TEST(fourth.ended());
-  BOOST_CHECK(fourth.reason() == finish_reason::failed);
+  BOOST_CHECK(fourth.finish() == finish_reason::failed);
   BOOST_CHECK_EQUAL(fourth.error().code(), make_error_code(error::queue_full));
   BOOST_TEST(says(fourth.error(), "3 sequences wait for their first slot"));
   BOOST_TEST(says(fourth.error(), "max_waiting"));
@@ -99,27 +99,27 @@ BOOST_AUTO_TEST_CASE(every_way_to_end_gives_the_place_back) {
     check_places(toy.running, 4);
   }
   {
-    auto without_a_tokenizer = toy.running.generate(continuation("text"));
+    auto without_a_tokenizer = toy.running.generate({.prompt = "text"});
     BOOST_TEST(without_a_tokenizer.ended());
-    auto invalid = toy.running.generate(token_ids({1}).max_tokens(-3));
+    auto invalid = toy.running.generate({.prompt = token_ids{1}, .max_tokens = -3});
     BOOST_TEST(invalid.ended());
     check_places(toy.running, 4);
   }
   {
-    auto poisoned = toy.running.generate(token_ids({50}));
+    auto poisoned = toy.running.generate({.prompt = token_ids{50}});
     toy.settle(context);
     BOOST_CHECK_EQUAL(poisoned.error().code(), make_error_code(error::bad_logits));
     check_places(toy.running, 4);
   }
   {
-    auto late = toy.running.generate(token_ids({1}).start_within(std::chrono::seconds(1)));
+    auto late = toy.running.generate({.prompt = token_ids{1}, .start_within = std::chrono::seconds(1)});
     toy.time->advance(std::chrono::seconds(1));
     toy.settle(context);
     BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::deadline_exceeded));
     check_places(toy.running, 4);
   }
   {
-    auto running = toy.running.generate(token_ids({1}).max_buffered_tokens(1));
+    auto running = toy.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 1});
     toy.running.poll_one();
     toy.running.poll_one();
   }
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
   net::io_context context;
   toy_engine toy({}, few_wait(3, 3));
   std::vector<token_stream> streams;
-  for (int i = 0; i < 2; ++i) streams.push_back(toy.running.generate(token_ids({1}).max_buffered_tokens(1)));
+  for (int i = 0; i < 2; ++i)
+    streams.push_back(toy.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 1}));
   toy.settle(context);
   BOOST_TEST(toy.running.stats().queued == 0);
   BOOST_TEST(toy.running.stats().sequences == 2);
@@ -170,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
 /// The result of a decode that was begun now, or nothing while it is pending.
 struct wait {
   wait(sequence& seq, net::io_context& context, std::vector<token> fed = {5}) {
-    seq.async_decode(std::move(fed), sampling(),
+    seq.async_decode(std::move(fed), sampling_params{},
                      net::bind_cancellation_slot(
                          signal.slot(), net::bind_executor(context, [this](auto code, auto) { told = code; })));
   }
@@ -282,23 +283,24 @@ completion whole(toy_engine& toy, request what) {
 
 BOOST_AUTO_TEST_CASE(max_bytes_bounds_the_length) {
   toy_engine toy(with_memory());
-  const auto all = whole(toy, token_ids({1, 2, 3}).max_bytes(129));  // two blocks of 8 tokens
+  const auto all = whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 129});  // two blocks of 8 tokens
   BOOST_TEST(ids_of(all.tokens) == toy_continuation({1, 2, 3}, 13), boost::test_tools::per_element());
   BOOST_CHECK(all.reason == finish_reason::length);
-  BOOST_TEST(whole(toy, token_ids({1, 2, 3}).max_bytes(130)).tokens.size() == 21u);
-  BOOST_TEST(whole(toy, token_ids({1, 2, 3}).max_bytes(130).max_tokens(4)).tokens.size() == 4u);
-  BOOST_TEST(whole(toy, token_ids({1, 2, 3}).max_bytes(std::int64_t{1} << 62)).tokens.size() == 61u);
+  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 130}).tokens.size() == 21u);
+  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_tokens = 4, .max_bytes = 130}).tokens.size() == 4u);
+  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = std::int64_t{1} << 62}).tokens.size() ==
+             61u);
 }
 
 BOOST_AUTO_TEST_CASE(max_bytes_too_small_for_a_prompt_and_a_token_is_refused) {
   toy_engine toy(with_memory());
   const std::vector<token> block(8, 3);
-  const auto small = toy.running.generate(token_ids(block).max_bytes(119));
+  const auto small = toy.running.generate({.prompt = token_ids(block), .max_bytes = 119});
   BOOST_CHECK_EQUAL(small.error().code(), make_error_code(error::does_not_fit));
   for (const auto words : {"8 tokens", "120 bytes", "max_bytes is 119"}) BOOST_TEST(says(small.error(), words), words);
-  BOOST_TEST(!toy.running.generate(token_ids(block).max_bytes(120)).ended());
+  BOOST_TEST(!toy.running.generate({.prompt = token_ids(block), .max_bytes = 120}).ended());
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
-    const auto wrong = toy.running.generate(token_ids({1}).max_bytes(bad));
+    const auto wrong = toy.running.generate({.prompt = token_ids{1}, .max_bytes = bad});
     BOOST_CHECK_EQUAL(wrong.error().code(), make_error_code(error::invalid_request));
     BOOST_TEST(says(wrong.error(), "max_bytes is " + std::to_string(bad)));
   }
@@ -306,10 +308,10 @@ BOOST_AUTO_TEST_CASE(max_bytes_too_small_for_a_prompt_and_a_token_is_refused) {
 
 BOOST_AUTO_TEST_CASE(what_exceeds_the_whole_budget_is_refused_at_once) {
   toy_engine toy(with_memory(125));
-  const auto all = toy.running.generate(token_ids({1, 2}).max_tokens(20));
+  const auto all = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 20});
   BOOST_CHECK_EQUAL(all.error().code(), make_error_code(error::does_not_fit));
   for (const auto words : {"22 tokens", "130 bytes", "125"}) BOOST_TEST(says(all.error(), words), words);
-  BOOST_TEST(whole(toy, token_ids({1, 2}).max_bytes(125)).tokens.size() == 14u);
+  BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2}, .max_bytes = 125}).tokens.size() == 14u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -17,8 +17,8 @@ BOOST_AUTO_TEST_SUITE(max_batch_delay)
 
 net::awaitable<void> loop(engine& running, token first, int decodes) {
   auto sequence = running.open();
-  co_await sequence.forward({first});
-  for (int i = 0; i < decodes; ++i) co_await sequence.decode();
+  co_await sequence.async_forward({first});
+  for (int i = 0; i < decodes; ++i) co_await sequence.async_decode();
 }
 
 /// Waits until the handlers given to `executor` so far have run.
@@ -42,7 +42,7 @@ void while_the_engine_is_held(engine& running, Begin begin) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_waits_for_clients_about_to_continue_and_not_for_those_that_left) {
-  toy_engine toy({}, {.max_batch_delay = 1h});
+  toy_engine toy({}, {.batching = {.max_batch_delay = 1h}});
   net::thread_pool other(1);
   std::vector<std::future<void>> loops;
   while_the_engine_is_held(toy.running, [&] {
@@ -56,16 +56,16 @@ BOOST_AUTO_TEST_CASE(a_step_waits_for_clients_about_to_continue_and_not_for_thos
 }
 
 BOOST_AUTO_TEST_CASE(one_who_thinks_for_long_is_not_waited_for) {
-  toy_engine toy({}, {.max_batch_delay = 200us});
+  toy_engine toy({}, {.batching = {.max_batch_delay = 200us}});
   net::thread_pool thinker(1), others(1);
   std::promise<void> others_are_done;
   auto slow = net::co_spawn(
       thinker,
       [&]() -> net::awaitable<void> {
         auto sequence = toy.running.open();
-        co_await sequence.forward({9});
+        co_await sequence.async_forward({9});
         others_are_done.get_future().wait();
-        co_await sequence.decode();
+        co_await sequence.async_decode();
       },
       net::use_future);
   net::co_spawn(others, loop(toy.running, 1, 20), net::use_future).get();

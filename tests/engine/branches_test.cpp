@@ -70,7 +70,7 @@ net::awaitable<std::vector<found>> search(engine& running, int length, int width
   places.push_back(running.open());
   std::vector<found> beams{{}};
   std::vector<logits> last;
-  last.push_back(co_await places[0].forward(prompt));
+  last.push_back(co_await places[0].async_forward(prompt));
   for (int i = 0; i < length; ++i) {
     std::vector<std::vector<float>> scores;
     for (const auto& each : last) scores.emplace_back(each.last().begin(), each.last().end());
@@ -79,7 +79,9 @@ net::awaitable<std::vector<found>> search(engine& running, int length, int width
     std::vector<found> next;
     for (auto& [of, one] : best_after(beams, scores, width)) {
       grown.push_back(places[of].fork());
-      steps.push_back(net::co_spawn(running.get_executor(), grown.back().forward({one.tokens.back()}), net::deferred));
+      steps.push_back(net::co_spawn(
+          running.get_executor(), grown.back().async_forward({one.tokens.back()}, logits_of::last, net::use_awaitable),
+          net::deferred));
       next.push_back(std::move(one));
     }
     places.clear();
@@ -124,7 +126,8 @@ BOOST_AUTO_TEST_CASE(guesses_are_checked_in_one_step_and_what_is_wrong_is_taken_
         std::vector<token> guess(expected.begin() + done, expected.begin() + done + left);
         for (auto i = right; i < left; ++i) guess[static_cast<std::size_t>(i)] = toy_vocabulary - 1;
         const auto held = static_cast<std::ptrdiff_t>(place.tokens().size());
-        const auto scores = co_await place.forward(joined({text.begin() + held, text.end()}, guess), logits_of::all);
+        const auto scores =
+            co_await place.async_forward(joined({text.begin() + held, text.end()}, guess), logits_of::all);
         auto row = static_cast<int>(std::ssize(text) - held) - 1;
         const auto likeliest = [&](int of) {
           return static_cast<token>(std::ranges::max_element(scores[of]) - scores[of].begin());
@@ -141,13 +144,13 @@ BOOST_AUTO_TEST_CASE(guesses_are_checked_in_one_step_and_what_is_wrong_is_taken_
 }
 
 net::awaitable<void> decode_for_ever(sequence place) {
-  for (;;) co_await place.decode();
+  for (;;) co_await place.async_decode();
 }
 
 net::awaitable<void> branch_out(engine& running) {
   using namespace net::experimental::awaitable_operators;
   auto root = running.open();
-  co_await root.forward(prompt);
+  co_await root.async_forward(prompt);
   const auto branch = [&] { return decode_for_ever(root.fork()); };
   co_await (branch() && branch() && branch() && (branch() || branch() || branch()));
 }
@@ -156,7 +159,7 @@ BOOST_DATA_TEST_CASE(a_scope_that_is_cancelled_frees_all_its_branches_within_one
                      boost::unit_test::data::xrange(4, 16), rounds) {
   toy_engine toy({.slots = 8, .max_batched_tokens = 64});
   net::io_context context;
-  auto other = toy.running.generate(token_ids({50, 51}).max_tokens(30));
+  auto other = toy.running.generate({.prompt = token_ids{50, 51}, .max_tokens = 30});
   net::cancellation_signal stop;
   bool ended = false;
   net::co_spawn(toy.running.get_executor(), branch_out(toy.running),

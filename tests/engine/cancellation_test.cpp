@@ -66,7 +66,8 @@ BOOST_DATA_TEST_CASE(cancelling_a_wait_at_any_moment_loses_no_token, data::make(
   for (int moment = 0; moment < 60; ++moment) {
     net::io_context context;
     toy_engine toy;
-    auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).max_buffered_tokens(max_buffered_tokens));
+    auto stream =
+        toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens});
     interrupted_reader reader(context, stream, moment, static_cast<type>(how));
     reader.read();
     for (int round = 0; round < 120 && !reader.ended; ++round) {
@@ -86,7 +87,7 @@ BOOST_DATA_TEST_CASE(cancelling_a_wait_at_any_moment_loses_no_token, data::make(
 BOOST_AUTO_TEST_CASE(cancelling_a_wait_under_strict_control_generates_no_token_too_many) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(9).max_buffered_tokens(0));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 9, .max_buffered_tokens = 0});
   int read = 0;
   for (int i = 0; i < 9; ++i) {
     net::cancellation_signal signal;
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(cancelling_a_wait_under_strict_control_generates_no_token_t
 BOOST_DATA_TEST_CASE(a_cancelled_complete_gives_what_there_is_or_leaves_it_to_be_read, data::make(every_type), how) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(20).max_buffered_tokens(2));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 20, .max_buffered_tokens = 2});
   net::cancellation_signal signal;
   std::optional<completion> part, rest;
   error_code told;
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_fork_right_after_a_cancelled_operation_holds_what_was_hel
     toy.control->hold = true;
     net::cancellation_signal signal;
     sequence.async_decode(
-        {50}, sampling(),
+        {50}, sampling_params{},
         net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [](error_code, sampled_token) {})));
     toy.running.poll_one();
     if (fails) toy.control->release();
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_fork_right_after_a_cancelled_operation_holds_what_was_hel
 BOOST_AUTO_TEST_CASE(a_cancel_inside_the_completion_handler_and_a_double_one_are_harmless) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 3});
   net::cancellation_signal signal;
   int called = 0;
   stream.async_next(

@@ -39,10 +39,9 @@ void run_a_day(toy_engine& toy) {
   net::io_context context;
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i)
-    streams.push_back(toy.running.generate(token_ids(std::vector<token>(static_cast<std::size_t>(3 + 5 * i), 5))
-                                               .max_tokens(6 + i)
-                                               .max_buffered_tokens(3)));
-  const auto refused = toy.running.generate(token_ids({97}));
+    streams.push_back(toy.running.generate(
+        {.prompt = token_ids(static_cast<std::size_t>(3 + 5 * i), 5), .max_tokens = 6 + i, .max_buffered_tokens = 3}));
+  const auto refused = toy.running.generate({.prompt = token_ids{97}});
   auto wait = [&](token_stream& stream) {
     stream.async_complete(net::bind_executor(context, [](error_code, completion) {}));
   };
@@ -53,7 +52,7 @@ void run_a_day(toy_engine& toy) {
   toy.settle(context);
   wait(streams[0]);
   toy.settle(context);
-  streams.push_back(toy.running.generate(token_ids({1, 2, 3}).max_tokens(40).max_buffered_tokens(5)));
+  streams.push_back(toy.running.generate({.prompt = token_ids{1, 2, 3}, .max_tokens = 40, .max_buffered_tokens = 5}));
   for (int i = 0; i < 4; ++i) toy.running.poll_one();
   toy.running.stop();
 }
@@ -178,7 +177,7 @@ BOOST_AUTO_TEST_CASE(what_a_dying_process_leaves_lacks_only_the_last_bracket) {
   std::ostringstream out;
   toy_engine toy({}, {.external_stepping = true, .events = std::make_shared<chrome_trace>(out)});
   toy.control->before = [&](const scheduler::plan&) { toy.time->advance(40ms); };
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(30).max_buffered_tokens(30));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 30, .max_buffered_tokens = 30});
   std::size_t seen = 0;
   for (int i = 0; i < 12; ++i) {
     toy.running.poll_one();
@@ -247,11 +246,11 @@ BOOST_AUTO_TEST_CASE(a_stream_that_takes_no_more_is_given_up) {
                       .log = [&](std::string_view line) { logged = line; },
                       .events = std::make_shared<chrome_trace>(out)});
   out.setstate(std::ios::badbit);
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 3});
   net::io_context context;
   toy.settle(context);
   BOOST_TEST(stream.ended());
-  BOOST_CHECK(stream.reason() == finish_reason::length);
+  BOOST_CHECK(stream.finish() == finish_reason::length);
   BOOST_TEST(logged.find("the trace cannot be written") != std::string::npos);
 }
 

@@ -26,24 +26,24 @@ std::ostream& operator<<(std::ostream& out, left how) {
 /// Steps so long that rings hold every token that fits.
 engine_options with_long_steps(const kept_engine& each) {
   auto options = each.options();
-  options.max_sequence_length = std::min(options.max_sequence_length, 200);
-  options.max_batched_tokens = 256;
+  options.limits.max_sequence_length = std::min(*options.limits.max_sequence_length, 200);
+  options.batching.max_batched_tokens = 256;
   return options;
 }
 
 net::awaitable<sequence> leave(engine& running, sequence seq, left how) {
   const session_path file;
-  if (how != left::saved) co_await seq.suspend();
+  if (how != left::saved) co_await seq.async_suspend();
   if (how == left::preempted) co_return seq;
   if (how == left::preempted_twice) {
     const auto told = seq.tokens();
     seq.truncate(static_cast<int>(told.size()) - 1);
-    co_await seq.forward({told.back()});
-    co_await seq.suspend();
+    co_await seq.async_forward({told.back()});
+    co_await seq.async_suspend();
     co_return seq;
   }
-  co_await seq.save(file.path);
-  co_return co_await running.open(file.path);
+  co_await seq.async_save(file.path);
+  co_return co_await running.async_open(file.path);
 }
 
 /// A stream that goes on while others are cut.
@@ -71,8 +71,8 @@ class bystander {
   static constexpr int count = 30;
 
   static request asked(const model& model) {
-    auto wanted = token_ids(some_tokens(model, 10, 9)).max_tokens(count).ignore_end();
-    if (model.has_encoder()) wanted.encoder_input(source_for(model));
+    auto wanted = request{.prompt = token_ids(some_tokens(model, 10, 9)), .max_tokens = count, .ignore_eos = true};
+    if (model.has_encoder()) wanted.encoder_input = source_for(model);
     return wanted;
   }
 
@@ -88,7 +88,7 @@ net::awaitable<void> check_cut(sequence& seq, const model& model, const engine_o
   auto tokens = seq.tokens();
   seq.truncate(length);
   tokens.resize(static_cast<std::size_t>(length));
-  const auto found = co_await seq.forward({7, 8});
+  const auto found = co_await seq.async_forward({7, 8});
   BOOST_TEST((as_vector(found.last()) == logits_after(model, options, joined(tokens, {7, 8}))), "cut to " << length);
 }
 
@@ -104,12 +104,12 @@ BOOST_DATA_TEST_CASE(what_has_left_its_slot_goes_back_any_way,
   const auto model = golden_model(each.golden);
   const auto options = long_steps ? with_long_steps(each) : each.options();
   engine running(model, options);
-  const int count = std::min(105, options.max_sequence_length - 2);
+  const int count = std::min(105, *options.limits.max_sequence_length - 2);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {count - 1, 60, 16, 1}) {
       auto seq = open(running, *model);
-      co_await seq.forward(some_tokens(*model, count, 1));
+      co_await seq.async_forward(some_tokens(*model, count, 1));
       seq = co_await leave(running, std::move(seq), how);
       co_await check_cut(seq, *model, options, length);
     }
@@ -121,13 +121,13 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
   const auto model = golden_model(each.golden);
   const auto options = with_long_steps(each);
   engine running(model, options);
-  const int count = std::min(105, options.max_sequence_length - 4);
+  const int count = std::min(105, *options.limits.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model);
-    co_await seq.forward(some_tokens(*model, count, 1));
-    co_await seq.suspend();
-    co_await seq.forward({5});
+    co_await seq.async_forward(some_tokens(*model, count, 1));
+    co_await seq.async_suspend();
+    co_await seq.async_forward({5});
     auto child = seq.fork();
     co_await check_cut(child, *model, options, 16);
     seq.truncate(30);
@@ -142,19 +142,19 @@ BOOST_DATA_TEST_CASE(a_fork_of_what_came_back_goes_back_any_way, data::make(kept
 BOOST_DATA_TEST_CASE(a_fork_of_a_fork_begins_with_what_the_first_one_left, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = with_long_steps(each);
-  options.prefix_caching = false;
+  options.kv.prefix_caching = false;
   engine running(model, options);
-  const int count = std::min(150, options.max_sequence_length - 4);
+  const int count = std::min(150, *options.limits.max_sequence_length - 4);
   bystander beside(running, *model, options);
   drive(running, [&]() -> net::awaitable<void> {
     for (const int length : {64, 60, 10}) {
       std::optional<sequence> parent = open(running, *model);
-      co_await parent->forward(some_tokens(*model, count, 1));
+      co_await parent->async_forward(some_tokens(*model, count, 1));
       auto child = parent->fork();
-      co_await child.forward({5});
+      co_await child.async_forward({5});
       parent.reset();
       auto last = child.fork();
-      co_await last.forward({6});
+      co_await last.async_forward({6});
       child.truncate(std::min(length, count));
       auto grandchild = child.fork();
       co_await check_cut(grandchild, *model, options, std::min(length, count));
@@ -168,17 +168,17 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_back_no_further_than_what_it_was_copied_from) {
   for (const std::string golden : {"gemma3_text", "mistral_window"}) {
     const auto model = golden_model(golden);
     auto options = tiny_engine(*model);
-    options.max_batched_tokens = 1;
-    options.max_rollback_tokens = 100;
+    options.batching.max_batched_tokens = 1;
+    options.kv.max_rollback_tokens = 100;
     engine running(model, options);
     bystander beside(running, *model, options);
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = open(running, *model);
-      co_await seq.forward(some_tokens(*model, options.max_sequence_length, 1));
-      seq.truncate(options.max_sequence_length - 100);
+      co_await seq.async_forward(some_tokens(*model, *options.limits.max_sequence_length, 1));
+      seq.truncate(*options.limits.max_sequence_length - 100);
       auto child = seq.fork();
-      co_await child.forward({5});
-      co_await check_cut(child, *model, options, options.max_sequence_length - 199);
+      co_await child.async_forward({5});
+      co_await check_cut(child, *model, options, *options.limits.max_sequence_length - 199);
     });
     beside.check();
   }

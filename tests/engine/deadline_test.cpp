@@ -37,7 +37,7 @@ bool says(const diagnostics& told, std::string_view words) { return told.message
 void check_late(reading& late, std::initializer_list<std::string_view> words) {
   BOOST_REQUIRE(late.over());
   BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_exceeded));
-  BOOST_CHECK(late.stream.reason() == finish_reason::failed);
+  BOOST_CHECK(late.stream.finish() == finish_reason::failed);
   for (const auto word : words) BOOST_TEST(says(late.stream.error(), word), late.stream.error().message());
 }
 
@@ -56,7 +56,8 @@ void rounds(toy_engine& toy, int count) {
 /// Fills every slot with unread generations.
 std::vector<token_stream> fill(toy_engine& toy, int slots) {
   std::vector<token_stream> busy;
-  for (int i = 0; i < slots; ++i) busy.push_back(toy.running.generate(token_ids({i}).max_buffered_tokens(1)));
+  for (int i = 0; i < slots; ++i)
+    busy.push_back(toy.running.generate({.prompt = token_ids{i}, .max_buffered_tokens = 1}));
   rounds(toy, 3);
   return busy;
 }
@@ -64,7 +65,7 @@ std::vector<token_stream> fill(toy_engine& toy, int slots) {
 BOOST_AUTO_TEST_CASE(one_that_waits_for_a_slot_fails_exactly_then) {
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);
-  reading late(toy, token_ids({7}).start_within(2s));
+  reading late(toy, request{.prompt = token_ids{7}, .start_within = 2s});
   rounds(toy, 2);
   toy.time->advance(2s - 1ns);
   rounds(toy, 2);
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(one_that_waits_for_a_slot_fails_exactly_then) {
 
 BOOST_AUTO_TEST_CASE(one_that_has_begun_in_time_goes_on) {
   toy_engine toy;
-  reading whole(toy, token_ids({7}).start_within(2s).max_tokens(6));
+  reading whole(toy, request{.prompt = token_ids{7}, .max_tokens = 6, .start_within = 2s});
   rounds(toy, 1);
   toy.time->advance(1h);
   toy.settle(whole.context);
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_begun_in_time_goes_on) {
 
 BOOST_AUTO_TEST_CASE(one_whose_prompt_takes_too_long_fails) {
   toy_engine toy({.max_batched_tokens = 4});
-  reading late(toy, token_ids(std::vector<token>(40, 3)).start_within(10ms));
+  reading late(toy, request{.prompt = token_ids(40, 3), .start_within = 10ms});
   rounds(toy, 3);
   toy.time->advance(25ms);
   rounds(toy, 1);
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(one_whose_prompt_takes_too_long_fails) {
 
 BOOST_AUTO_TEST_CASE(one_that_was_never_taken_up_fails) {
   toy_engine toy;
-  reading late(toy, token_ids({7}).start_within(1s));
+  reading late(toy, request{.prompt = token_ids{7}, .start_within = 1s});
   toy.time->advance(3s);
   rounds(toy, 1);
   check_late(late, {"3 s", "for the engine to take it up"});
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_taken_up_fails) {
 
 BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({7}).start_within(1s).max_buffered_tokens(0));
+  auto stream = toy.running.generate({.prompt = token_ids{7}, .start_within = 1s, .max_buffered_tokens = 0});
   rounds(toy, 2);
   toy.time->advance(1s);
   rounds(toy, 1);
@@ -120,9 +121,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
 BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
   toy_engine toy;
   toy.control->before = [&](const scheduler::plan&) { toy.time->advance(1s); };
-  reading late(toy, token_ids({7}).start_within(1s));
-  reading over(toy, token_ids({8}).finish_within(1s));
-  reading whole(toy, token_ids({9}).start_within(1s + 1ns).max_tokens(1));
+  reading late(toy, request{.prompt = token_ids{7}, .start_within = 1s});
+  reading over(toy, request{.prompt = token_ids{8}, .finish_within = 1s});
+  reading whole(toy, request{.prompt = token_ids{9}, .max_tokens = 1, .start_within = 1s + 1ns});
   rounds(toy, 1);
   check_late(late, {"its prompt of 1 tokens"});
   check_out_of_time(over, {});
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
 
 BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
   toy_engine toy;
-  reading over(toy, token_ids({7}).finish_within(5s));
+  reading over(toy, request{.prompt = token_ids{7}, .finish_within = 5s});
   rounds(toy, 4);
   toy.time->advance(5s - 1ns);
   rounds(toy, 1);
@@ -148,12 +149,12 @@ BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
 BOOST_AUTO_TEST_CASE(unread_pieces_stay_readable) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).max_buffered_tokens(3));
+  auto slow = toy.running.generate({.prompt = token_ids{7}, .finish_within = 5s, .max_buffered_tokens = 3});
   toy.settle(context);
   toy.time->advance(5s);
   rounds(toy, 1);
   BOOST_TEST(slow.ended());
-  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
+  BOOST_CHECK(slow.finish() == finish_reason::deadline_exceeded);
   std::vector<token> read;
   bool at_end = false;
   std::function<void()> next = [&] {
@@ -174,9 +175,9 @@ BOOST_AUTO_TEST_CASE(unread_pieces_stay_readable) {
 BOOST_AUTO_TEST_CASE(a_reader_that_was_preempted_runs_out_of_time_too) {
   net::io_context context;
   toy_engine toy({.slots = 1, .idle_timeout = 10ms});
-  auto slow = toy.running.generate(token_ids({7}).finish_within(5s).max_buffered_tokens(2));
+  auto slow = toy.running.generate({.prompt = token_ids{7}, .finish_within = 5s, .max_buffered_tokens = 2});
   toy.settle(context);
-  reading next(toy, token_ids({8}).max_tokens(3));
+  reading next(toy, request{.prompt = token_ids{8}, .max_tokens = 3});
   toy.settle(context);
   toy.time->advance(10ms);
   toy.settle(context);
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_preempted_runs_out_of_time_too) {
   BOOST_TEST(toy.running.stats().preempted == 1u);
   toy.time->advance(5s);
   rounds(toy, 1);
-  BOOST_CHECK(slow.reason() == finish_reason::deadline_exceeded);
+  BOOST_CHECK(slow.finish() == finish_reason::deadline_exceeded);
   BOOST_TEST(slow.usage().generated_tokens == 2);
   BOOST_TEST(toy.running.stats().sequences == 0);
 }
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_preempted_runs_out_of_time_too) {
 BOOST_AUTO_TEST_CASE(with_nothing_generated_it_ends_without_an_error) {
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);
-  reading over(toy, token_ids({7}).finish_within(1s));
+  reading over(toy, request{.prompt = token_ids{7}, .finish_within = 1s});
   rounds(toy, 1);
   toy.time->advance(1s);
   rounds(toy, 1);
@@ -203,9 +204,9 @@ BOOST_AUTO_TEST_CASE(with_nothing_generated_it_ends_without_an_error) {
 BOOST_AUTO_TEST_CASE(of_two_limits_the_shorter_one_decides_however_far_the_clock_jumps) {
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);
-  reading late(toy, token_ids({7}).start_within(1s).finish_within(2s));
-  reading over(toy, token_ids({7}).start_within(2s).finish_within(1s));
-  reading both(toy, token_ids({7}).start_within(1s).finish_within(1s));
+  reading late(toy, request{.prompt = token_ids{7}, .start_within = 1s, .finish_within = 2s});
+  reading over(toy, request{.prompt = token_ids{7}, .start_within = 2s, .finish_within = 1s});
+  reading both(toy, request{.prompt = token_ids{7}, .start_within = 1s, .finish_within = 1s});
   rounds(toy, 1);
   toy.time->advance(24h);
   rounds(toy, 1);
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_wait_with_its_own_limit_is_told_apart) {
   net::io_context context;
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);
-  auto stream = toy.running.generate(token_ids({7}).start_within(3s));
+  auto stream = toy.running.generate({.prompt = token_ids{7}, .start_within = 3s});
   std::vector<error_code> told;
   const auto wait = [&](clock::duration limit) {
     stream.async_next_for(limit, net::bind_executor(context, [&](error_code code, auto) { told.push_back(code); }));
@@ -239,9 +240,11 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
   net::io_context context;
   toy_engine toy;
   toy.time->advance(1h);
-  reading whole(
-      toy, token_ids({7}).start_within(clock::duration::max()).finish_within(clock::duration::max()).max_tokens(3));
-  auto waiting = toy.running.generate(token_ids({8}).max_buffered_tokens(0));
+  reading whole(toy, request{.prompt = token_ids{7},
+                             .max_tokens = 3,
+                             .start_within = clock::duration::max(),
+                             .finish_within = clock::duration::max()});
+  auto waiting = toy.running.generate({.prompt = token_ids{8}, .max_buffered_tokens = 0});
   std::optional<error_code> told;
   waiting.async_next_for(clock::duration::max(),
                          net::bind_executor(context, [&](error_code code, auto) { told = code; }));
@@ -255,8 +258,8 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
 BOOST_AUTO_TEST_CASE(bad_limits_are_refused_at_once_in_words) {
   toy_engine toy;
   for (const auto bad : {clock::duration(0), clock::duration(-5), clock::duration::min()}) {
-    const auto start = toy.running.generate(token_ids({1}).start_within(bad));
-    const auto finish = toy.running.generate(token_ids({1}).finish_within(bad));
+    const auto start = toy.running.generate({.prompt = token_ids{1}, .start_within = bad});
+    const auto finish = toy.running.generate({.prompt = token_ids{1}, .finish_within = bad});
     for (const auto* each : {&start, &finish}) {
       BOOST_CHECK_EQUAL(each->error().code(), make_error_code(error::invalid_request));
       BOOST_TEST(says(each->error(), std::to_string(bad.count()) + " ns; it must be more than 0"));

@@ -85,20 +85,24 @@ void check_same(const std::vector<ending>& sampled, const std::vector<ending>& e
 }
 
 /// So hot that the toy model's one high score decides nothing.
-sampling hot(std::uint64_t seed) { return sampling().temperature(40).seed(seed); }
+sampling_params hot(std::uint64_t seed, sampling_params how = {}) {
+  how.temperature = 40;
+  how.seed = seed;
+  return how;
+}
 
 std::vector<request> some_requests() {
-  std::vector<sampling> ways{sampling(),
-                             sampling().repetition_penalty(3).presence_penalty(1),
-                             hot(1),
-                             hot(2).repetition_penalty(1.3),
-                             hot(3).frequency_penalty(90).top_k(60),
-                             hot(4).presence_penalty(-80).top_p(0.7),
-                             hot(5).logit_bias(3, 100).logit_bias(4, -std::numeric_limits<double>::infinity()),
-                             hot(6).min_tokens(9).min_p(0.5)};
+  std::vector<sampling_params> ways{sampling_params{},
+                                    sampling_params{.repetition_penalty = 3, .presence_penalty = 1},
+                                    hot(1),
+                                    hot(2, {.repetition_penalty = 1.3}),
+                                    hot(3, {.top_k = 60, .frequency_penalty = 90}),
+                                    hot(4, {.top_p = 0.7, .presence_penalty = -80}),
+                                    hot(5, {.logit_bias = {{3, 100}, {4, -std::numeric_limits<double>::infinity()}}}),
+                                    hot(6, {.min_p = 0.5, .min_tokens = 9})};
   std::vector<request> asked;
   for (std::size_t i = 0; i < ways.size(); ++i)
-    asked.push_back(token_ids({4, static_cast<token>(i), 4}).sampling(ways[i]).max_tokens(20));
+    asked.push_back(request{.prompt = token_ids{4, static_cast<token>(i), 4}, .max_tokens = 20, .sampling = ways[i]});
   return asked;
 }
 
@@ -114,10 +118,10 @@ BOOST_DATA_TEST_CASE(streams_get_the_tokens_that_the_host_would_sample, data::ma
 BOOST_DATA_TEST_CASE(rows_of_the_host_and_the_device_share_steps, data::make(settings), how) {
   auto asked = some_requests();
   for (std::size_t i = 0; i < asked.size(); i += 2)
-    asked[i].sampling(i % 4 == 0 ? sampling(asked[i].sampling()).logprobs(2)
-                                 : sampling(asked[i].sampling()).processor([](auto history, auto scores) {
-                                     scores[history.size() % scores.size()] += 200;
-                                   }));
+    if (i % 4 == 0)
+      asked[i].sampling.logprobs = 2;
+    else
+      asked[i].sampling.processor = [](auto history, auto scores) { scores[history.size() % scores.size()] += 200; };
   toy_engine host;
   sampling_engine device(how);
   check_same(read_all(device, asked), read_all(host, asked));
@@ -129,9 +133,9 @@ BOOST_DATA_TEST_CASE(what_cannot_be_sampled_fails_as_on_the_host, data::make(set
   sampling_engine device(how);
   auto asked = some_requests();
   host.control->poisoned[7] = device.control->poisoned[7] = true;  // in the last prompt
-  sampling nothing;
-  for (token id = 0; id < toy_vocabulary; ++id) nothing.logit_bias(id, -std::numeric_limits<double>::infinity());
-  asked[2] = token_ids({1, 2}).sampling(nothing);
+  sampling_params nothing;
+  for (token id = 0; id < toy_vocabulary; ++id) nothing.logit_bias[id] = -std::numeric_limits<double>::infinity();
+  asked[2] = request{.prompt = token_ids{1, 2}, .sampling = nothing};
   const auto sampled = read_all(device, asked);
   check_same(sampled, read_all(host, asked));
   BOOST_TEST(sampled[2].code == make_error_code(error::bad_logits));
@@ -143,7 +147,7 @@ BOOST_DATA_TEST_CASE(what_cannot_be_sampled_fails_as_on_the_host, data::make(set
 std::vector<token> under_control(toy_engine& toy) {
   net::io_context context;
   std::vector<token> seen;
-  const auto decode = [&](sequence& of, std::vector<token> fed, const sampling& how) {
+  const auto decode = [&](sequence& of, std::vector<token> fed, const sampling_params& how) {
     std::optional<sampled_token> chosen;
     of.async_decode(std::move(fed), how,
                     net::bind_executor(context, [&](error_code, sampled_token result) { chosen = std::move(result); }));
@@ -162,7 +166,7 @@ std::vector<token> under_control(toy_engine& toy) {
     go_on(toy, context, 3);
     BOOST_TEST(told);
   };
-  const auto penalized = hot(7).repetition_penalty(2).frequency_penalty(30);
+  const auto penalized = hot(7, {.repetition_penalty = 2, .frequency_penalty = 30});
   auto first = toy.running.open();
   decode(first, {1, 2, 3}, hot(7));
   for (int i = 0; i < 6; ++i) decode(first, {}, penalized);
@@ -170,7 +174,7 @@ std::vector<token> under_control(toy_engine& toy) {
   for (int i = 0; i < 3; ++i) {
     decode(first, {}, penalized);
     decode(second, {9}, penalized);
-    decode(second, {}, hot(static_cast<std::uint64_t>(i)).top_k(9).logprobs(0));
+    decode(second, {}, hot(static_cast<std::uint64_t>(i), {.top_k = 9, .logprobs = 0}));
   }
   second.truncate(5);
   decode(second, {}, penalized);
@@ -178,7 +182,7 @@ std::vector<token> under_control(toy_engine& toy) {
   cancel_decode(first, 0);
   cancel_decode(first, 1);
   decode(first, {}, penalized);
-  decode(first, {8}, hot(7).min_tokens(100));
+  decode(first, {8}, hot(7, {.min_tokens = 100}));
   for (const auto* each : {&first, &second}) {
     const auto held = each->tokens();
     seen.insert(seen.end(), held.begin(), held.end());
@@ -196,7 +200,8 @@ BOOST_DATA_TEST_CASE(a_stream_may_go_while_its_tokens_are_on_their_way, data::ma
   sampling_engine device(how);
   toy_engine host;
   net::io_context context;
-  std::optional<token_stream> gone = device.running.generate(token_ids({9, 9}).sampling(hot(1)).max_tokens(40));
+  std::optional<token_stream> gone =
+      device.running.generate({.prompt = token_ids{9, 9}, .max_tokens = 40, .sampling = hot(1)});
   go_on(device, context, 3);
   for (int i = 0; i < 3; ++i) device.running.poll_one();
   gone.reset();

@@ -38,7 +38,7 @@ struct gathering {
 };
 
 void check_refused(engine& running) {
-  const auto late = running.generate(token_ids({1}));
+  const auto late = running.generate({.prompt = token_ids{1}});
   BOOST_TEST(late.ended());
   BOOST_CHECK_EQUAL(late.error().code(), make_error_code(error::draining));
   BOOST_TEST(late.error().message().find("draining") != std::string::npos);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(nothing_happens_before_initiation) {
   toy_engine toy;
   auto later = toy.running.async_drain();
   BOOST_TEST(!toy.running.stats().draining);
-  BOOST_TEST(!toy.running.generate(token_ids({1})).ended());
+  BOOST_TEST(!toy.running.generate({.prompt = token_ids{1}}).ended());
 }
 
 BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
   std::vector<token_stream> streams;
   std::vector<std::unique_ptr<gathering>> read;
   for (int i = 0; i < 5; ++i) {
-    streams.push_back(toy.running.generate(token_ids({i}).max_tokens(6)));
+    streams.push_back(toy.running.generate({.prompt = token_ids{i}, .max_tokens = 6}));
     read.push_back(std::make_unique<gathering>(streams.back(), context));
   }
   toy.running.poll_one();
@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
 BOOST_AUTO_TEST_CASE(a_reader_that_stopped_reading_holds_it_up_until_it_reads_or_goes) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).max_tokens(5).max_buffered_tokens(2));
-  std::optional other(toy.running.generate(token_ids({8}).max_buffered_tokens(2)));
+  auto slow = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 5, .max_buffered_tokens = 2});
+  std::optional other(toy.running.generate({.prompt = token_ids{8}, .max_buffered_tokens = 2}));
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stopped_reading_holds_it_up_until_it_reads_or
 BOOST_AUTO_TEST_CASE(a_limit_of_time_ends_what_holds_it_up) {
   net::io_context context;
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).finish_within(3s).max_buffered_tokens(2));
+  auto slow = toy.running.generate({.prompt = token_ids{7}, .finish_within = 3s, .max_buffered_tokens = 2});
   drain wait(toy.running, context);
   toy.settle(context);
   BOOST_TEST(!wait.over());
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(sequences_at_rest_do_not_hold_it_up_and_pending_operations_
   auto busy = toy.running.open();
   std::vector<error_code> told;
   const auto decode = [&](sequence& seq, std::vector<token> fed) {
-    seq.async_decode(std::move(fed), sampling(),
+    seq.async_decode(std::move(fed), sampling_params{},
                      net::bind_executor(context, [&](error_code code, sampled_token) { told.push_back(code); }));
   };
   decode(idle, {3});
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(cancelling_the_wait_does_not_undo_the_draining) {
        {net::cancellation_type::partial, net::cancellation_type::total, net::cancellation_type::terminal}) {
     net::io_context context;
     toy_engine toy;
-    auto stream = toy.running.generate(token_ids({7}).max_tokens(3));
+    auto stream = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 3});
     drain first(toy.running, context), second(toy.running, context);
     first.signal.emit(type);
     context.poll();
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
   std::optional<drain> stopped, died, late;
   {
     toy_engine toy;
-    const auto slow = toy.running.generate(token_ids({7}).max_buffered_tokens(1));
+    const auto slow = toy.running.generate({.prompt = token_ids{7}, .max_buffered_tokens = 1});
     stopped.emplace(toy.running, context);
     toy.settle(context);
     toy.running.stop();
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
   }
   {
     toy_engine toy;
-    const auto stream = toy.running.generate(token_ids({7}));
+    const auto stream = toy.running.generate({.prompt = token_ids{7}});
     died.emplace(toy.running, context);
     toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
     toy.running.poll_one();
@@ -230,12 +230,13 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_says_that_and_not_that_it_drains) {
   drain wait(toy.running, context);
   toy.settle(context);
   toy.running.stop();
-  BOOST_CHECK_EQUAL(toy.running.generate(token_ids({1})).error().code(), make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(toy.running.generate({.prompt = token_ids{1}}).error().code(),
+                    make_error_code(error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_goes_takes_its_wait_along) {
   toy_engine toy;
-  auto slow = toy.running.generate(token_ids({7}).max_buffered_tokens(1));
+  auto slow = toy.running.generate({.prompt = token_ids{7}, .max_buffered_tokens = 1});
   {
     net::io_context gone;
     drain wait(toy.running, gone);
@@ -250,10 +251,10 @@ BOOST_AUTO_TEST_CASE(a_context_that_goes_takes_its_wait_along) {
 BOOST_AUTO_TEST_CASE(it_is_awaited_like_everything_else) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
-    auto stream = toy.running.generate(token_ids({7}).max_tokens(4));
-    co_await toy.running.drain();
+    auto stream = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 4});
+    co_await toy.running.async_drain();
     BOOST_TEST(stream.ended());
-    const auto all = co_await stream.complete();
+    const auto all = co_await stream.async_complete();
     BOOST_TEST(all.tokens.size() == 4u);
   });
 }
@@ -266,7 +267,7 @@ BOOST_AUTO_TEST_CASE(an_engine_with_a_thread_drains_while_many_ask) {
     clients.emplace_back([&, client] {
       for (;;) {
         const std::vector<token> prompt{client};
-        auto stream = toy.running.generate(token_ids(prompt).max_tokens(20));
+        auto stream = toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 20});
         net::io_context context;
         error_code told;
         stream.async_complete(net::bind_executor(context, [&](error_code code, completion all) {

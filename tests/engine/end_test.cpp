@@ -15,8 +15,8 @@ BOOST_AUTO_TEST_CASE(destroying_the_engine_completes_every_pending_operation) {
   net::io_context context;
   auto toy = std::make_optional<toy_engine>();
   toy->control->hold = true;
-  auto stream = toy->running.generate(token_ids({1}));
-  auto whole = toy->running.generate(token_ids({2}));
+  auto stream = toy->running.generate({.prompt = token_ids{1}});
+  auto whole = toy->running.generate({.prompt = token_ids{2}});
   auto sequence = toy->running.open();
   std::vector<error_code> told;
   stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told.push_back(code); }));
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_engine_completes_every_pending_operation) {
 BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   net::io_context context;
   auto toy = std::make_optional<toy_engine>();
-  auto stream = toy->running.generate(token_ids({1}).max_buffered_tokens(3));
+  auto stream = toy->running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 3});
   auto untouched = toy->running.open();
   toy->settle(context);
   toy.reset();
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_i
   toy.running.stop();
   BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
   auto sequence = toy.running.open({1, 2}, {});
-  auto stream = toy.running.generate(seq2seq(std::vector<token>{1, 2}));
+  auto stream = toy.running.generate({.encoder_input = std::vector<token>{1, 2}});
   std::vector<error_code> told;
   sequence.async_forward({1}, logits_of::last,
                          net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_i
 
 BOOST_AUTO_TEST_CASE(handlers_without_an_executor_are_called_after_the_engine_too) {
   auto toy = std::make_optional<toy_engine>();
-  auto stream = toy->running.generate(token_ids({1}));
+  auto stream = toy->running.generate({.prompt = token_ids{1}});
   toy.reset();
   std::promise<error_code> told;
   stream.async_complete([&](error_code code, completion) { told.set_value(code); });
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(handlers_without_an_executor_are_called_after_the_engine_to
 
 BOOST_AUTO_TEST_CASE(a_context_that_ends_first_takes_its_waits_with_it) {
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({1}).max_tokens(4).max_buffered_tokens(0));
+  auto stream = toy.running.generate({.prompt = token_ids{1}, .max_tokens = 4, .max_buffered_tokens = 0});
   {
     net::io_context context;
     stream.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) { BOOST_ERROR("called"); }));
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_owns_its_stream_is_freed_with_its_context)
     net::co_spawn(
         context,
         [](toy_engine& engine, std::shared_ptr<int>) -> net::awaitable<void> {
-          auto stream = engine.running.generate(token_ids({1}).max_buffered_tokens(0));
-          for (;;) co_await stream.next();
+          auto stream = engine.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 0});
+          for (;;) co_await stream.async_next();
         }(toy, alive),
         net::detached);
     context.poll();
@@ -128,14 +128,14 @@ BOOST_AUTO_TEST_CASE(coroutines_on_the_engines_executor_are_freed_with_the_engin
     net::co_spawn(
         toy.running.get_executor(),
         [](toy_engine& engine, std::shared_ptr<int>, std::optional<error_code>& code) -> net::awaitable<void> {
-          auto stream = engine.running.generate(token_ids({1}));
+          auto stream = engine.running.generate({.prompt = token_ids{1}});
           try {
-            co_await stream.next();
+            co_await stream.async_next();
           } catch (const boost::system::system_error& e) {
             code = e.code();
           }
-          auto second = engine.running.generate(token_ids({1}));
-          co_await second.next();
+          auto second = engine.running.generate({.prompt = token_ids{1}});
+          co_await second.async_next();
         }(toy, alive, told),
         net::detached);
     for (int i = 0; i < 3; ++i) toy.running.poll_one();
@@ -170,10 +170,10 @@ BOOST_AUTO_TEST_CASE(an_engine_may_be_destroyed_inside_a_handler_on_its_own_thre
 
 BOOST_AUTO_TEST_CASE(futures_and_callbacks_serve_where_there_are_no_coroutines) {
   toy_engine toy({}, {});
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(12));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 12});
   const auto whole = stream.async_complete(net::use_future).get();
   BOOST_TEST(ids_of(whole.tokens) == toy_continuation({1, 2}, 12), boost::test_tools::per_element());
-  auto refused = toy.running.generate(token_ids({}));
+  auto refused = toy.running.generate({.prompt = token_ids{}});
   net::io_context context;
   error_code told;
   refused.async_next(net::bind_executor(context, [&](error_code code, auto) { told = code; }));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_exception_out_of_a_handler_is_logged_and_the_engine_goes
   toy_engine toy({}, {.log = [&](std::string_view line) { logged.set_value(std::string(line)); }});
   net::post(toy.running.get_executor(), [] { throw std::runtime_error("a handler's own trouble"); });
   BOOST_TEST(logged.get_future().get().find("a handler's own trouble") != std::string::npos);
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 3});
   BOOST_TEST(stream.async_complete(net::use_future).get().tokens.size() == 3u);
 }
 

@@ -35,17 +35,17 @@ void check_comes_true(toy_engine& toy, const request& what) {
 
 BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
   toy_engine toy(with_memory(1 << 20));
-  check_comes_true(toy, token_ids({1, 2, 3}));
-  check_comes_true(toy, token_ids({1, 2, 3}).max_tokens(9));
-  check_comes_true(toy, token_ids({1, 2, 3}).max_bytes(140));
-  check_comes_true(toy, token_ids(std::vector<token>(60, 3)).max_tokens(9));
+  check_comes_true(toy, request{.prompt = token_ids{1, 2, 3}});
+  check_comes_true(toy, request{.prompt = token_ids{1, 2, 3}, .max_tokens = 9});
+  check_comes_true(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 140});
+  check_comes_true(toy, request{.prompt = token_ids(60, 3), .max_tokens = 9});
 }
 
 BOOST_AUTO_TEST_CASE(it_counts_an_encoder_input) {
   toy_setup reads = with_memory(1 << 20);
   reads.longest_encoder_input = 9;
   toy_engine toy(reads);
-  const auto told = toy.running.estimate(seq2seq(request::ids{4, 5, 6}));
+  const auto told = toy.running.estimate({.encoder_input = token_ids{4, 5, 6}});
   BOOST_TEST(told.fits());
   BOOST_TEST(told.encoder_tokens == 3);
   BOOST_TEST(told.prompt_tokens == 1);
@@ -54,19 +54,19 @@ BOOST_AUTO_TEST_CASE(it_counts_an_encoder_input) {
 BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
   toy_engine toy(with_memory(125));
   const std::vector<request> refused{
-      token_ids({}),
-      token_ids({97}),
-      token_ids({1}).max_tokens(0),
-      token_ids({1}).finish_within(std::chrono::seconds(-1)),
-      token_ids({1}).sampling(sampling().temperature(-1)),
-      token_ids({1}).stop_token(1000),
-      token_ids({1}).stop(""),
-      token_ids({1, 2}).max_tokens(40),
-      token_ids({1, 2}).max_bytes(105),
-      token_ids(std::vector<token>(64, 1)),
-      token_ids({1}).encoder_input(request::ids{1}),
-      continuation("text"),
-      chat("Hello."),
+      request{.prompt = token_ids{}},
+      request{.prompt = token_ids{97}},
+      request{.prompt = token_ids{1}, .max_tokens = 0},
+      request{.prompt = token_ids{1}, .finish_within = std::chrono::seconds(-1)},
+      request{.prompt = token_ids{1}, .sampling = {.temperature = -1}},
+      request{.prompt = token_ids{1}, .stop_token_ids = {1000}},
+      request{.prompt = token_ids{1}, .stop = {""}},
+      request{.prompt = token_ids{1, 2}, .max_tokens = 40},
+      request{.prompt = token_ids{1, 2}, .max_bytes = 105},
+      request{.prompt = token_ids(64, 1)},
+      request{.prompt = token_ids{1}, .encoder_input = token_ids{1}},
+      request{.prompt = "text"},
+      request{.prompt = chat("Hello.")},
   };
   for (const auto& each : refused) {
     const auto told = toy.running.estimate(each);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
     BOOST_CHECK_EQUAL(told.why_not.code(), stream.error().code());
     BOOST_TEST(told.why_not.message() == stream.error().message());
   }
-  const auto too_long = toy.running.estimate(token_ids(std::vector<token>(64, 1)));
+  const auto too_long = toy.running.estimate({.prompt = token_ids(64, 1)});
   BOOST_TEST(too_long.prompt_tokens == 64);
   BOOST_TEST(too_long.most_tokens == 65);
   BOOST_TEST(too_long.cache_bytes == 190);
@@ -83,17 +83,17 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
 
 BOOST_AUTO_TEST_CASE(it_disturbs_no_request_and_needs_no_slot) {
   engine_options options;
-  options.max_waiting = 1;
+  options.limits.max_waiting = 1;
   options.external_stepping = true;
   toy_engine toy({}, std::move(options));
-  const auto queued = toy.running.generate(token_ids({1}));
+  const auto queued = toy.running.generate({.prompt = token_ids{1}});
   const auto before = toy.running.stats();
-  BOOST_TEST(toy.running.estimate(token_ids({1, 2})).fits());
+  BOOST_TEST(toy.running.estimate({.prompt = token_ids{1, 2}}).fits());
   const auto after = toy.running.stats();
   BOOST_TEST(after.queued == before.queued);
   BOOST_TEST(after.steps == 0u);
   toy.running.stop();
-  BOOST_TEST(toy.running.estimate(token_ids({1, 2})).fits());
+  BOOST_TEST(toy.running.estimate({.prompt = token_ids{1, 2}}).fits());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -18,7 +18,7 @@ void check(const sentences& told, const sentences& expected) {
 /// An externally stepped engine with an event sink.
 struct observed {
   explicit observed(toy_setup setup = {}, int max_sequences = 4096)
-      : toy(setup, {.max_sequences = max_sequences,
+      : toy(setup, {.limits = {.max_sequences = max_sequences},
                     .external_stepping = true,
                     .log = [this](std::string_view line) { logged.emplace_back(line); },
                     .events = sink}) {}
@@ -43,8 +43,9 @@ struct observed {
   toy_engine toy;
 };
 
-request counting(int tokens, int wanted) {
-  return token_ids(std::vector<token>(static_cast<std::size_t>(tokens), 5)).max_tokens(wanted);
+request counting(int tokens, int wanted, int buffered = 16) {
+  return {
+      .prompt = token_ids(static_cast<std::size_t>(tokens), 5), .max_tokens = wanted, .max_buffered_tokens = buffered};
 }
 
 BOOST_AUTO_TEST_SUITE(events)
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_with_a_slot_but_no_row_yet_has_its_events_too) {
 
 BOOST_AUTO_TEST_CASE(a_refused_request_has_one_event) {
   observed all({}, 1);
-  auto wrong = all.toy.running.generate(token_ids({1, 97}));
+  auto wrong = all.toy.running.generate({.prompt = token_ids{1, 97}});
   auto running = all.toy.running.generate(counting(2, 1));
   auto too_many = all.toy.running.generate(counting(2, 1));
   all.settle();
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_refused_request_has_one_event) {
 
 BOOST_AUTO_TEST_CASE(a_refused_handle_that_is_let_go_of_at_once_is_still_refused) {
   observed all;
-  all.toy.running.generate(token_ids({}));
+  all.toy.running.generate({.prompt = token_ids{}});
   all.settle();
   check(all.sink->told, {"1 refused"});
   BOOST_TEST(all.stats().cancelled == 0u);
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_finishes) {
 
 BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_preempted_and_resumed) {
   observed all({.slots = 1, .idle_timeout = 10ms});
-  auto slow = all.toy.running.generate(counting(3, 4).max_buffered_tokens(2));
+  auto slow = all.toy.running.generate(counting(3, 4, 2));
   all.settle();
   auto other = all.toy.running.generate(counting(2, 1));
   all.settle();
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_preempted_and_resumed) {
 
 BOOST_AUTO_TEST_CASE(one_who_is_preempted_may_be_cancelled) {
   observed all({.slots = 1, .idle_timeout = 10ms});
-  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4).max_buffered_tokens(1)));
+  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4, 1)));
   all.settle();
   auto other = all.toy.running.generate(counting(2, 9));
   all.settle();
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(one_who_is_preempted_may_be_cancelled) {
 BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
   observed all;
   all.toy.control->poisoned[50] = true;
-  auto stream = all.toy.running.generate(token_ids({50, 1}).max_tokens(5));
+  auto stream = all.toy.running.generate({.prompt = token_ids{50, 1}, .max_tokens = 5});
   all.settle();
   check(all.sink->life_of(1), {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 finished failed"});
   BOOST_CHECK_EQUAL(all.sink->events.back().error.code(), make_error_code(error::bad_logits));
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_sink) {
   auto sink = std::make_shared<recorder>();
   toy_engine toy({}, {.external_stepping = true, .events = sink});
-  auto accepted = toy.running.generate(counting(2, 30).max_buffered_tokens(1));
+  auto accepted = toy.running.generate(counting(2, 30, 1));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
   auto unseen = toy.running.generate(counting(2, 30));
   toy.running.stop();
@@ -259,10 +260,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_with_its_first_operation_and_goes_wi
     auto unused = all.toy.running.open();
     auto sequence = all.toy.running.open();
     drive(all.toy.running, [&]() -> net::awaitable<void> {
-      co_await sequence.forward({1, 2, 3}, logits_of::all);
-      co_await sequence.decode();
+      co_await sequence.async_forward({1, 2, 3}, logits_of::all);
+      co_await sequence.async_decode();
       auto fork = sequence.fork();
-      co_await fork.decode();
+      co_await fork.async_decode();
     });
     BOOST_TEST(sequence.id() == 2u);
   }
@@ -279,11 +280,11 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
   auto sequence = all.toy.running.open();
   all.toy.running.poll_one();
   drive(all.toy.running, [&]() -> net::awaitable<void> {
-    BOOST_CHECK_THROW(co_await sequence.forward({1}), boost::system::system_error);
+    BOOST_CHECK_THROW(co_await sequence.async_forward({1}), boost::system::system_error);
   });
   running.reset();
   all.toy.running.poll_one();
-  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.forward({1}); });
+  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.async_forward({1}); });
   check(all.sink->life_of(2), {"2 refused", "2 accepted 0", "2 scheduled in 0", "2 prefilled 1", "2 first_token"});
   BOOST_TEST(all.stats().refused == 1u);
 }
@@ -317,7 +318,7 @@ BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_released_and_harms_no_request) {
     net::io_context context;
     std::optional<completion> whole;
     auto stream = toy.running.generate(counting(11, 3));
-    auto wrong = toy.running.generate(token_ids({}));
+    auto wrong = toy.running.generate({.prompt = token_ids{}});
     stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
     toy.settle(context);
     BOOST_REQUIRE(whole);

@@ -56,7 +56,7 @@ struct stream_actor : actor {
   template <class Refine>
   void ask(engine& running, Refine refine) {
     do_at_once([&] {
-      auto what = token_ids(prompt).max_tokens(count);
+      auto what = request{.prompt = token_ids(prompt), .max_tokens = count};
       refine(what);
       stream.emplace(running.generate(std::move(what)));
     });
@@ -127,7 +127,8 @@ struct hand : actor {
   void decode(net::io_context& context, std::initializer_list<token> tokens) {
     if (held.empty() && tokens.size() == 0) return;
     ask(tokens, [&] {
-      handle->async_decode(fed, sampling(), net::bind_executor(context, [this](error_code code, sampled_token choice) {
+      handle->async_decode(fed, sampling_params{},
+                           net::bind_executor(context, [this](error_code code, sampled_token choice) {
                              hear(code);
                              if (code) return;
                              held.insert(held.end(), fed.begin(), fed.end());

@@ -45,17 +45,17 @@ class history {
  private:
   void open(toy_engine& toy) {
     start(reader, [&] {
-      one_.emplace(toy.running.generate(token_ids(prompt).max_tokens(30).max_buffered_tokens(3)));
+      one_.emplace(toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 30, .max_buffered_tokens = 3}));
       next();
     });
     start(gatherer, [&] {
-      two_.emplace(toy.running.generate(token_ids(long_prompt).max_tokens(9).max_buffered_tokens(2)));
+      two_.emplace(toy.running.generate({.prompt = token_ids(long_prompt), .max_tokens = 9, .max_buffered_tokens = 2}));
       two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
         ++gatherer.told;
         gatherer.read(all.tokens);
       }));
     });
-    start(waiter, [&] { waited_.emplace(toy.running.generate(token_ids({7}).max_buffered_tokens(1))); });
+    start(waiter, [&] { waited_.emplace(toy.running.generate({.prompt = token_ids{7}, .max_buffered_tokens = 1})); });
     waiter.begun = 0;
     try {
       work_.emplace(toy.running.open());
@@ -88,11 +88,12 @@ class history {
     if (!work_) throw std::bad_alloc();
     branch_.emplace(work_->fork());
     start(fork, [&] {
-      branch_->async_decode({}, sampling(),
+      branch_->async_decode({}, sampling_params{},
                             net::bind_executor(context_, [this](error_code, sampled_token) { ++fork.told; }));
     });
     work_->truncate(1);
-    work_->async_decode({4}, sampling(), net::bind_executor(context_, [this](error_code code, sampled_token choice) {
+    work_->async_decode({4}, sampling_params{},
+                        net::bind_executor(context_, [this](error_code code, sampled_token choice) {
                           ++worker.told;
                           if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
                         }));
@@ -126,7 +127,7 @@ void check(const history& past, toy_engine& toy) {
   BOOST_TEST(toy.running.stats().free_slots == 4);
   net::io_context context;
   std::optional<completion> whole;
-  auto stream = toy.running.generate(token_ids({2, 2}).max_tokens(5));
+  auto stream = toy.running.generate({.prompt = token_ids{2, 2}, .max_tokens = 5});
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
   BOOST_REQUIRE(whole);
@@ -225,11 +226,13 @@ bool drained_with_memory_refused(long n) {
     context.poll();
   };
   start(reader, [&] {
-    one.emplace(toy.running.generate(token_ids({7}).finish_within(std::chrono::hours(1)).max_buffered_tokens(2)));
+    one.emplace(toy.running.generate(
+        {.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
     one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.told; }));
   });
   start(gatherer, [&] {
-    two.emplace(toy.running.generate(token_ids({3, 1}).start_within(std::chrono::hours(1)).max_tokens(9)));
+    two.emplace(
+        toy.running.generate({.prompt = token_ids{3, 1}, .max_tokens = 9, .start_within = std::chrono::hours(1)}));
     two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
       ++gatherer.told;
       gatherer.read(all.tokens);
@@ -237,7 +240,7 @@ bool drained_with_memory_refused(long n) {
   });
   start(worker, [&] {
     work.emplace(toy.running.open());
-    work->async_decode({4}, sampling(), net::bind_executor(context, [&](auto, auto) { ++worker.told; }));
+    work->async_decode({4}, sampling_params{}, net::bind_executor(context, [&](auto, auto) { ++worker.told; }));
   });
   go();
   start(first, [&] {
@@ -278,7 +281,8 @@ BOOST_AUTO_TEST_CASE(limits_of_time_that_never_pass_leave_no_memory_behind) {
   const auto finish_some = [&toy] {
     for (int i = 0; i < 20; ++i) {
       net::io_context context;
-      auto stream = toy.running.generate(token_ids({i}).max_tokens(2).finish_within(std::chrono::hours(24)));
+      auto stream =
+          toy.running.generate({.prompt = token_ids{i}, .max_tokens = 2, .finish_within = std::chrono::hours(24)});
       stream.async_next_for(std::chrono::hours(1), net::bind_executor(context, [](error_code, auto) {}));
       toy.settle(context);
     }

@@ -20,12 +20,12 @@ namespace {
 namespace data = boost::unit_test::data;
 
 engine_options with_q8(engine_options options) {
-  options.swap_format = swap_format::q8;
+  options.swap.format = swap_format::q8;
   return options;
 }
 
 net::awaitable<std::vector<float>> fed(sequence& seq, std::vector<token> tokens) {
-  const auto found = co_await seq.forward(std::move(tokens));
+  const auto found = co_await seq.async_forward(std::move(tokens));
   co_return std::vector<float>(found.last().begin(), found.last().end());
 }
 
@@ -80,17 +80,17 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
   const auto model = golden_model(each.golden);
   auto options = with_q8(each.options());
   if (on_a_file) {
-    options.swap_bytes = 0;
-    options.swap_directory = std::filesystem::temp_directory_path();
+    options.swap.bytes = 0;
+    options.swap.directory = std::filesystem::temp_directory_path();
   }
-  const int count = options.max_sequence_length / 2;
+  const int count = *options.limits.max_sequence_length / 2;
   const auto tokens = some_tokens(*model, count, 5), others = some_tokens(*model, count, 6);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model), other = open(running, *model);
     BOOST_TEST((co_await fed(seq, tokens) == logits_after(*model, options, tokens)));
     co_await fed(other, others);
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST(running.stats().swapped_out == 1u);
     BOOST_TEST(seq.exact());
     const auto before = running.stats().tokens;
@@ -109,8 +109,8 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
   one_model m;
   m.options.external_stepping = false;
   if (on_a_file) {
-    m.options.swap_bytes = 0;
-    m.options.swap_directory = std::filesystem::temp_directory_path();
+    m.options.swap.bytes = 0;
+    m.options.swap.directory = std::filesystem::temp_directory_path();
   }
   engine running(m.model, m.options);
   net::io_context context;
@@ -119,7 +119,7 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
     co_await fed(seq, m.prompt(number));
     std::vector<token> said;
     for (token next = 0; next < 6; ++next) {
-      if (preemptions) co_await seq.suspend();
+      if (preemptions) co_await seq.async_suspend();
       said.push_back(next);
       const auto found = co_await fed(seq, {next});
       const auto expected = m.alone(number, said);
@@ -136,12 +136,12 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
 BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
-  const auto tokens = some_tokens(*model, options.max_sequence_length / 2, 5);
+  const auto tokens = some_tokens(*model, *options.limits.max_sequence_length / 2, 5);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model);
     co_await fed(seq, tokens);
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST((co_await fed(seq, {7, 8}) == logits_after(*model, options, joined(tokens, {7, 8}))));
     BOOST_TEST(seq.exact());
   });
@@ -150,13 +150,14 @@ BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_
 BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.slots = 1;
-    m.options.idle_timeout = std::chrono::milliseconds(0);
-    m.options.swap_format = format;
+    m.options.batching.slots = 1;
+    m.options.policies.idle_timeout = std::chrono::milliseconds(0);
+    m.options.swap.format = format;
     engine running(m.model, m.options);
     net::io_context context;
     const auto ask = [&](unsigned i) {
-      return running.generate(token_ids(m.prompt(i)).max_tokens(8).max_buffered_tokens(1).ignore_end());
+      return running.generate(
+          {.prompt = token_ids(m.prompt(i)), .max_tokens = 8, .ignore_eos = true, .max_buffered_tokens = 1});
     };
     auto slow = ask(1);
     slow.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) {}));
@@ -182,13 +183,13 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
 BOOST_AUTO_TEST_CASE(no_other_sequence_shares_what_came_back) {
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.swap_format = format;
+    m.options.swap.format = format;
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
       {
         auto seq = running.open();
         co_await fed(seq, m.prompt(1));
-        co_await seq.suspend();
+        co_await seq.async_suspend();
         co_await fed(seq, {7});
       }
       const auto before = running.stats().tokens;
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
     auto seq = running.open();
     co_await fed(seq, m.prompt(1));
     auto early = seq.fork();
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     auto meanwhile = seq.fork();
     const auto found = co_await fed(seq, {7});
     auto late = seq.fork();
@@ -224,12 +225,12 @@ BOOST_AUTO_TEST_CASE(forks_are_as_exact_as_what_they_begin_with) {
 
 BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
   one_model m;
-  m.options.swap_transfer = std::make_shared<broken_transfer>();
+  m.options.swap.transfer = std::make_shared<broken_transfer>();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     co_await fed(seq, m.prompt(1));
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST((co_await fed(seq, {7}) == m.alone(1, {7})));
     BOOST_TEST(seq.exact());
   });
@@ -240,15 +241,15 @@ BOOST_AUTO_TEST_CASE(one_whose_swap_out_is_lost_is_run_again_and_stays_exact) {
 
 BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_run_again_exactly_and_the_other_comes_back) {
   one_model m;
-  m.options.swap_bytes = 0;
-  m.options.swap_directory = std::filesystem::temp_directory_path();
+  m.options.swap.bytes = 0;
+  m.options.swap.directory = std::filesystem::temp_directory_path();
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
-    co_await first.suspend();
+    co_await first.async_suspend();
     co_await fed(second, m.prompt(2));
-    co_await second.suspend();
+    co_await second.async_suspend();
     const char other = 0x55;
     BOOST_TEST(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
     BOOST_TEST((co_await fed(first, {7}) == m.alone(1, {7})));
@@ -264,15 +265,15 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
   std::int64_t counted[2], taken[2];
   for (const auto format : {swap_format::exact, swap_format::q8}) {
     one_model m;
-    m.options.kv_dtype = cache::scalar::bf16;
-    m.options.swap_format = format;
-    m.options.swap_bytes = 0;
-    m.options.swap_directory = std::filesystem::temp_directory_path();
+    m.options.kv.dtype = cache::scalar::bf16;
+    m.options.swap.format = format;
+    m.options.swap.bytes = 0;
+    m.options.swap.directory = std::filesystem::temp_directory_path();
     engine running(m.model, m.options);
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
       co_await fed(seq, m.prompt(1));
-      co_await seq.suspend();
+      co_await seq.async_suspend();
       counted[static_cast<int>(format)] = running.stats().swap_bytes;
       taken[static_cast<int>(format)] = bytes_on_file();
     });
@@ -284,15 +285,15 @@ BOOST_AUTO_TEST_CASE(what_is_swapped_out_takes_about_half_and_no_more_than_is_co
   BOOST_TEST(static_cast<double>(counted[1]) < 0.63 * static_cast<double>(counted[0]));
 
   one_model m;
-  m.options.kv_dtype = cache::scalar::bf16;
-  m.options.swap_bytes = counted[1];
+  m.options.kv.dtype = cache::scalar::bf16;
+  m.options.swap.bytes = counted[1];
   engine running(m.model, m.options);
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open(), second = running.open();
     co_await fed(first, m.prompt(1));
     co_await fed(second, m.prompt(2));
-    co_await first.suspend();
-    co_await second.suspend();
+    co_await first.async_suspend();
+    co_await second.async_suspend();
   });
   BOOST_TEST(running.stats().swapped_out == 1u);
 }
@@ -306,18 +307,18 @@ BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_s
       drive(first, [&]() -> net::awaitable<void> {
         auto seq = first.open();
         co_await fed(seq, m.prompt(1));
-        if (preempted) co_await seq.suspend();
+        if (preempted) co_await seq.async_suspend();
         co_await fed(seq, {7});
-        co_await seq.save(m.file.path);
+        co_await seq.async_save(m.file.path);
         expected = co_await fed(seq, {8});
         BOOST_TEST(seq.exact() == !preempted);
       });
       BOOST_TEST((expected == m.alone(1, {7, 8})) == !preempted);
       auto options = m.options;
-      options.swap_format = opened_by;
+      options.swap.format = opened_by;
       engine second(m.model, options);
       drive(second, [&]() -> net::awaitable<void> {
-        auto seq = co_await second.open(m.file.path);
+        auto seq = co_await second.async_open(m.file.path);
         BOOST_TEST(seq.exact() == !preempted);
         BOOST_TEST((co_await fed(seq, {8}) == expected));
         BOOST_TEST(seq.exact() == !preempted);
@@ -333,16 +334,16 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
     drive(first, [&]() -> net::awaitable<void> {
       auto seq = first.open();
       co_await fed(seq, m.prompt(1));
-      co_await seq.suspend();
-      co_await seq.save(m.file.path);
+      co_await seq.async_suspend();
+      co_await seq.async_save(m.file.path);
       BOOST_TEST(seq.exact());
       expected = co_await fed(seq, {7});
     });
     auto options = tiny_engine();
-    if (!has_room) options.swap_bytes = 0;
+    if (!has_room) options.swap.bytes = 0;
     engine second(m.model, options);
     drive(second, [&]() -> net::awaitable<void> {
-      auto seq = co_await second.open(m.file.path);
+      auto seq = co_await second.async_open(m.file.path);
       BOOST_TEST(seq.exact());
       BOOST_TEST((co_await fed(seq, {7}) == (has_room ? expected : m.alone(1, {7}))));
       BOOST_TEST(seq.exact() == !has_room);
@@ -353,9 +354,9 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
 
 BOOST_AUTO_TEST_CASE(an_unknown_format_is_refused) {
   auto options = tiny_engine();
-  options.swap_format = static_cast<swap_format>(7);
+  options.swap.format = static_cast<swap_format>(7);
   BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, [](const auto& e) {
-    return std::string_view(e.what()) == "engine_options.swap_format is 7; it may be exact (0) or q8 (1)";
+    return std::string_view(e.what()) == "engine_options.swap.format is 7; it may be exact (0) or q8 (1)";
   });
 }
 

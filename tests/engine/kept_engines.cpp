@@ -7,13 +7,13 @@
 namespace cogen::test {
 namespace {
 
-void behind(engine_options& options) { options.kv_offload = std::make_shared<cache::worker_transfer>(); }
+void behind(engine_options& options) { options.kv.offload = std::make_shared<cache::worker_transfer>(); }
 
 }  // namespace
 
 keep quantized(cache::quantization how) {
   how.residual = 8;
-  return [how](engine_options& options) { options.kv_quantization = how; };
+  return [how](engine_options& options) { options.kv.quantization = how; };
 }
 
 std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_spec& shape,
@@ -29,10 +29,10 @@ std::vector<kept_engine> kept_engines() {
       {"plain", [](engine_options&) {}},
       {"int8", quantized(cache::int8())},
       {"kivi2", quantized(cache::kivi2())},
-      {"sinks", [](engine_options& options) { options.sinks = {.sinks = 4, .window = 12}; }},
+      {"sinks", [](engine_options& options) { options.kv.sinks = {.sinks = 4, .window = 12}; }},
       {"offloaded", behind},
-      {"own", [](engine_options& options) { options.layer_factory = own_first_layer; }},
-      {"without rollback limit", [](engine_options& options) { options.max_rollback_tokens = 0; }},
+      {"own", [](engine_options& options) { options.kv.layer_factory = own_first_layer; }},
+      {"without rollback limit", [](engine_options& options) { options.kv.max_rollback_tokens = 0; }},
   };
   std::vector<kept_engine> all;
   for (const std::string golden :

@@ -94,13 +94,13 @@ class kept_history {
 
  private:
   void share(keeping_engine& toy, int round) {
-    if (round == 0) slow.ask(toy.running, [](request& what) { what.max_buffered_tokens(2); });
+    if (round == 0) slow.ask(toy.running, [](request& what) { what.max_buffered_tokens = 2; });
     if (round == 0) quick.ask(toy.running), quick.read_all(context_);
     if (round % 5 == 0 || round > 72) slow.read(context_);
     if (round != 30) return;
     late.ask(toy.running);
-    alone.ask(toy.running, [](request& what) { what.prefix_caching(false); });
-    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt(7); });
+    alone.ask(toy.running, [](request& what) { what.prefix_caching = false; });
+    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt = 7; });
     for (auto* each : {&late, &alone, &with_cache_salt}) each->read_all(context_);
   }
 
@@ -129,7 +129,7 @@ class kept_history {
   void crowd(keeping_engine& toy, int round) {
     if (round == 46)
       for (auto& each : crowded) each.ask(toy.running), each.read_all(context_);
-    if (round == 54) urgent.ask(toy.running, [](request& what) { what.priority(5); });
+    if (round == 54) urgent.ask(toy.running, [](request& what) { what.priority = 5; });
     if (round == 54) urgent.read_all(context_);
   }
 
@@ -185,7 +185,7 @@ void check_file(const kept_history& past, const folder& in) {
   if (!past.file.there) return;
   keeping_engine other;
   drive(other.running, [&]() -> net::awaitable<void> {
-    const auto opened = co_await other.running.open(past.file.path);
+    const auto opened = co_await other.running.async_open(past.file.path);
     BOOST_TEST(opened.tokens() == past.file.tokens, boost::test_tools::per_element());
   });
 }

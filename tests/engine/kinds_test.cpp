@@ -28,10 +28,10 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_e
   std::vector<std::optional<completion>> told(6);
   for (std::size_t i = 0; i < told.size(); ++i) {
     const auto seed = static_cast<unsigned>(i);
-    const int longest = options.max_sequence_length - 45;
+    const int longest = *options.limits.max_sequence_length - 45;
     prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
-    auto wanted = token_ids(prompts[i]).max_tokens(40).ignore_end();
-    if (model->has_encoder()) wanted.encoder_input(source_for(*model, seed));
+    auto wanted = request{.prompt = token_ids(prompts[i]), .max_tokens = 40, .ignore_eos = true};
+    if (model->has_encoder()) wanted.encoder_input = source_for(*model, seed);
     streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
       BOOST_TEST(!code);
@@ -46,22 +46,22 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_e
     BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40, static_cast<unsigned>(i)),
                boost::test_tools::per_element());
   }
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const int count = options.max_sequence_length * 3 / 4;
+  const int count = *options.limits.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 1);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = open(running, *model);
-    co_await sequence.forward(tokens);
+    co_await sequence.async_forward(tokens);
     for (const int length : {count - 5, count * 5 / 6, count * 2 / 5, count / 9, 1}) {
       sequence.truncate(length);
-      const auto cut = co_await sequence.forward({7, 8});
+      const auto cut = co_await sequence.async_forward({7, 8});
       BOOST_TEST((as_vector(cut.last()) == logits_after(*model, options, joined(first(length), {7, 8}))),
                  "cut to " << length);
     }
@@ -72,21 +72,21 @@ BOOST_DATA_TEST_CASE(a_sequence_goes_back_any_way, data::make(kept_engines()), e
 BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = each.options();
-  options.slots = 6;
+  options.batching.slots = 6;
   engine running(model, options);
-  const int count = options.max_sequence_length * 3 / 4;
+  const int count = *options.limits.max_sequence_length * 3 / 4;
   const auto tokens = some_tokens(*model, count, 2);
   const auto first = [&](int count) { return std::vector<token>(tokens.begin(), tokens.begin() + count); };
   drive(running, [&]() -> net::awaitable<void> {
     auto parent = open(running, *model);
-    co_await parent.forward(tokens);
+    co_await parent.async_forward(tokens);
     auto near = parent.fork();
     auto far = parent.fork();
     far.truncate(30);
     parent.truncate(count - 3);
     auto late = parent.fork();
     const auto check = [&](sequence& seq, int held, token next) -> net::awaitable<void> {
-      const auto found = co_await seq.forward({next});
+      const auto found = co_await seq.async_forward({next});
       BOOST_TEST((as_vector(found.last()) == logits_after(*model, options, joined(first(held), {next}))),
                  "from " << held << " on");
     };
@@ -95,27 +95,27 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(kept_engines()), each) 
     co_await check(late, count - 3, 5);
     co_await check(parent, count - 3, 6);
   });
-  BOOST_TEST(running.stats().free_slots == options.slots);
+  BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
 BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   engine running(model, options);
-  const auto tokens = some_tokens(*model, options.max_sequence_length * 3 / 4, 2);
+  const auto tokens = some_tokens(*model, *options.limits.max_sequence_length * 3 / 4, 2);
   drive(running, [&]() -> net::awaitable<void> {
     std::optional<sequence> parent = open(running, *model);
-    co_await parent->forward(tokens);
+    co_await parent->async_forward(tokens);
     auto child = parent->fork();
     auto sibling = parent->fork();
     parent.reset();
     const auto expected = logits_after(*model, options, joined(tokens, {3}));
-    const auto of_child = co_await child.forward({3});
-    const auto of_sibling = co_await sibling.forward({3});
+    const auto of_child = co_await child.async_forward({3});
+    const auto of_sibling = co_await sibling.async_forward({3});
     BOOST_TEST((as_vector(of_child.last()) == expected));
     BOOST_TEST((as_vector(of_sibling.last()) == expected));
     auto grandchild = child.fork();
-    const auto after = co_await grandchild.forward({4});
+    const auto after = co_await grandchild.async_forward({4});
     BOOST_TEST((as_vector(after.last()) == logits_after(*model, options, joined(tokens, {3, 4}))));
   });
 }
@@ -127,10 +127,10 @@ std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_opt
   std::uint64_t before = 0;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
-    co_await sequence.forward(some_tokens(*model, 100, 3));
+    co_await sequence.async_forward(some_tokens(*model, 100, 3));
     before = running.stats().tokens;
     sequence.truncate(100 - by);
-    co_await sequence.forward({7});
+    co_await sequence.async_forward({7});
   });
   return running.stats().tokens - before;
 }
@@ -152,13 +152,13 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
     const auto model = golden_model(golden);
     BOOST_TEST(model->config().max_positions == 256);
     auto options = tiny_engine();
-    options.sinks = {.sinks = 4, .window = 12};
-    options.max_sequence_length = 0;
-    options.cache_bytes = 64 << 20;  // a sequence without end takes no more than its rings
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.limits.max_sequence_length.reset();
+    options.kv.bytes = 64 << 20;  // a sequence without end takes no more than its rings
     engine running(model, options);
     net::io_context context;
     const auto prompt = some_tokens(*model, 30, 4);
-    auto stream = running.generate(token_ids(prompt).max_tokens(500).ignore_end());
+    auto stream = running.generate({.prompt = token_ids(prompt), .max_tokens = 500, .ignore_eos = true});
     std::vector<token> ids;
     stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
       BOOST_TEST(!code);
@@ -190,26 +190,32 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
   const auto external_stepping = [&](const std::vector<token>& begun) {
     return loop_by_hand(*model, options, begun, 20);
   };
-  const auto answer = [&](request what) { return told_by(running, std::move(what).max_tokens(20).ignore_end()); };
-  BOOST_TEST(answer(seq2seq(encoder_input)) == external_stepping({start}), boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({start}).encoder_input(encoder_input)) == external_stepping({start}),
+  const auto answer = [&](request what) {
+    what.max_tokens = 20;
+    what.ignore_eos = true;
+    return told_by(running, std::move(what));
+  };
+  BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());
-  BOOST_TEST(answer(token_ids({5, 6}).encoder_input(encoder_input)) == external_stepping({start, 5, 6}),
+  BOOST_TEST(answer(request{.prompt = token_ids{start}, .encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());
+  BOOST_TEST(
+      answer(request{.prompt = token_ids{5, 6}, .encoder_input = encoder_input}) == external_stepping({start, 5, 6}),
+      boost::test_tools::per_element());
   BOOST_TEST(external_stepping({start}) != external_stepping({start, 5, 6}));
 }
 
 BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
   const auto model = golden_model("bart_tiny");
   auto options = tiny_engine(*model);
-  options.slots = 3;
-  options.max_batched_tokens = 8;
+  options.batching.slots = 3;
+  options.batching.max_batched_tokens = 8;
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> told(7);
   for (unsigned i = 0; i < told.size(); ++i) {
-    streams.push_back(running.generate(seq2seq(source_for(*model, i)).max_tokens(30).ignore_end()));
+    streams.push_back(running.generate({.encoder_input = source_for(*model, i), .max_tokens = 30, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&told, i](error_code, const completion& whole) {
       for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
     }));
@@ -223,9 +229,9 @@ BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache) {
   for (const auto& [golden, positions] : {std::pair<std::string, int>{"bart_tiny", 96}, {"llama_default", 256}}) {
     auto options = tiny_engine(*golden_model(golden));
-    options.sinks = {.sinks = 4, .window = 12};
-    options.max_sequence_length = 1000;
-    if (golden == "llama_default") options.layer_factory = own_first_layer;  // which keeps, and sees, everything
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.limits.max_sequence_length = 1000;
+    if (golden == "llama_default") options.kv.layer_factory = own_first_layer;  // which keeps, and sees, everything
     BOOST_CHECK_EXCEPTION(engine(golden_model(golden), options), std::invalid_argument, [&](const auto& error) {
       const std::string said = error.what();
       return said.find("max_sequence_length is 1000") != std::string::npos &&
@@ -241,17 +247,17 @@ BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
     BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument,
                           [&](const auto& error) { return std::string(error.what()).find(word) != std::string::npos; });
   };
-  refused("max_rollback_tokens", [](auto& options) { options.max_rollback_tokens = -1; });
-  refused("sinks.window", [](auto& options) { options.sinks = {.sinks = 4, .window = 0}; });
-  refused("sinks.sinks", [](auto& options) { options.sinks = {.sinks = 65, .window = 100}; });
+  refused("max_rollback_tokens", [](auto& options) { options.kv.max_rollback_tokens = -1; });
+  refused("sinks.window", [](auto& options) { options.kv.sinks = {.sinks = 4, .window = 0}; });
+  refused("sinks.sinks", [](auto& options) { options.kv.sinks = {.sinks = 65, .window = 100}; });
   refused("sinks", [](auto& options) {
-    options.sinks = {.sinks = 4, .window = 12};
-    options.kv_quantization = cache::int8();
+    options.kv.sinks = {.sinks = 4, .window = 12};
+    options.kv.quantization = cache::int8();
   });
-  refused("max_sequence_length", [](auto& options) { options.max_sequence_length = 257; });
+  refused("max_sequence_length", [](auto& options) { options.limits.max_sequence_length = 257; });
   const auto refuses_encoder_inputs = [](int longest) {
     auto options = tiny_engine(*golden_model("bart_tiny"));
-    options.max_encoder_length = longest;
+    options.limits.max_encoder_length = longest;
     BOOST_CHECK_EXCEPTION(engine(golden_model("bart_tiny"), options), std::invalid_argument, [&](const auto& error) {
       return std::string(error.what()).find(fmt::format("max_encoder_length is {}", longest)) != std::string::npos;
     });

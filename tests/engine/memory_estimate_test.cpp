@@ -17,12 +17,12 @@ std::filesystem::path folder(const std::string& name) { return COGEN_TEST_DATA "
 BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
   // Where the head is the embedding, and attention has neither biases nor norms, weight_bytes() counts all weights.
   for (const auto* name : {"llama_default", "llama_yarn", "mistral_wide", "mistral_window"}) {
-    const auto said = estimate_memory(folder(name), {.max_sequence_length = 64});
+    const auto said = estimate_memory(folder(name), {.limits = {.max_sequence_length = 64}});
     BOOST_TEST(said.weight_bytes == golden_model(name)->weight_bytes(), name);
   }
   for (const auto* name : {"llama_linear", "llama_bfloat16", "llama_gguf", "gemma3_text", "mamba_biased", "jamba_dense",
                            "bart_tiny", "bart_untied"}) {
-    const auto said = estimate_memory(folder(name), {.max_sequence_length = 64});
+    const auto said = estimate_memory(folder(name), {.limits = {.max_sequence_length = 64}});
     const auto read_by_a_step = golden_model(name)->weight_bytes();
     BOOST_TEST(said.weight_bytes > read_by_a_step, name);
     BOOST_TEST(said.weight_bytes < 4 * read_by_a_step, name);
@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
 std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
   engine running(model, options);
   net::io_context context;
-  auto what = token_ids(some_tokens(*model, 9, 1)).ignore_end();
-  if (model->has_encoder()) what.encoder_input(source_for(*model));
+  auto what = request{.prompt = token_ids(some_tokens(*model, 9, 1)), .ignore_eos = true};
+  if (model->has_encoder()) what.encoder_input = source_for(*model);
   auto stream = running.generate(what);
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
@@ -51,7 +51,7 @@ std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const eng
 
 /// Bytes that the caches of one slot of that length really take.
 std::int64_t taken(const model& model, engine_options options, int length) {
-  options.max_sequence_length = length;
+  options.limits.max_sequence_length = length;
   auto cache = cache_like(model, options);
   if (model.has_encoder()) model.encode(source_for(model), cache);
   model.forward(some_tokens(model, length, 2), cache);
@@ -63,10 +63,10 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_no_more_than_was_said) {
     const auto model = golden_model(name);
     for (int kind = 0; kind < 2; ++kind) {
       auto options = tiny_engine(*model);
-      if (kind == 1) options.kv_quantization = cache::int8();
+      if (kind == 1) options.kv.quantization = cache::int8();
       const auto said = estimate_memory(folder(name), options);
-      BOOST_TEST(said.max_sequence_length == options.max_sequence_length, name);
-      BOOST_TEST(said.cache_bytes == options.slots * said.slot_bytes, name);
+      BOOST_TEST(said.max_sequence_length == *options.limits.max_sequence_length, name);
+      BOOST_TEST(said.cache_bytes == options.batching.slots * said.slot_bytes, name);
       BOOST_TEST(said.total() == said.weight_bytes + said.cache_bytes, name);
       BOOST_TEST(most_set_aside(model, options, said.max_sequence_length) == said.slot_bytes, name);
       const auto really = taken(*model, options, said.max_sequence_length);
@@ -79,11 +79,11 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_no_more_than_was_said) {
 BOOST_AUTO_TEST_CASE(options_count_as_they_do_for_an_engine) {
   auto options = tiny_engine();
   const auto plain = estimate_memory(folder("llama_default"), options);
-  options.cache_bytes = plain.slot_bytes * 2 + 1;
+  options.kv.bytes = plain.slot_bytes * 2 + 1;
   BOOST_TEST(estimate_memory(folder("llama_default"), options).cache_bytes == plain.slot_bytes * 2 + 1);
-  options.cache_bytes = 0;
-  options.sinks = cache::sink_window{.sinks = 4, .window = 28};
-  options.max_sequence_length = 0;
+  options.kv.bytes.reset();
+  options.kv.sinks = cache::sink_window{.sinks = 4, .window = 28};
+  options.limits.max_sequence_length.reset();
   const auto endless = estimate_memory(folder("llama_default"), options);
   BOOST_TEST(endless.max_sequence_length > 1'000'000);
   BOOST_TEST(endless.slot_bytes < plain.slot_bytes);
@@ -94,9 +94,9 @@ bool names_max_length(const std::invalid_argument& e) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_are_those_of_loading_and_engines) {
-  BOOST_CHECK_EXCEPTION(estimate_memory(folder("llama_default"), {.max_sequence_length = 1'000'000}),
+  BOOST_CHECK_EXCEPTION(estimate_memory(folder("llama_default"), {.limits = {.max_sequence_length = 1'000'000}}),
                         std::invalid_argument, names_max_length);
-  BOOST_CHECK_THROW(estimate_memory(folder("llama_default"), {.slots = 0}), std::invalid_argument);
+  BOOST_CHECK_THROW(estimate_memory(folder("llama_default"), {.batching = {.slots = 0}}), std::invalid_argument);
   BOOST_CHECK_THROW(estimate_memory(folder("nowhere")), load::load_error);
 }
 

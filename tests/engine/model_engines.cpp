@@ -35,11 +35,11 @@ sequence open(engine& running, const model& model) {
 
 engine_options tiny_engine() {
   engine_options options;
-  options.slots = 4;
-  options.max_sequence_length = 240;
-  options.max_batched_tokens = 16;
-  options.kv_dtype = cache::scalar::f32;
-  options.max_rollback_tokens = 8;
+  options.batching.slots = 4;
+  options.limits.max_sequence_length = 240;
+  options.batching.max_batched_tokens = 16;
+  options.kv.dtype = cache::scalar::f32;
+  options.kv.max_rollback_tokens = 8;
   options.threads = 1;
   options.external_stepping = true;
   return options;
@@ -47,21 +47,21 @@ engine_options tiny_engine() {
 
 engine_options tiny_engine(const model& model) {
   auto options = tiny_engine();
-  options.max_sequence_length =
-      static_cast<int>(std::min<std::int64_t>(options.max_sequence_length, model.config().max_positions));
+  options.limits.max_sequence_length =
+      static_cast<int>(std::min<std::int64_t>(*options.limits.max_sequence_length, model.config().max_positions));
   return options;
 }
 
 cache::cache cache_like(const model& model, const engine_options& options) {
-  return model.make_cache({.type = *options.kv_dtype,
+  return model.make_cache({.type = *options.kv.dtype,
                            .slots = 1,
-                           .max_sequence_length = options.max_sequence_length,
-                           .kv_quantization = options.kv_quantization,
-                           .sinks = options.sinks,
-                           .kv_offload = options.kv_offload,
-                           .longest_step = options.max_batched_tokens,
-                           .max_rollback_tokens = options.max_rollback_tokens},
-                          options.layer_factory);
+                           .max_sequence_length = *options.limits.max_sequence_length,
+                           .kv_quantization = options.kv.quantization,
+                           .sinks = options.kv.sinks,
+                           .kv_offload = options.kv.offload,
+                           .longest_step = *options.batching.max_batched_tokens,
+                           .max_rollback_tokens = options.kv.max_rollback_tokens},
+                          options.kv.layer_factory);
 }
 
 namespace {

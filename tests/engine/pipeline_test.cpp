@@ -29,8 +29,8 @@ std::vector<token> read_whole(toy_engine& toy, request what) {
 }
 
 BOOST_DATA_TEST_CASE(what_is_sampled_does_not_depend_on_how_many_steps_are_in_flight, data::make({false, true}), late) {
-  const auto lively = sampling().temperature(40).repetition_penalty(1.3).seed(11);
-  const auto asked = token_ids({4, 4}).sampling(lively).max_tokens(20);
+  const auto lively = sampling_params{.temperature = 40, .repetition_penalty = 1.3, .seed = 11};
+  const auto asked = request{.prompt = token_ids{4, 4}, .max_tokens = 20, .sampling = lively};
   toy_engine one, two({.depth = 2, .late = late});
   two.control->hold = true;
   int chained = 0;
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_sampled) {
   net::cancellation_signal signal;
   error_code told;
   sequence.async_decode(
-      {1, 2}, sampling(),
+      {1, 2}, sampling_params{},
       net::bind_cancellation_slot(signal.slot(),
                                   net::bind_executor(context, [&](error_code code, sampled_token) { told = code; })));
   toy.running.poll_one();

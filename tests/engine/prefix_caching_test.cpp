@@ -38,7 +38,7 @@ class alike {
     std::vector<token_stream> streams;
     std::vector<std::optional<completion>> told(prompts.size());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      streams.push_back(running_.generate(token_ids(prompts[i]).max_tokens(answer).ignore_end()));
+      streams.push_back(running_.generate({.prompt = token_ids(prompts[i]), .max_tokens = answer, .ignore_eos = true}));
       streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         told[i] = std::move(whole);
@@ -75,12 +75,12 @@ BOOST_DATA_TEST_CASE(one_after_another_they_say_what_they_say_alone, data::make(
   const auto model = golden_model(each.golden);
   if (model->has_encoder()) return;  // beside encoder inputs nothing is shared
   auto options = each.options();
-  options.slots = 3;
+  options.batching.slots = 3;
   alike all(each, model, options);
   BOOST_TEST(all.ask({all.prompt(1)}) == 0);
   all.ask({all.prompt(2)});  // what cannot go back is kept from here on where the two part
   for (int i = 3; i < 8; ++i) BOOST_TEST(all.ask({all.prompt(i)}) == common);
-  BOOST_TEST(all.running().stats().free_slots == options.slots);
+  BOOST_TEST(all.running().stats().free_slots == options.batching.slots);
   BOOST_TEST(all.running().stats().prefix_cached_slots > 0);
   BOOST_TEST(all.running().stats().cache_bytes < all.running().stats().peak_cache_bytes);
 }
@@ -121,7 +121,7 @@ std::uint64_t run_by_the_second(const open_options& first, const open_options& s
     for (const auto& each : {first, second}) {
       before = running.stats().tokens;
       auto place = running.open(each);
-      co_await place.forward(tokens);
+      co_await place.async_forward(tokens);
     }
   });
   return running.stats().tokens - before;

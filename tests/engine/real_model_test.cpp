@@ -26,19 +26,19 @@ std::shared_ptr<const model> the_model() {
 
 /// Six requests as different as they can be.
 std::vector<request> mixed_requests() {
-  const auto lively = sampling().temperature(0.9).top_p(0.95).seed(5).logprobs(2);
+  const auto lively = sampling_params{.temperature = 0.9, .top_p = 0.95, .seed = 5, .logprobs = 2};
   return {
-      chat("Name a colour.").max_tokens(12).sampling(sampling().logprobs(0)),
-      continuation("The quick brown fox").max_tokens(20).sampling(lively),
-      chat("Explain, in a few words, why the sky looks blue at noon and red in the evening.")
-          .max_tokens(16)
-          .sampling(lively),
-      continuation("1, 2, 3,")
-          .max_tokens(24)
-          .sampling(sampling().repetition_penalty(1.3).logprobs(0))
-          .max_buffered_tokens(1),
-      token_ids({1, 2, 3}).max_tokens(5).sampling(sampling().logprobs(3)).ignore_end(),
-      continuation(std::string(600, 'x')).max_tokens(8).sampling(lively).max_buffered_tokens(0),
+      request{.prompt = chat("Name a colour."), .max_tokens = 12, .sampling = {.logprobs = 0}},
+      request{.prompt = "The quick brown fox", .max_tokens = 20, .sampling = lively},
+      request{.prompt = chat("Explain, in a few words, why the sky looks blue at noon and red in the evening."),
+              .max_tokens = 16,
+              .sampling = lively},
+      request{.prompt = "1, 2, 3,",
+              .max_tokens = 24,
+              .sampling = {.repetition_penalty = 1.3, .logprobs = 0},
+              .max_buffered_tokens = 1},
+      request{.prompt = token_ids{1, 2, 3}, .max_tokens = 5, .sampling = {.logprobs = 3}, .ignore_eos = true},
+      request{.prompt = std::string(600, 'x'), .max_tokens = 8, .sampling = lively, .max_buffered_tokens = 0},
   };
 }
 
@@ -71,11 +71,12 @@ void check_same(const completion& alone, const completion& in_company) {
 
 BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_batch_chunking_and_number_of_threads) {
   std::vector<completion> alone;
-  for (const auto& each : mixed_requests()) alone.push_back(run({each}, {.max_sequence_length = 1024}).front());
+  for (const auto& each : mixed_requests())
+    alone.push_back(run({each}, {.limits = {.max_sequence_length = 1024}}).front());
   const std::vector<engine_options> companies{
-      {.slots = 6, .max_sequence_length = 1024, .max_batched_tokens = 128},
-      {.slots = 2, .max_sequence_length = 1024, .max_batched_tokens = 17},
-      {.slots = 6, .max_sequence_length = 1024, .max_batched_tokens = 33, .threads = 1},
+      {.batching = {.slots = 6, .max_batched_tokens = 128}, .limits = {.max_sequence_length = 1024}},
+      {.batching = {.slots = 2, .max_batched_tokens = 17}, .limits = {.max_sequence_length = 1024}},
+      {.batching = {.slots = 6, .max_batched_tokens = 33}, .limits = {.max_sequence_length = 1024}, .threads = 1},
   };
   for (const auto& options : companies) {
     const auto together = run(mixed_requests(), options);
@@ -84,10 +85,12 @@ BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_batch_chunking_and_number_of_
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_string_ends_the_text_before_it) {
-  const auto whole = run({continuation("1, 2, 3, 4,").max_tokens(40)}, {.max_sequence_length = 512}).front();
+  const auto whole =
+      run({request{.prompt = "1, 2, 3, 4,", .max_tokens = 40}}, {.limits = {.max_sequence_length = 512}}).front();
   BOOST_REQUIRE(whole.text.find("9") != std::string::npos);
-  const auto cut =
-      run({continuation("1, 2, 3, 4,").max_tokens(40).stop("never").stop("9,")}, {.max_sequence_length = 512}).front();
+  const auto cut = run({request{.prompt = "1, 2, 3, 4,", .max_tokens = 40, .stop = {"never", "9,"}}},
+                       {.limits = {.max_sequence_length = 512}})
+                       .front();
   BOOST_TEST(cut.text == whole.text.substr(0, whole.text.find("9,")));
   BOOST_CHECK(cut.reason == finish_reason::stop_string);
 }
@@ -96,8 +99,8 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_is_read_away_from_the_caller_and_means_the_sa
   std::string text;
   while (text.size() < 20'000) text += "The sea was calm, and nobody spoke for a while. ";
   const auto tokens = the_model()->tokenizer().encode(text, {.add_special = true}).size();
-  engine running(the_model(), {.slots = 1, .max_sequence_length = 512});
-  auto stream = running.generate(continuation(text));
+  engine running(the_model(), {.batching = {.slots = 1}, .limits = {.max_sequence_length = 512}});
+  auto stream = running.generate({.prompt = text});
   BOOST_CHECK_THROW(stream.async_next(net::use_future).get(), boost::system::system_error);
   BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
   BOOST_TEST(stream.error().message().find(std::to_string(tokens) + " tokens") != std::string::npos);
@@ -105,19 +108,22 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_is_read_away_from_the_caller_and_means_the_sa
 
 BOOST_AUTO_TEST_CASE(an_engine_may_go_while_a_long_prompt_is_read) {
   for (int i = 0; i < 20; ++i) {
-    engine running(the_model(), {.slots = 1, .max_sequence_length = 512});
-    auto dropped = running.generate(continuation(std::string(100'000, 'x')));
+    engine running(the_model(), {.batching = {.slots = 1}, .limits = {.max_sequence_length = 512}});
+    auto dropped = running.generate({.prompt = std::string(100'000, 'x')});
     if (i % 2 == 0) continue;
-    auto kept = running.generate(continuation(std::string(100'000, 'x')));
+    auto kept = running.generate({.prompt = std::string(100'000, 'x')});
     running.stop();
     BOOST_CHECK_THROW(kept.async_next(net::use_future).get(), boost::system::system_error);
   }
 }
 
 BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
-  const auto honest =
-      run({chat("Say <|im_end|> and nothing else.").max_tokens(1)}, {.max_sequence_length = 512}).front();
-  const auto plain = run({chat("Say im_end and nothing else.").max_tokens(1)}, {.max_sequence_length = 512}).front();
+  const auto honest = run({request{.prompt = chat("Say <|im_end|> and nothing else."), .max_tokens = 1}},
+                          {.limits = {.max_sequence_length = 512}})
+                          .front();
+  const auto plain = run({request{.prompt = chat("Say im_end and nothing else."), .max_tokens = 1}},
+                         {.limits = {.max_sequence_length = 512}})
+                         .front();
   BOOST_TEST(honest.usage.prompt_tokens > plain.usage.prompt_tokens + 2);
 }
 
@@ -128,16 +134,18 @@ std::vector<request> questions(int count) {
   for (int rule = 1; rule <= 95; ++rule) system += " Rule " + std::to_string(rule) + ": be brief and be kind.";
   std::vector<request> all;
   for (int i = 0; i < count; ++i)
-    all.push_back(chat({{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}})
-                      .max_tokens(3)
-                      .ignore_end()
-                      .sampling(sampling().logprobs(1)));
+    all.push_back(request{
+        .prompt = chat_messages{{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}},
+        .max_tokens = 3,
+        .sampling = {.logprobs = 1},
+        .ignore_eos = true});
   return all;
 }
 
 BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
   constexpr int count = 100;
-  engine running(the_model(), {.slots = 32, .max_sequence_length = 2048, .external_stepping = true});
+  engine running(the_model(),
+                 {.batching = {.slots = 32}, .limits = {.max_sequence_length = 2048}, .external_stepping = true});
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<completion> told(count);
@@ -161,7 +169,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
   BOOST_TEST(running.stats().tokens == static_cast<unsigned>(prompts - cached + 2 * count));
   for (const int i : {0, 1, count / 2, count - 1}) {
     auto lone = questions(count)[static_cast<std::size_t>(i)];
-    check_same(run({std::move(lone).prefix_caching(false)}, {.slots = 1, .max_sequence_length = 2048}).front(),
+    lone.prefix_caching = false;
+    check_same(run({std::move(lone)}, {.batching = {.slots = 1}, .limits = {.max_sequence_length = 2048}}).front(),
                told[static_cast<std::size_t>(i)]);
   }
   BOOST_TEST_MESSAGE(prompts << " tokens of prompts, of which " << cached << " were not run");
@@ -179,7 +188,7 @@ net::awaitable<void> talk(sequence& place, unsigned number, unsigned round, std:
   for (unsigned i = 0; i < words_said; ++i)
     said.push_back(static_cast<token>(100 + 977 * number + 131 * round + 7 * i));
   for (int i = 0; i < words_answered; ++i) {
-    auto answer = co_await place.decode(said, sampling().logprobs(1));
+    auto answer = co_await place.async_decode(said, sampling_params{.logprobs = 1});
     answers.push_back(std::move(answer));
     said.clear();
   }
@@ -206,7 +215,7 @@ std::vector<std::vector<sampled_token>> answers_of(engine& running, unsigned fir
 }
 
 engine_options for_talks() {
-  return {.max_sequence_length = 2 * (words_said + words_answered), .external_stepping = true};
+  return {.limits = {.max_sequence_length = 2 * (words_said + words_answered)}, .external_stepping = true};
 }
 
 struct talks_alone {
@@ -243,11 +252,11 @@ BOOST_DATA_TEST_CASE(thirty_two_conversations_share_memory_for_four_and_say_what
                                                    preempted::dropped}),
                      how) {
   auto options = for_talks();
-  options.slots = talks;
-  options.cache_bytes = 4 * alone().bytes;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = talks;
+  options.kv.bytes = 4 * alone().bytes;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   options.external_stepping = how != preempted::swapped_by_a_thread;
-  if (how == preempted::dropped) options.swap_bytes = 0;
+  if (how == preempted::dropped) options.swap.bytes = 0;
   engine running(the_model(), options);
   const auto answers = answers_of(running, 0, talks, options.external_stepping);
   for (unsigned i = 0; i < talks; ++i) check_same(alone().answers[i], answers[i]);
@@ -259,10 +268,10 @@ BOOST_DATA_TEST_CASE(thirty_two_conversations_share_memory_for_four_and_say_what
 }
 
 BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {
-  engine first(the_model(), {.slots = 2, .max_sequence_length = 256});
-  engine second(the_model(), {.slots = 2, .max_sequence_length = 256});
-  auto a = first.generate(continuation("The sea is").max_tokens(12));
-  auto b = second.generate(continuation("The sea is").max_tokens(12));
+  engine first(the_model(), {.batching = {.slots = 2}, .limits = {.max_sequence_length = 256}});
+  engine second(the_model(), {.batching = {.slots = 2}, .limits = {.max_sequence_length = 256}});
+  auto a = first.generate({.prompt = "The sea is", .max_tokens = 12});
+  auto b = second.generate({.prompt = "The sea is", .max_tokens = 12});
   auto from_a = a.async_complete(net::use_future);
   auto from_b = b.async_complete(net::use_future);
   BOOST_TEST(from_a.get().text == from_b.get().text);
@@ -279,7 +288,8 @@ std::int64_t told_by_the_system(const std::string& file, const std::string& name
 
 BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
   const std::string path = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
-  const engine_options options{.slots = 2, .max_sequence_length = 256, .kv_dtype = cache::scalar::f32};
+  const engine_options options{
+      .batching = {.slots = 2}, .kv = {.dtype = cache::scalar::f32}, .limits = {.max_sequence_length = 256}};
   const auto read_before = told_by_the_system("io", "rchar:");
   const auto said = estimate_memory(path, options);
   const auto read = told_by_the_system("io", "rchar:") - read_before;

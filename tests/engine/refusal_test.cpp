@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(refusals)
 diagnostics refused(request wrong, toy_setup setup = {}, engine_options options = {.external_stepping = true}) {
   net::io_context context;
   toy_engine toy(setup, std::move(options));
-  auto right = token_ids({1, 2, 3}).max_tokens(8);
-  if (setup.longest_encoder_input > 0) right.encoder_input(request::ids{4});
+  auto right = request{.prompt = token_ids{1, 2, 3}, .max_tokens = 8};
+  if (setup.longest_encoder_input > 0) right.encoder_input = token_ids{4};
   auto good = toy.running.generate(right);
   auto bad = toy.running.generate(std::move(wrong));
   error_code told;
@@ -27,7 +27,7 @@ diagnostics refused(request wrong, toy_setup setup = {}, engine_options options 
   BOOST_REQUIRE(whole);
   BOOST_TEST(ids_of(whole->tokens) == toy_continuation({1, 2, 3}, 8), boost::test_tools::per_element());
   BOOST_CHECK(told == bad.error().code());
-  BOOST_CHECK(bad.reason() == finish_reason::failed);
+  BOOST_CHECK(bad.finish() == finish_reason::failed);
   BOOST_TEST(toy.running.stats().sequences == 0);
   return bad.error();
 }
@@ -39,32 +39,38 @@ void check(const diagnostics& told, error code, std::initializer_list<std::strin
 }
 
 BOOST_AUTO_TEST_CASE(each_bad_request_gets_the_thing_the_value_and_the_limit) {
-  check(refused(token_ids({})), error::invalid_request, {"prompt", "empty", "at least one"});
-  check(refused(token_ids({5, 97})), error::invalid_request, {"97", "96"});
-  check(refused(token_ids({-1})), error::invalid_request, {"-1", "96"});
-  check(refused(token_ids({1}).max_tokens(0)), error::invalid_request, {"max_tokens", "0", "1"});
-  check(refused(token_ids({1}).max_tokens(-7)), error::invalid_request, {"max_tokens", "-7"});
-  check(refused(token_ids({1}).max_buffered_tokens(-1)), error::invalid_request, {"max_buffered_tokens", "-1"});
-  check(refused(token_ids({1}).stop_token(200)), error::invalid_request, {"stop token", "200", "96"});
-  check(refused(token_ids({1}).stop("")), error::invalid_request, {"stop"});
-  check(refused(token_ids({1}).sampling(sampling().temperature(-1))), error::invalid_request, {"temperature", "-1"});
-  check(refused(token_ids(std::vector<token>(64, 1))), error::does_not_fit, {"64"});
-  check(refused(token_ids(std::vector<token>(1000, 1))), error::does_not_fit, {"1000", "64"});
-  check(refused(continuation("text")), error::invalid_request, {"tokenizer"});
-  check(refused(chat("Hello.")), error::invalid_request, {"chat", "brings no chat template"});
-  check(refused(chat("Hello."), {.chat_error = "line 3: frobnicate"}), error::invalid_request,
+  check(refused(request{.prompt = token_ids{}}), error::invalid_request, {"prompt", "empty", "at least one"});
+  check(refused(request{.prompt = token_ids{5, 97}}), error::invalid_request, {"97", "96"});
+  check(refused(request{.prompt = token_ids{-1}}), error::invalid_request, {"-1", "96"});
+  check(refused(request{.prompt = token_ids{1}, .max_tokens = 0}), error::invalid_request, {"max_tokens", "0", "1"});
+  check(refused(request{.prompt = token_ids{1}, .max_tokens = -7}), error::invalid_request, {"max_tokens", "-7"});
+  check(refused(request{.prompt = token_ids{1}, .max_buffered_tokens = -1}), error::invalid_request,
+        {"max_buffered_tokens", "-1"});
+  check(refused(request{.prompt = token_ids{1}, .stop_token_ids = {200}}), error::invalid_request,
+        {"stop token", "200", "96"});
+  check(refused(request{.prompt = token_ids{1}, .stop = {""}}), error::invalid_request, {"stop"});
+  check(refused(request{.prompt = token_ids{1}, .sampling = {.temperature = -1}}), error::invalid_request,
+        {"temperature", "-1"});
+  check(refused(request{.prompt = token_ids(64, 1)}), error::does_not_fit, {"64"});
+  check(refused(request{.prompt = token_ids(1000, 1)}), error::does_not_fit, {"1000", "64"});
+  check(refused(request{.prompt = "text"}), error::invalid_request, {"tokenizer"});
+  check(refused(request{.prompt = chat("Hello.")}), error::invalid_request, {"chat", "brings no chat template"});
+  check(refused(request{.prompt = chat("Hello.")}, {.chat_error = "line 3: frobnicate"}), error::invalid_request,
         {"not understood", "line 3: frobnicate"});
 }
 
 BOOST_AUTO_TEST_CASE(a_bad_encoder_input_gets_the_thing_the_value_and_the_limit) {
   const toy_setup reads{.longest_encoder_input = 9};
-  check(refused(token_ids({1}).encoder_input(request::ids{1, 2})), error::invalid_request,
+  check(refused(request{.prompt = token_ids{1}, .encoder_input = token_ids{1, 2}}), error::invalid_request,
         {"encoder input", "no encoder"});
-  check(refused(token_ids({1}), reads), error::invalid_request, {"encoder input", "empty", "at least one"});
-  check(refused(seq2seq(request::ids{}), reads), error::invalid_request, {"encoder input", "empty"});
-  check(refused(seq2seq(request::ids(10, 1)), reads), error::invalid_request, {"encoder input", "10", "9"});
-  check(refused(seq2seq(request::ids{1, 97}), reads), error::invalid_request, {"encoder input", "97", "96"});
-  check(refused(seq2seq("text"), reads), error::invalid_request, {"encoder input", "tokenizer"});
+  check(refused(request{.prompt = token_ids{1}}, reads), error::invalid_request,
+        {"encoder input", "empty", "at least one"});
+  check(refused(request{.encoder_input = token_ids{}}, reads), error::invalid_request, {"encoder input", "empty"});
+  check(refused(request{.encoder_input = token_ids(10, 1)}, reads), error::invalid_request,
+        {"encoder input", "10", "9"});
+  check(refused(request{.encoder_input = token_ids{1, 97}}, reads), error::invalid_request,
+        {"encoder input", "97", "96"});
+  check(refused(request{.encoder_input = "text"}, reads), error::invalid_request, {"encoder input", "tokenizer"});
   toy_engine toy(reads);
   BOOST_CHECK_THROW(toy.running.open(), std::invalid_argument);
   BOOST_CHECK_THROW(toy.running.open(std::vector<token>(10, 1)), std::invalid_argument);
@@ -72,13 +78,14 @@ BOOST_AUTO_TEST_CASE(a_bad_encoder_input_gets_the_thing_the_value_and_the_limit)
 }
 
 BOOST_AUTO_TEST_CASE(a_full_engine_says_so) {
-  check(refused(token_ids({1}), {}, {.max_sequences = 1, .external_stepping = true}), error::queue_full, {"1"});
+  check(refused(request{.prompt = token_ids{1}}, {}, {.limits = {.max_sequences = 1}, .external_stepping = true}),
+        error::queue_full, {"1"});
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_fills_up_ends_with_length) {
   net::io_context context;
   toy_engine toy({.max_sequence_length = 10});
-  auto stream = toy.running.generate(token_ids({1, 2, 3}));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2, 3}});
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
@@ -91,8 +98,8 @@ BOOST_AUTO_TEST_CASE(logits_that_are_nan_end_one_request) {
   net::io_context context;
   toy_engine toy;
   toy.control->poisoned[50] = true;
-  auto bad = toy.running.generate(token_ids({50, 1}).max_tokens(5));
-  auto good = toy.running.generate(token_ids({2, 1}).max_tokens(5));
+  auto bad = toy.running.generate({.prompt = token_ids{50, 1}, .max_tokens = 5});
+  auto good = toy.running.generate({.prompt = token_ids{2, 1}, .max_tokens = 5});
   error_code told;
   std::optional<completion> whole;
   bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told = code; }));
@@ -109,12 +116,12 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
   net::io_context context;
   toy_engine toy;
   int calls = 0;
-  auto throwing = sampling().processor([&calls](std::span<const token> history, std::span<float>) {
+  auto throwing = sampling_params{.processor = [&calls](std::span<const token> history, std::span<float>) {
     ++calls;
     if (history.size() == 4) throw std::runtime_error("no rhyme found");
-  });
-  auto bad = toy.running.generate(token_ids({5, 1}).sampling(throwing));
-  auto good = toy.running.generate(token_ids({2, 1}).max_tokens(5));
+  }};
+  auto bad = toy.running.generate({.prompt = token_ids{5, 1}, .sampling = throwing});
+  auto good = toy.running.generate({.prompt = token_ids{2, 1}, .max_tokens = 5});
   std::vector<token> before;
   std::optional<completion> whole;
   error_code told;
@@ -144,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
   toy_engine toy({}, {.external_stepping = true, .log = [&](std::string_view line) { logged = line; }});
   std::vector<token_stream> streams;
   std::vector<error_code> told(6);
-  for (int i = 0; i < 6; ++i) streams.push_back(toy.running.generate(token_ids({i})));
+  for (int i = 0; i < 6; ++i) streams.push_back(toy.running.generate({.prompt = token_ids{i}}));
   for (std::size_t i = 0; i < 6; ++i)
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion) { told[i] = code; }));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
@@ -156,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
   BOOST_TEST(toy.running.error().message().find("the bus is on fire") != std::string::npos);
   BOOST_TEST(logged.find("the bus is on fire") != std::string::npos);
 
-  auto late = toy.running.generate(token_ids({1}));
+  auto late = toy.running.generate({.prompt = token_ids{1}});
   error_code refused;
   late.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { refused = code; }));
   context.restart();

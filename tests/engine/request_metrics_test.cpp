@@ -18,9 +18,9 @@ struct timed {
   }
 
   token_stream ask(int tokens, int wanted, int max_buffered_tokens = 16) {
-    return toy.running.generate(token_ids(std::vector<token>(static_cast<std::size_t>(tokens), 5))
-                                    .max_tokens(wanted)
-                                    .max_buffered_tokens(max_buffered_tokens));
+    return toy.running.generate({.prompt = token_ids(static_cast<std::size_t>(tokens), 5),
+                                 .max_tokens = wanted,
+                                 .max_buffered_tokens = max_buffered_tokens});
   }
 
   void step_after(milliseconds pause) {
@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_when_it_first_runs) {
   auto sequence = all.toy.running.open();
   all.toy.time->advance(7ms);
   drive(all.toy.running, [&]() -> net::awaitable<void> {
-    co_await sequence.forward({1, 2});  // 7 to 12
-    all.toy.time->advance(3ms);         // its owner thinks
-    co_await sequence.decode();         // 15 to 20
+    co_await sequence.async_forward({1, 2});  // 7 to 12
+    all.toy.time->advance(3ms);               // its owner thinks
+    co_await sequence.async_decode();         // 15 to 20
   });
   const auto times = sequence.request_metrics();
   check(times.opened, 0ms);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(events_carry_the_timeline_so_far) {
   const auto sink = std::make_shared<recorder>();
   toy_engine toy({}, {.external_stepping = true, .events = sink});
   toy.control->before = [&](const scheduler::plan&) { toy.time->advance(5ms); };
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(2));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 2});
   toy.running.poll_one();
   toy.time->advance(1ms);
   toy.running.poll_one();
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(events_carry_the_timeline_so_far) {
 BOOST_AUTO_TEST_CASE(timelines_and_counts_may_be_asked_for_on_any_thread) {
   const auto sink = std::make_shared<recorder>();
   toy_engine toy({.max_sequence_length = 512}, {.events = sink});
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(400).max_buffered_tokens(400));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 400, .max_buffered_tokens = 400});
   while (!stream.ended()) {
     const auto times = stream.request_metrics();
     if (times.first_token)

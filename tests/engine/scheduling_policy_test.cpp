@@ -6,6 +6,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace cogen::test {
 namespace {
@@ -14,13 +16,24 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(orders)
 
+/// By which policies order requests.
+struct ranked_by {
+  std::optional<clock::duration> finish_within = {};
+  int priority = 0;
+  std::uint64_t tenant = 0;
+};
+
 /// Generations of a few tokens, each under a name, and the names as they end.
 class finishing_line {
  public:
   explicit finishing_line(engine& running) : running_(running) {}
 
-  void enter(int name, request what) {
-    streams_.push_back(running_.generate(std::move(what)));
+  void enter(int name, int length, const ranked_by& how = {}) {
+    streams_.push_back(running_.generate({.prompt = token_ids(static_cast<std::size_t>(length), 7),
+                                          .max_tokens = 3,
+                                          .finish_within = how.finish_within,
+                                          .priority = how.priority,
+                                          .tenant = how.tenant}));
     streams_.back().async_complete(
         net::bind_executor(context_, [this, name](error_code, completion) { ended_.push_back(name); }));
   }
@@ -39,8 +52,6 @@ class finishing_line {
   std::vector<int> ended_;
 };
 
-request prompt(int length) { return token_ids(std::vector<token>(static_cast<std::size_t>(length), 7)).max_tokens(3); }
-
 class shortest_first final : public scheduler::scheduling_policy {
  public:
   bool before(const scheduler::candidate& a, const scheduler::candidate& b) const noexcept override {
@@ -55,52 +66,52 @@ void check_order(const std::vector<int>& ended, const std::vector<int>& expected
 BOOST_AUTO_TEST_CASE(requests_come_first_by_their_priority) {
   toy_engine toy({.slots = 1, .scheduling_policy = [] { return scheduler::by_priority(); }});
   finishing_line line(toy.running);
-  line.enter(0, prompt(2));
-  line.enter(-1, prompt(2).priority(-1));
-  line.enter(2, prompt(2).priority(2));
-  line.enter(1, prompt(2).priority(1));
+  line.enter(0, 2);
+  line.enter(-1, 2, {.priority = -1});
+  line.enter(2, 2, {.priority = 2});
+  line.enter(1, 2, {.priority = 1});
   check_order(line.settle(), {2, 1, 0, -1});
 }
 
 BOOST_AUTO_TEST_CASE(requests_come_first_by_the_time_they_have_to_end) {
   toy_engine toy({.slots = 1, .scheduling_policy = [] { return scheduler::earliest_deadline_first(); }});
   finishing_line line(toy.running);
-  line.enter(0, prompt(2));
-  line.enter(3, prompt(2).finish_within(3s));
-  line.enter(1, prompt(2).finish_within(1s));
-  line.enter(2, prompt(2).finish_within(2s));
+  line.enter(0, 2);
+  line.enter(3, 2, {.finish_within = 3s});
+  line.enter(1, 2, {.finish_within = 1s});
+  line.enter(2, 2, {.finish_within = 2s});
   check_order(line.settle(), {1, 2, 3, 0});
 }
 
 BOOST_AUTO_TEST_CASE(without_an_order_of_its_own_an_engine_serves_them_as_they_come) {
   toy_engine toy({.slots = 1});
   finishing_line line(toy.running);
-  for (const int level : {0, -1, 2}) line.enter(level, prompt(2).priority(level).tenant(3));
+  for (const int level : {0, -1, 2}) line.enter(level, 2, {.priority = level, .tenant = 3});
   check_order(line.settle(), {0, -1, 2});
 }
 
 BOOST_AUTO_TEST_CASE(requests_of_tenants_take_turns) {
   toy_engine toy({.slots = 1, .scheduling_policy = [] { return scheduler::fair_share(); }});
   finishing_line line(toy.running);
-  for (const int name : {10, 11, 12}) line.enter(name, prompt(4).tenant(1));
-  line.enter(20, prompt(5).tenant(2));
+  for (const int name : {10, 11, 12}) line.enter(name, 4, {.tenant = 1});
+  line.enter(20, 5, {.tenant = 2});
   check_order(line.settle(), {10, 20, 11, 12});
 }
 
 BOOST_AUTO_TEST_CASE(a_request_has_come_when_it_came_also_to_an_engine_that_slept) {
   toy_engine toy({.slots = 1, .scheduling_policy = [] { return scheduler::by_priority(10ms); }});
   finishing_line line(toy.running);
-  line.enter(1, prompt(2));
+  line.enter(1, 2);
   line.settle();
   toy.time->advance(1h);
-  line.enter(2, prompt(2).priority(1));
-  line.enter(3, prompt(2));
+  line.enter(2, 2, {.priority = 1});
+  line.enter(3, 2);
   toy.running.poll_one();
   toy.time->advance(9ms);
-  line.enter(4, prompt(2).priority(1));
+  line.enter(4, 2, {.priority = 1});
   toy.running.poll_one();
   toy.time->advance(2ms);
-  line.enter(5, prompt(2).priority(1));
+  line.enter(5, 2, {.priority = 1});
   check_order(line.settle(), {1, 2, 4, 3, 5});
 }
 
@@ -125,7 +136,7 @@ class closed_counters final : public scheduler::scheduling_policy, scheduler::fa
 BOOST_AUTO_TEST_CASE(a_request_that_would_be_late_is_refused_with_the_reason) {
   toy_engine toy({.scheduling_policy = [] { return std::make_unique<closed_counters>(); }});
   finishing_line line(toy.running);
-  line.enter(1, prompt(2));
+  line.enter(1, 2);
   check_order(line.settle(), {1});
   BOOST_CHECK_EQUAL(line.error(0).code(), make_error_code(error::deadline_unreachable));
   BOOST_TEST(line.error(0).message().find("take 3.000 s") != std::string::npos, line.error(0).message());
@@ -135,20 +146,20 @@ BOOST_AUTO_TEST_CASE(a_request_that_would_be_late_is_refused_with_the_reason) {
 BOOST_AUTO_TEST_CASE(an_engine_over_a_model_asks_its_options_for_an_order) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
-  options.slots = 1;
-  options.scheduling_policy = [] { return std::make_unique<shortest_first>(); };
+  options.batching.slots = 1;
+  options.policies.scheduling = [] { return std::make_unique<shortest_first>(); };
   engine running(model, options);
   finishing_line line(running);
-  for (const int length : {9, 3, 6}) line.enter(length, prompt(length));
+  for (const int length : {9, 3, 6}) line.enter(length, length);
   check_order(line.settle(), {3, 6, 9});
 }
 
 BOOST_AUTO_TEST_CASE(an_option_that_makes_no_order_is_refused) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
-  options.scheduling_policy = [] { return nullptr; };
+  options.policies.scheduling = [] { return nullptr; };
   BOOST_CHECK_EXCEPTION(engine(model, options), std::invalid_argument, [](const std::invalid_argument& error) {
-    return std::string(error.what()) == "engine_options.scheduling_policy made no policy";
+    return std::string(error.what()) == "engine_options.policies.scheduling made no policy";
   });
 }
 

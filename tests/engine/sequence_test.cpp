@@ -15,15 +15,15 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     const std::vector<token> prompt{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-    const auto all = co_await sequence.forward(prompt, logits_of::all);
+    const auto all = co_await sequence.async_forward(prompt, logits_of::all);
     BOOST_TEST(all.rows() == 11);
     for (int i = 0; i < 11; ++i)
       BOOST_TEST(all[i] == toy_scores(std::span(prompt).first(static_cast<std::size_t>(i) + 1)),
                  boost::test_tools::per_element());
-    const auto last = co_await sequence.forward({40, 41});
+    const auto last = co_await sequence.async_forward({40, 41});
     BOOST_TEST(last.rows() == 1);
     BOOST_TEST(last.last() == toy_scores(joined(prompt, {40, 41})), boost::test_tools::per_element());
-    const auto again = co_await sequence.forward({});
+    const auto again = co_await sequence.async_forward({});
     BOOST_TEST(again.last() == last.last(), boost::test_tools::per_element());
     BOOST_TEST(sequence.tokens() == joined(prompt, {40, 41}), boost::test_tools::per_element());
   });
@@ -31,10 +31,10 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
 
 BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothing_that_runs_before) {
   toy_engine toy({.slots = 1, .max_sequence_length = 64, .max_batched_tokens = 3},
-                 {.idle_timeout = std::chrono::milliseconds(0), .external_stepping = true});
+                 {.policies = {.idle_timeout = std::chrono::milliseconds(0)}, .external_stepping = true});
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    const auto sampled = co_await sequence.decode({1, 2});  // has not run itself
+    const auto sampled = co_await sequence.async_decode({1, 2});  // has not run itself
     auto held = std::vector<token>{1, 2, sampled.id};
     const auto check = [&](const logits& all, int rows) {
       BOOST_TEST(all.rows() == rows);
@@ -43,10 +43,10 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothin
                    boost::test_tools::per_element());
     };
     held.insert(held.end(), {3, 4, 5, 6});
-    check(co_await sequence.forward({3, 4, 5, 6}, logits_of::all), 4);
+    check(co_await sequence.async_forward({3, 4, 5, 6}, logits_of::all), 4);
     sequence.truncate(5);
     held.resize(5);
-    check(co_await sequence.forward({}, logits_of::all), 1);
+    check(co_await sequence.async_forward({}, logits_of::all), 1);
   });
 }
 
@@ -55,11 +55,11 @@ BOOST_AUTO_TEST_CASE(decode_appends_what_it_samples) {
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     std::vector<token> sampled;
-    sampled.push_back((co_await sequence.decode({7, 8})).id);
-    for (int i = 0; i < 9; ++i) sampled.push_back((co_await sequence.decode()).id);
+    sampled.push_back((co_await sequence.async_decode({7, 8})).id);
+    for (int i = 0; i < 9; ++i) sampled.push_back((co_await sequence.async_decode()).id);
     BOOST_TEST(sampled == toy_continuation({7, 8}, 10), boost::test_tools::per_element());
     BOOST_TEST(sequence.tokens() == joined({7, 8}, sampled), boost::test_tools::per_element());
-    const auto forced = co_await sequence.decode({50});
+    const auto forced = co_await sequence.async_decode({50});
     BOOST_TEST(forced.id == toy_next(joined(joined({7, 8}, sampled), {50})));
   });
 }
@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(decode_after_forward_samples_from_the_logits_that_forward_g
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    co_await sequence.forward({7, 8});
-    BOOST_TEST((co_await sequence.decode()).id == toy_next(std::vector<token>{7, 8}));
+    co_await sequence.async_forward({7, 8});
+    BOOST_TEST((co_await sequence.async_decode()).id == toy_next(std::vector<token>{7, 8}));
   });
 }
 
@@ -79,14 +79,14 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
     std::vector<token> prompt;
     for (int i = 0; i < 150; ++i) prompt.push_back(i % 90);
     auto parent = toy.running.open();
-    co_await parent.forward(prompt);
+    co_await parent.async_forward(prompt);
     const int before = toy.control->tokens;
     auto left = parent.fork();
     auto right = parent.fork();
     BOOST_TEST(left.tokens() == prompt, boost::test_tools::per_element());
-    const auto a = co_await left.forward({1});
-    const auto b = co_await right.forward({2, 3});
-    const auto c = co_await parent.forward({4});
+    const auto a = co_await left.async_forward({1});
+    const auto b = co_await right.async_forward({2, 3});
+    const auto c = co_await parent.async_forward({4});
     BOOST_TEST(a.last() == toy_scores(joined(prompt, {1})), boost::test_tools::per_element());
     BOOST_TEST(b.last() == toy_scores(joined(prompt, {2, 3})), boost::test_tools::per_element());
     BOOST_TEST(c.last() == toy_scores(joined(prompt, {4})), boost::test_tools::per_element());
@@ -99,12 +99,12 @@ BOOST_AUTO_TEST_CASE(truncate_goes_back_to_any_length) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
-    co_await sequence.forward({1, 2, 3, 4, 5, 6});
+    co_await sequence.async_forward({1, 2, 3, 4, 5, 6});
     sequence.truncate(2);
-    const auto shorter = co_await sequence.forward({9});
+    const auto shorter = co_await sequence.async_forward({9});
     BOOST_TEST(shorter.last() == toy_scores(std::vector<token>{1, 2, 9}), boost::test_tools::per_element());
     sequence.truncate(0);
-    const auto anew = co_await sequence.forward({8});
+    const auto anew = co_await sequence.async_forward({8});
     BOOST_TEST(anew.last() == toy_scores(std::vector<token>{8}), boost::test_tools::per_element());
     BOOST_CHECK_THROW(sequence.truncate(2), std::out_of_range);
     BOOST_CHECK_THROW(sequence.truncate(-1), std::out_of_range);
@@ -125,21 +125,23 @@ BOOST_AUTO_TEST_CASE(bad_operations_fail_and_change_nothing) {
       BOOST_CHECK_EQUAL(told, make_error_code(code));
       BOOST_TEST(sequence.error().message().find(word) != std::string::npos, sequence.error().message());
     };
-    co_await fails(sequence.forward({}), error::invalid_request, "empty");
-    co_await fails(sequence.forward({97}), error::invalid_request, "97");
-    co_await fails(sequence.forward(std::vector<token>(9, 1)), error::does_not_fit, "8");
-    co_await sequence.forward({1, 2, 3});
-    co_await fails(sequence.forward(std::vector<token>(6, 1)), error::does_not_fit, "9");
+    co_await fails(sequence.async_forward({}, logits_of::last, net::use_awaitable), error::invalid_request, "empty");
+    co_await fails(sequence.async_forward({97}, logits_of::last, net::use_awaitable), error::invalid_request, "97");
+    co_await fails(sequence.async_forward(std::vector<token>(9, 1), logits_of::last, net::use_awaitable),
+                   error::does_not_fit, "8");
+    co_await sequence.async_forward({1, 2, 3});
+    co_await fails(sequence.async_forward(std::vector<token>(6, 1), logits_of::last, net::use_awaitable),
+                   error::does_not_fit, "9");
     BOOST_TEST(sequence.tokens().size() == 3u);
     toy.control->poisoned[50] = true;
     error_code told;
     try {
-      co_await sequence.decode({50});
+      co_await sequence.async_decode({50});
     } catch (const boost::system::system_error& e) {
       told = e.code();
     }
     BOOST_CHECK_EQUAL(told, make_error_code(error::bad_logits));
-    const auto after = co_await sequence.forward({4});
+    const auto after = co_await sequence.async_forward({4});
     BOOST_TEST(after.last() == toy_scores(std::vector<token>{1, 2, 3, 4}), boost::test_tools::per_element());
   });
   BOOST_CHECK_THROW(toy.running.open({.max_sequence_length = 17}), std::invalid_argument);
@@ -155,8 +157,8 @@ BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {
         toy.running.get_executor(),
         [&toy, &finished, first]() -> net::awaitable<void> {
           auto sequence = toy.running.open();
-          co_await sequence.forward({first});
-          for (int i = 0; i < 10; ++i) co_await sequence.decode();
+          co_await sequence.async_forward({first});
+          for (int i = 0; i < 10; ++i) co_await sequence.async_decode();
           ++finished;
         },
         net::detached);
@@ -167,18 +169,18 @@ BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {
 
 BOOST_AUTO_TEST_CASE(seeds_make_samples_repeat_and_forks_make_them_differ) {
   toy_engine toy({.slots = 8});
-  const auto lively = sampling().temperature(40).seed(11);
+  const auto lively = sampling_params{.temperature = 40, .seed = 11};
   std::vector<token> first, second, branch;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto a = toy.running.open();
     auto b = toy.running.open();
-    co_await a.forward({1, 2});
-    co_await b.forward({1, 2});
+    co_await a.async_forward({1, 2});
+    co_await b.async_forward({1, 2});
     auto c = a.fork();
     for (int i = 0; i < 20; ++i) {
-      first.push_back((co_await a.decode(lively)).id);
-      second.push_back((co_await b.decode(lively)).id);
-      branch.push_back((co_await c.decode(lively)).id);
+      first.push_back((co_await a.async_decode({}, lively)).id);
+      second.push_back((co_await b.async_decode({}, lively)).id);
+      branch.push_back((co_await c.async_decode({}, lively)).id);
     }
   });
   BOOST_TEST(first == second, boost::test_tools::per_element());

@@ -25,10 +25,10 @@ struct saved_one {
     error_code ended;
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
-      co_await seq.forward(some_tokens(*model, 20, 1));
+      co_await seq.async_forward(some_tokens(*model, 20, 1));
       ended = std::get<0>(co_await seq.async_save(path, net::as_tuple(net::use_awaitable)));
       said = seq.error().message();
-      co_await seq.forward({1});
+      co_await seq.async_forward({1});
     });
     return ended;
   }
@@ -40,12 +40,12 @@ struct saved_one {
   }
 
   std::string refusal(const engine_options& by, const std::shared_ptr<const cogen::model>& on,
-                      int max_sequence_length = 0) {
+                      std::optional<int> max_sequence_length = {}) {
     engine running(on, by);
     return refusal(running, max_sequence_length);
   }
 
-  std::string refusal(engine& running, int max_sequence_length = 0) {
+  std::string refusal(engine& running, std::optional<int> max_sequence_length = {}) {
     std::string what;
     drive(running, [&]() -> net::awaitable<void> {
       auto result = co_await running.async_open(file.path, {.max_sequence_length = max_sequence_length},
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
                             golden_model("llama_yarn")->fingerprint() + "\""),
              other);
   auto options = s.options;
-  options.kv_dtype = cache::scalar::f16;
+  options.kv.dtype = cache::scalar::f16;
   BOOST_TEST(
       has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \"f16\""));
   BOOST_TEST(s.code == make_error_code(error::bad_session));
@@ -165,8 +165,9 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
   BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
   BOOST_TEST(!s.code);
   engine running(s.model, s.options);
-  BOOST_CHECK_THROW(std::ignore = running.open(s.file.path, {.max_sequence_length = s.options.max_sequence_length + 1}),
-                    std::invalid_argument);
+  BOOST_CHECK_THROW(
+      std::ignore = running.async_open(s.file.path, {.max_sequence_length = *s.options.limits.max_sequence_length + 1}),
+      std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {
@@ -179,19 +180,19 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {
   BOOST_TEST(has(s.refusal(s.options, s.model), "it is no regular file"));
 }
 
-BOOST_AUTO_TEST_CASE(the_awaitable_throws_the_whole_sentence) {
+BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
   saved_one s;
   s.file.write("nothing");
   engine running(s.model, s.options);
-  std::string said;
+  diagnostics why;
   drive(running, [&]() -> net::awaitable<void> {
-    try {
-      co_await running.open(s.file.path);
-    } catch (const boost::system::system_error& e) {
-      said = e.what();
-    }
+    const auto [code, opened] = co_await running.async_open(s.file.path, {}, net::as_tuple(net::deferred));
+    BOOST_TEST((code == error::bad_session));
+    why = opened.error();
+    BOOST_CHECK_THROW(co_await running.async_open(s.file.path), boost::system::system_error);
   });
-  BOOST_TEST(has(said, "it is no session file of cogen"), said);
+  BOOST_TEST((why.code() == error::bad_session));
+  BOOST_TEST(has(why.message(), "it is no session file of cogen"), why.message());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_fails_at_any_byte_leaves_what_was_there) {

@@ -28,18 +28,18 @@ std::ostream& operator<<(std::ostream& out, place of) {
 
 engine_options options_for(const kept_engine& each, place at) {
   auto options = each.options();
-  if (at == place::no_budget || at == place::on_a_file) options.swap_bytes = 0;
-  if (at == place::on_a_file) options.swap_directory = std::filesystem::temp_directory_path();
+  if (at == place::no_budget || at == place::on_a_file) options.swap.bytes = 0;
+  if (at == place::on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
   return options;
 }
 
-sampling lively() { return sampling().temperature(1.5F).frequency_penalty(0.5F); }
+sampling_params lively() { return sampling_params{.temperature = 1.5F, .frequency_penalty = 0.5F}; }
 
 /// Five tokens sampled after `fed`.
 net::awaitable<std::vector<token>> sampled(sequence& seq, std::vector<token> fed = {}) {
   std::vector<token> ids;
   for (int i = 0; i < 5; ++i) {
-    const auto chosen = co_await seq.decode(fed, lively());
+    const auto chosen = co_await seq.async_decode(fed, lively());
     fed.clear();
     ids.push_back(chosen.id);
   }
@@ -69,8 +69,8 @@ BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
     drive(first, [&]() -> net::awaitable<void> {
       auto seq = open(first, *model);
       co_await sampled(seq, prompt_of(*model));
-      if (at != place::scheduled) co_await seq.suspend();
-      co_await seq.save(file.path);
+      if (at != place::scheduled) co_await seq.async_suspend();
+      co_await seq.async_save(file.path);
       auto child = seq.fork();
       expected = co_await sampled(seq);
       forked = co_await sampled(child);
@@ -78,7 +78,7 @@ BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
   }
   engine second(model, options);
   drive(second, [&]() -> net::awaitable<void> {
-    auto seq = co_await second.open(file.path);
+    auto seq = co_await second.async_open(file.path);
     BOOST_TEST(seq.tokens().size() == 25u);
     BOOST_TEST((second.stats().swap_bytes > 0) == (at != place::no_budget));
     auto child = seq.fork();
@@ -95,8 +95,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_saved_stays_where_it_is_and_goes_on, one_engine)
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     const auto first = co_await sampled(seq, prompt_of(*model));
-    co_await seq.save(file.path);
-    co_await seq.save(file.path);
+    co_await seq.async_save(file.path);
+    co_await seq.async_save(file.path);
     BOOST_TEST(running.stats().scheduled == 1);
     BOOST_TEST(running.stats().swap_bytes == 0);
     co_await sampled(seq);
@@ -109,9 +109,9 @@ BOOST_FIXTURE_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on, one_
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     co_await sampled(seq, prompt_of(*model));
-    co_await seq.save(file.path);
-    auto opened = co_await running.open(file.path);
-    co_await opened.save(second.path);
+    co_await seq.async_save(file.path);
+    auto opened = co_await running.async_open(file.path);
+    co_await opened.async_save(second.path);
   });
   BOOST_TEST(file.bytes() == second.bytes());
 }
@@ -122,9 +122,9 @@ BOOST_FIXTURE_TEST_CASE(one_that_was_cut_is_saved_as_it_is, one_engine) {
     auto seq = running.open();
     co_await sampled(seq, prompt_of(*model));
     seq.truncate(21);
-    co_await seq.save(file.path);
+    co_await seq.async_save(file.path);
     expected = co_await sampled(seq);
-    auto opened = co_await running.open(file.path);
+    auto opened = co_await running.async_open(file.path);
     const auto found = co_await sampled(opened);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
   });
@@ -133,8 +133,8 @@ BOOST_FIXTURE_TEST_CASE(one_that_was_cut_is_saved_as_it_is, one_engine) {
 BOOST_FIXTURE_TEST_CASE(an_empty_sequence_is_saved_and_opened, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
-    co_await seq.save(file.path);
-    auto opened = co_await running.open(file.path);
+    co_await seq.async_save(file.path);
+    auto opened = co_await running.async_open(file.path);
     BOOST_TEST(opened.tokens().empty());
     const auto expected = co_await sampled(seq, prompt_of(*model));
     const auto found = co_await sampled(opened, prompt_of(*model));
@@ -147,12 +147,12 @@ BOOST_AUTO_TEST_CASE(a_runner_without_snapshots_saves_tokens_alone) {
   const session_path file;
   drive(first.running, [&]() -> net::awaitable<void> {
     auto seq = first.running.open();
-    co_await seq.forward({1, 2, 3});
-    co_await seq.save(file.path);
+    co_await seq.async_forward({1, 2, 3});
+    co_await seq.async_save(file.path);
   });
   drive(second.running, [&]() -> net::awaitable<void> {
-    auto seq = co_await second.running.open(file.path);
-    const auto chosen = co_await seq.decode(sampling().temperature(0));
+    auto seq = co_await second.running.async_open(file.path);
+    const auto chosen = co_await seq.async_decode({}, sampling_params{.temperature = 0});
     BOOST_TEST(chosen.id == toy_next(std::vector<token>{1, 2, 3}));
   });
 }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.swap_transfer = transfer;
+  options.swap.transfer = transfer;
   engine running(model, options);
   net::io_context context;
   const session_path file;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_not_save
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     const auto first = co_await sampled(seq, prompt_of(*model));
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     const char other = 0x55;
     BOOST_TEST_REQUIRE(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
     const auto result = co_await seq.async_save(file.path, net::as_tuple(net::use_awaitable));
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_save_writes_nothing_and_the_sequence_goes_on) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   const auto transfer = std::make_shared<cache::manual_transfer>();
-  options.swap_transfer = transfer;
+  options.swap.transfer = transfer;
   engine running(model, options);
   net::io_context context;
   net::cancellation_signal cancel;
@@ -255,14 +255,14 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
 BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
   toy_engine first;
   const session_path file;
-  toy_engine full({}, {.max_sequences = 1, .external_stepping = true});
+  toy_engine full({}, {.limits = {.max_sequences = 1}, .external_stepping = true});
   drive(first.running, [&]() -> net::awaitable<void> {
     auto seq = first.running.open();
-    co_await seq.forward({1, 2, 3});
-    co_await seq.save(file.path);
+    co_await seq.async_forward({1, 2, 3});
+    co_await seq.async_save(file.path);
   });
   drive(full.running, [&]() -> net::awaitable<void> {
-    auto seq = co_await full.running.open(file.path);
+    auto seq = co_await full.running.async_open(file.path);
     auto second = co_await full.running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(second) == make_error_code(error::queue_full));
     BOOST_TEST(full.running.stats().sequences == 1);
@@ -274,8 +274,8 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
   const auto model = golden_model("jamba_tiny");
   auto options = tiny_engine(*model);
   options.external_stepping = false;
-  options.swap_bytes = 0;
-  options.swap_directory = std::filesystem::temp_directory_path();
+  options.swap.bytes = 0;
+  options.swap.directory = std::filesystem::temp_directory_path();
   const session_path file;
   engine running(model, options);
   net::io_context context;
@@ -285,10 +285,10 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
       [&]() -> net::awaitable<void> {
         auto seq = running.open();
         co_await sampled(seq, prompt_of(*model));
-        co_await seq.suspend();
-        co_await seq.save(file.path);
+        co_await seq.async_suspend();
+        co_await seq.async_save(file.path);
         expected = co_await sampled(seq);
-        auto opened = co_await running.open(file.path);
+        auto opened = co_await running.async_open(file.path);
         found = co_await sampled(opened);
       },
       [](std::exception_ptr error) {

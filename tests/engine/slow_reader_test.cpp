@@ -20,7 +20,7 @@ constexpr int length = 30;
 
 net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<token>& into) {
   while (into.size() < count) {
-    const auto piece = co_await stream.next();
+    const auto piece = co_await stream.async_next();
     if (!piece) co_return;
     for (const auto& each : piece->tokens) into.push_back(each.id);
   }
@@ -36,7 +36,9 @@ struct company {
 
   void open(token first) { streams.push_back(toy.running.generate(request_of(first))), read_so_far.emplace_back(); }
 
-  static request request_of(token first) { return token_ids({first, 9}).max_tokens(length).max_buffered_tokens(ahead); }
+  static request request_of(token first) {
+    return {.prompt = token_ids{first, 9}, .max_tokens = length, .max_buffered_tokens = ahead};
+  }
 
   void read_up_to(std::size_t which, std::size_t count) {
     net::co_spawn(context, read(streams[which], count, read_so_far[which]), net::detached);

@@ -46,7 +46,7 @@ engine mute_engine(bool prefix_caching, std::shared_ptr<const text::tokenizer> t
 }
 
 net::awaitable<void> read(token_stream from, std::shared_ptr<int> tokens) {
-  while (const auto piece = co_await from.next()) *tokens += static_cast<int>(piece->tokens.size());
+  while (const auto piece = co_await from.async_next()) *tokens += static_cast<int>(piece->tokens.size());
 }
 
 /// The engine and its readers, all driven within one call of poll().
@@ -58,7 +58,7 @@ class scene {
   void run(const Executor& where, const std::function<request(int)>& asked) {
     for (int i = 0; i < readers; ++i) {
       read_.push_back(std::make_shared<int>(0));
-      net::co_spawn(where, read(running_.generate(asked(i).ignore_end()), read_.back()), net::detached);
+      net::co_spawn(where, read(running_.generate(asked(i)), read_.back()), net::detached);
     }
     net::co_spawn(context, go(), net::detached);
     context.poll();
@@ -88,7 +88,11 @@ class scene {
   std::vector<std::shared_ptr<int>> read_;  // tokens
 };
 
-request asked(int index) { return token_ids({1 + index, 2}).max_tokens(1000); }
+request asked_with(int index, sampling_params how) {
+  return {.prompt = token_ids{1 + index, 2}, .max_tokens = 1000, .sampling = std::move(how), .ignore_eos = true};
+}
+
+request asked(int index) { return asked_with(index, {}); }
 
 }  // namespace
 
@@ -106,15 +110,19 @@ BOOST_AUTO_TEST_CASE(readers_take_no_memory) {
 BOOST_AUTO_TEST_CASE(nor_do_those_that_are_read_token_by_token) {
   auto running = mute_engine(true);
   scene steps(running);
-  steps.run(steps.context.get_executor(), [](int index) { return asked(index).max_buffered_tokens(0); });
+  steps.run(steps.context.get_executor(), [](int index) {
+    auto one = asked(index);
+    one.max_buffered_tokens = 0;
+    return one;
+  });
   BOOST_TEST(steps.taken == 0);
 }
 
 BOOST_AUTO_TEST_CASE(nor_do_those_that_sample_at_random) {
   auto running = mute_engine(true);
-  const auto how = sampling().temperature(0.8).top_p(0.9).seed(1);
+  const auto how = sampling_params{.temperature = 0.8, .top_p = 0.9, .seed = 1};
   scene steps(running);
-  steps.run(steps.context.get_executor(), [&](int index) { return asked(index).sampling(how); });
+  steps.run(steps.context.get_executor(), [&](int index) { return asked_with(index, how); });
   BOOST_TEST(steps.taken == 0);
 }
 
@@ -131,8 +139,7 @@ BOOST_AUTO_TEST_CASE(nor_does_text_that_fits_into_its_string) {
     auto running = mute_engine(true, tokenizer);
     const auto said = tokenizer->find(std::string(static_cast<std::size_t>(bytes), 'a')).value();
     scene steps(running);
-    steps.run(steps.context.get_executor(),
-              [&](int index) { return asked(index).sampling(sampling().logit_bias(said, 50)); });
+    steps.run(steps.context.get_executor(), [&](int index) { return asked_with(index, {.logit_bias = {{said, 50}}}); });
     BOOST_TEST((steps.taken == 0) == (bytes < 16));
   }
 }
@@ -149,7 +156,7 @@ BOOST_AUTO_TEST_CASE(readers_on_the_engines_executor_take_what_asio_does) {
 BOOST_AUTO_TEST_CASE(nor_does_a_model) {
   const auto model = golden_model("llama_llama3");
   auto options = tiny_engine(*model);
-  options.slots = readers;
+  options.batching.slots = readers;
   engine running(model, std::move(options));
   scene steps(running);
   steps.run(steps.context.get_executor(), asked);

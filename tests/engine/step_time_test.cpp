@@ -28,7 +28,7 @@ std::vector<step_event> steps_of(std::chrono::nanoseconds target) {
   toy.control->before = [&](const scheduler::plan& plan) { toy.time->advance(time_of(plan)); };
   const auto ask = [&](int length) {
     return toy.running.generate(
-        token_ids(std::vector<token>(static_cast<std::size_t>(length), 5)).max_tokens(300).max_buffered_tokens(300));
+        {.prompt = token_ids(static_cast<std::size_t>(length), 5), .max_tokens = 300, .max_buffered_tokens = 300});
   };
   const auto first = ask(3), second = ask(4);
   for (int i = 0; i < 4; ++i) toy.running.poll_one();

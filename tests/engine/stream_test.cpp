@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
 net::awaitable<void> read_all(token_stream& stream, std::vector<token>& into) {
-  while (auto piece = co_await stream.next())
+  while (auto piece = co_await stream.async_next())
     for (const auto& each : piece->tokens) into.push_back(each.id);
 }
 
@@ -28,8 +28,8 @@ BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_buffer_size, dat
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> read(6);
   for (int i = 0; i < 6; ++i)
-    streams.push_back(
-        toy.running.generate(token_ids({i, 3, 5}).max_tokens(10 + i).max_buffered_tokens(max_buffered_tokens)));
+    streams.push_back(toy.running.generate(
+        {.prompt = token_ids{i, 3, 5}, .max_tokens = 10 + i, .max_buffered_tokens = max_buffered_tokens}));
   for (std::size_t i = 0; i < 6; ++i) net::co_spawn(context, read_all(streams[i], read[i]), net::detached);
   toy.settle(context);
   for (int i = 0; i < 6; ++i) {
@@ -37,7 +37,7 @@ BOOST_DATA_TEST_CASE(a_stream_is_the_solo_continuation_at_every_buffer_size, dat
     BOOST_TEST(read[static_cast<std::size_t>(i)] == toy_continuation({i, 3, 5}, 10 + i),
                boost::test_tools::per_element());
     BOOST_TEST(stream.ended());
-    BOOST_CHECK(stream.reason() == finish_reason::length);
+    BOOST_CHECK(stream.finish() == finish_reason::length);
     BOOST_TEST(stream.usage().prompt_tokens == 3);
     BOOST_TEST(stream.usage().generated_tokens == 10 + i);
   }
@@ -49,19 +49,20 @@ BOOST_AUTO_TEST_CASE(an_end_token_ends_the_stream_and_is_no_part_of_it) {
   net::io_context context;
   const auto expected = toy_continuation({1, 2}, 20);
   toy_engine toy({.end_tokens = {expected[7]}});
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(20));
+  auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 20});
   std::vector<token> read;
   net::co_spawn(context, read_all(stream, read), net::detached);
   toy.settle(context);
   const auto end = std::find(expected.begin(), expected.end(), expected[7]);
   BOOST_TEST(read == std::vector<token>(expected.begin(), end), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::eos);
+  BOOST_CHECK(stream.finish() == finish_reason::eos);
 }
 
 BOOST_DATA_TEST_CASE(an_unread_stream_stops_after_its_buffer_size, data::make({0, 1, 5, 16}), max_buffered_tokens) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({1, 2}).max_tokens(40).max_buffered_tokens(max_buffered_tokens));
+  auto stream =
+      toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 40, .max_buffered_tokens = max_buffered_tokens});
   toy.settle(context);
   BOOST_TEST(stream.usage().generated_tokens == max_buffered_tokens);
   std::vector<token> read;
@@ -77,7 +78,7 @@ std::size_t steps_of_the_others(bool read_first) {
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> read(4);
   for (int i = 0; i < 4; ++i)
-    streams.push_back(toy.running.generate(token_ids({i, 9}).max_tokens(30).max_buffered_tokens(4)));
+    streams.push_back(toy.running.generate({.prompt = token_ids{i, 9}, .max_tokens = 30, .max_buffered_tokens = 4}));
   for (std::size_t i = read_first ? 0 : 1; i < 4; ++i)
     net::co_spawn(context, read_all(streams[i], read[i]), net::detached);
   while (!streams[1].ended() || !streams[2].ended() || !streams[3].ended()) {
@@ -96,11 +97,11 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stops_reading_stops_only_itself) {
 BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_running_streams) {
   net::io_context context;
   toy_engine toy({.slots = 4, .max_sequence_length = 600, .max_batched_tokens = 8});
-  auto running = toy.running.generate(token_ids({1, 2}).max_tokens(100));
+  auto running = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 100});
   std::vector<token> read, read_late;
   net::co_spawn(context, read_all(running, read), net::detached);
   for (int i = 0; i < 5; ++i) toy.running.poll_one(), context.restart(), context.poll();
-  auto late = toy.running.generate(token_ids(std::vector<token>(400, 7)).max_tokens(4));
+  auto late = toy.running.generate({.prompt = token_ids(400, 7), .max_tokens = 4});
   net::co_spawn(context, read_all(late, read_late), net::detached);
   int before = running.usage().generated_tokens;
   while (!late.ended() && !running.ended()) {
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_running_streams) {
 BOOST_AUTO_TEST_CASE(complete_gives_the_whole_generation_with_its_usage) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(30).max_buffered_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 30, .max_buffered_tokens = 3});
   std::optional<completion> whole;
   stream.async_complete(net::bind_executor(context, [&](error_code code, completion result) {
     BOOST_TEST(!code);
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(complete_gives_the_whole_generation_with_its_usage) {
 BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_buffered_tokens(6));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_buffered_tokens = 6});
   toy.settle(context);
   stream.stop();
   toy.settle(context);
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(stop_keeps_what_was_produced) {
   net::co_spawn(context, read_all(stream, read), net::detached);
   toy.settle(context);
   BOOST_TEST(read == toy_continuation({4, 4}, 6), boost::test_tools::per_element());
-  BOOST_CHECK(stream.reason() == finish_reason::aborted);
+  BOOST_CHECK(stream.finish() == finish_reason::aborted);
 }
 
 enum class way { destroy, stop, destroy_while_waiting };
@@ -155,8 +156,8 @@ BOOST_DATA_TEST_CASE(ending_at_any_moment_frees_the_slot_within_one_step, data::
   net::io_context context;
   toy_engine toy({.max_batched_tokens = 4});
   auto stream = std::make_optional(
-      toy.running.generate(token_ids(std::vector<token>(30, 4)).max_tokens(12).max_buffered_tokens(60)));
-  auto other = toy.running.generate(token_ids({7}).max_tokens(40).max_buffered_tokens(60));
+      toy.running.generate({.prompt = token_ids(30, 4), .max_tokens = 12, .max_buffered_tokens = 60}));
+  auto other = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 40, .max_buffered_tokens = 60});
   int told = 0;
   if (static_cast<way>(how) == way::destroy_while_waiting)
     stream->async_complete(net::bind_executor(context, [&](error_code, completion) { ++told; }));
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(next_for_times_out_and_loses_nothing) {
   net::io_context context;
   toy_engine toy;
   toy.control->hold = true;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 3});
   std::vector<token> read;
   int timed_out = 0;
   net::co_spawn(
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_several_wins_and_the_losers_slots_are_free_at_
   net::io_context context;
   toy_engine toy;
   const auto branch = [&toy](token first, int count) -> net::awaitable<std::vector<token>> {
-    auto stream = toy.running.generate(token_ids({first}).max_tokens(count));
+    auto stream = toy.running.generate({.prompt = token_ids{first}, .max_tokens = count});
     std::vector<token> read;
     co_await read_all(stream, read);
     co_return read;
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_several_wins_and_the_losers_slots_are_free_at_
 BOOST_AUTO_TEST_CASE(a_second_operation_is_refused_and_the_first_goes_on) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 3});
   error_code first = error::timed_out, second, third;
   stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { first = code; }));
   stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { second = code; }));
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_second_operation_is_refused_and_the_first_goes_on) {
 BOOST_AUTO_TEST_CASE(handlers_never_run_inside_the_call_that_starts_them) {
   net::io_context context;
   toy_engine toy;
-  auto stream = toy.running.generate(token_ids({4, 4}).max_tokens(3));
+  auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 3});
   toy.settle(context);
   bool inside = true, called = false;
   stream.async_next([&](error_code, std::optional<piece>) {

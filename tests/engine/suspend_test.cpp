@@ -19,8 +19,8 @@ namespace data = boost::unit_test::data;
 
 engine_options one_slot(const kept_engine& of, bool kept) {
   auto options = of.options();
-  options.slots = 1;
-  if (!kept) options.swap_bytes = 0;
+  options.batching.slots = 1;
+  if (!kept) options.swap.bytes = 0;
   return options;
 }
 
@@ -28,12 +28,12 @@ engine_options one_slot(const kept_engine& of, bool kept) {
 net::awaitable<void> answer_by_parts(engine& running, const model& model, std::vector<token>& answer) {
   auto asked = some_tokens(model, 10, 7);
   auto seq = open(running, model);
-  co_await seq.suspend();
+  co_await seq.async_suspend();
   for (int i = 0; i < 5; ++i) {
-    const auto next = co_await seq.decode(asked);
+    const auto next = co_await seq.async_decode(asked);
     answer.push_back(next.id);
     asked.clear();
-    co_await seq.suspend();
+    co_await seq.async_suspend();
     BOOST_TEST(running.stats().scheduled == 0);
     BOOST_TEST(running.stats().free_slots == 1);
   }
@@ -42,8 +42,8 @@ net::awaitable<void> answer_by_parts(engine& running, const model& model, std::v
 /// One sequence of ten tokens on an engine whose transfers end on request.
 struct suspended_by_caller {
   suspended_by_caller() {
-    options.slots = 1;
-    options.swap_transfer = transfer;
+    options.batching.slots = 1;
+    options.swap.transfer = transfer;
     options.events = sink;
     running.emplace(model, options);
     seq.emplace(running->open());
@@ -246,14 +246,14 @@ BOOST_AUTO_TEST_CASE(what_forks_share_stays_in_its_slot) {
   const auto asked = some_tokens(*model, 70, 3);
   drive(running, [&]() -> net::awaitable<void> {
     auto parent = running.open();
-    co_await parent.forward(asked);
+    co_await parent.async_forward(asked);
     auto child = parent.fork();
-    co_await child.forward({1});
-    co_await parent.suspend();
-    co_await child.suspend();
-    co_await child.forward({2});
-    for (int i = 0; i < 3; ++i) answer.push_back((co_await parent.decode()).id);
-    for (int i = 0; i < 3; ++i) others.push_back((co_await child.decode()).id);
+    co_await child.async_forward({1});
+    co_await parent.async_suspend();
+    co_await child.async_suspend();
+    co_await child.async_forward({2});
+    for (int i = 0; i < 3; ++i) answer.push_back((co_await parent.async_decode()).id);
+    for (int i = 0; i < 3; ++i) others.push_back((co_await child.async_decode()).id);
   });
   BOOST_TEST(answer == loop_by_hand(*model, options, asked, 3), boost::test_tools::per_element());
   BOOST_TEST(others == loop_by_hand(*model, options, joined(asked, {1, 2}), 3), boost::test_tools::per_element());

@@ -39,13 +39,13 @@ class unreliable_transfer final : public cache::transfer {
 
 engine_options two_slots(const kept_engine& of, fate preempted) {
   auto options = of.options();
-  options.slots = 2;
-  options.idle_timeout = std::chrono::milliseconds(0);
+  options.batching.slots = 2;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   options.external_stepping = preempted != fate::kept_by_a_thread && preempted != fate::on_a_file_by_a_thread;
   const bool on_a_file = preempted == fate::on_a_file || preempted == fate::on_a_file_by_a_thread;
-  if (preempted == fate::dropped || on_a_file) options.swap_bytes = 0;
-  if (on_a_file) options.swap_directory = std::filesystem::temp_directory_path();
-  if (preempted == fate::lost_now_and_then) options.swap_transfer = std::make_shared<unreliable_transfer>();
+  if (preempted == fate::dropped || on_a_file) options.swap.bytes = 0;
+  if (on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
+  if (preempted == fate::lost_now_and_then) options.swap.transfer = std::make_shared<unreliable_transfer>();
   return options;
 }
 
@@ -58,7 +58,7 @@ net::awaitable<void> converse(engine& running, const model& model, std::vector<s
       auto said = some_tokens(model, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       for (int count = 0; count < 3; ++count) {
-        held[i].push_back((co_await all[i].decode(said)).id);
+        held[i].push_back((co_await all[i].async_decode(said)).id);
         said.clear();
       }
     }
@@ -105,7 +105,7 @@ BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
   const auto stats = running.stats();
   BOOST_TEST(stats.preempted > 0u);
   BOOST_TEST((stats.swapped_out > 0u) == (preempted != fate::dropped));
-  if (options.external_stepping) BOOST_TEST(stats.free_slots == options.slots);
+  if (options.external_stepping) BOOST_TEST(stats.free_slots == options.batching.slots);
   if (preempted == fate::dropped || preempted == fate::lost_now_and_then) return;
   const auto run_once = std::accumulate(held.begin(), held.end(), std::size_t{0},
                                         [](std::size_t sum, const auto& all) { return sum + all.size() - 1; });

@@ -22,10 +22,10 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 /// Two sequences that are preempted, of one slot.
 struct two_preempted {
   explicit two_preempted(std::int64_t in_memory, std::int64_t in_file = 1 << 30) {
-    options.slots = 1;
-    options.swap_bytes = in_memory;
-    options.swap_directory = folder;
-    options.swap_file_bytes = in_file;
+    options.batching.slots = 1;
+    options.swap.bytes = in_memory;
+    options.swap.directory = folder;
+    options.swap.file_bytes = in_file;
     options.log = [this](std::string_view said) { log += said; };
     running.emplace(model, options);
   }
@@ -34,8 +34,8 @@ struct two_preempted {
     drive(*running, [&]() -> net::awaitable<void> {
       for (int i = 0; i < 2; ++i) {
         auto& seq = all.emplace_back(running->open());
-        co_await seq.forward(prompt(i));
-        co_await seq.suspend();
+        co_await seq.async_forward(prompt(i));
+        co_await seq.async_suspend();
       }
     });
     run_before = running->stats().tokens;
@@ -49,8 +49,8 @@ struct two_preempted {
       std::vector<token> answer;
       drive(*running, [&]() -> net::awaitable<void> {
         for (int count = 0; count < 3; ++count)
-          answer.push_back((co_await all[static_cast<std::size_t>(i)].decode()).id);
-        co_await all[static_cast<std::size_t>(i)].suspend();
+          answer.push_back((co_await all[static_cast<std::size_t>(i)].async_decode()).id);
+        co_await all[static_cast<std::size_t>(i)].async_suspend();
       });
       BOOST_TEST(answer == loop_by_hand(*model, options, prompt(i), 3), boost::test_tools::per_element());
     }
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(what_was_written_is_read_and_nothing_beyond) {
 
 BOOST_AUTO_TEST_CASE(a_directory_that_is_not_there_is_named) {
   auto options = tiny_engine();
-  options.swap_directory = "/nonexistent/folder";
+  options.swap.directory = "/nonexistent/folder";
   BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::system_error, [](const auto& e) {
     return std::string_view(e.what()).starts_with("no file for what is swapped out can be made in /nonexistent/folder");
   });
-  options.swap_directory = folder;
-  options.swap_file_bytes = -1;
+  options.swap.directory = folder;
+  options.swap.file_bytes = -1;
   BOOST_CHECK_THROW(engine(golden_model("llama_default"), options), std::invalid_argument);
 }
 

@@ -23,8 +23,8 @@ void live(engine& running, int seed, std::atomic<int>& wrong) {
   std::minstd_rand random(static_cast<unsigned>(seed + 1));
   for (int i = 0; i < 6; ++i) {
     const std::vector<token> prompt{static_cast<token>(random() % 90), static_cast<token>(seed % 90)};
-    auto stream =
-        running.generate(token_ids(prompt).max_tokens(12).max_buffered_tokens(static_cast<int>(random() % 5)));
+    auto stream = running.generate(
+        {.prompt = token_ids(prompt), .max_tokens = 12, .max_buffered_tokens = static_cast<int>(random() % 5)});
     switch (random() % 5) {
       case 0:
         if (ids_of(stream.async_complete(net::use_future).get().tokens) != toy_continuation(prompt, 12)) ++wrong;
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
   for (int i = 0; i < 100; ++i) threads.emplace_back([&, i] { live(toy.running, i, wrong); });
   for (auto& each : threads) each.join();
   BOOST_TEST(wrong.load() == 0);
-  auto last = toy.running.generate(token_ids({1}).max_tokens(2));
+  auto last = toy.running.generate({.prompt = token_ids{1}, .max_tokens = 2});
   last.async_complete(net::use_future).get();
   while (toy.running.stats().sequences > 0) std::this_thread::yield();
   BOOST_TEST(toy.running.stats().free_slots == 220);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(the_engine_is_destroyed_while_threads_use_its_handles) {
     std::vector<std::thread> threads;
     std::atomic<int> ready = 0;
     for (int i = 0; i < 6; ++i) {
-      auto stream = std::make_shared<token_stream>(toy->running.generate(token_ids({i}).max_tokens(50)));
+      auto stream = std::make_shared<token_stream>(toy->running.generate({.prompt = token_ids{i}, .max_tokens = 50}));
       threads.emplace_back([stream, &ready] {
         net::io_context context;
         bool going = true;
@@ -107,9 +107,10 @@ BOOST_AUTO_TEST_CASE(coroutines_on_several_threads_each_get_their_own_stream) {
     results.push_back(net::co_spawn(
         pool,
         [&toy, first]() -> net::awaitable<std::vector<token>> {
-          auto stream = toy.running.generate(token_ids({first}).max_tokens(15).max_buffered_tokens(first % 4));
+          auto stream =
+              toy.running.generate({.prompt = token_ids{first}, .max_tokens = 15, .max_buffered_tokens = first % 4});
           std::vector<token> read;
-          while (auto next = co_await stream.next())
+          while (auto next = co_await stream.async_next())
             for (const auto& each : next->tokens) read.push_back(each.id);
           co_return read;
         },
@@ -151,16 +152,16 @@ completion read_to_end(token_stream& from) {
 }
 
 BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
-  toy_engine toy({}, {.max_waiting = 4});
+  toy_engine toy({}, {.limits = {.max_waiting = 4}});
   const std::string long_prompt(20'000, 'a');
   std::vector<token_stream> left;
   {
     const busy_workers busy;
     net::io_context context;
-    auto late = toy.running.generate(continuation(long_prompt).start_within(std::chrono::seconds(1)));
-    auto over = toy.running.generate(continuation(long_prompt).finish_within(std::chrono::seconds(2)));
-    auto stopped = toy.running.generate(continuation(long_prompt));
-    auto waited = toy.running.generate(continuation(long_prompt));
+    auto late = toy.running.generate({.prompt = long_prompt, .start_within = std::chrono::seconds(1)});
+    auto over = toy.running.generate({.prompt = long_prompt, .finish_within = std::chrono::seconds(2)});
+    auto stopped = toy.running.generate({.prompt = long_prompt});
+    auto waited = toy.running.generate({.prompt = long_prompt});
     stopped.stop();
     BOOST_CHECK(read_to_end(stopped).reason == finish_reason::aborted);
     error_code soon;

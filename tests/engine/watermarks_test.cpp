@@ -16,9 +16,9 @@ constexpr int requests = 5;
 
 engine_options crowded(const kept_engine& of) {
   auto options = of.options();
-  options.max_sequence_length = std::min(options.max_sequence_length, 140);
-  options.slots = requests;
-  options.cache_bytes = 2 * cache_like(*golden_model(of.golden), options).footprint(options.max_sequence_length);
+  options.limits.max_sequence_length = std::min(*options.limits.max_sequence_length, 140);
+  options.batching.slots = requests;
+  options.kv.bytes = 2 * cache_like(*golden_model(of.golden), options).footprint(*options.limits.max_sequence_length);
   return options;
 }
 
@@ -35,8 +35,8 @@ outcome answered(const std::shared_ptr<const model>& model, const engine_options
   outcome all{std::vector<std::vector<token>>(requests), {}};
   std::vector<token_stream> streams;
   for (unsigned i = 0; i < requests; ++i) {
-    auto wanted = token_ids(prompt_of(*model, i)).max_tokens(answer).ignore_end();
-    if (model->has_encoder()) wanted.encoder_input(source_for(*model, i));
+    auto wanted = request{.prompt = token_ids(prompt_of(*model, i)), .max_tokens = answer, .ignore_eos = true};
+    if (model->has_encoder()) wanted.encoder_input = source_for(*model, i);
     streams.push_back(running.generate(wanted));
     streams[i].async_complete(net::bind_executor(context, [&all, i](error_code code, completion whole) {
       BOOST_TEST(!code);
@@ -53,9 +53,9 @@ outcome answered(const std::shared_ptr<const model>& model, const engine_options
 BOOST_DATA_TEST_CASE(requests_grow_into_the_memory_that_there_is, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   auto options = crowded(each);
-  const int answer = options.max_sequence_length - 45;
+  const int answer = *options.limits.max_sequence_length - 45;
   const auto whole = answered(model, options, answer);
-  options.allocation_policy = [] { return scheduler::watermarks({.high = 1, .low = 0.8, .step = 16}); };
+  options.policies.allocation = [] { return scheduler::watermarks({.high = 1, .low = 0.8, .step = 16}); };
   const auto grown = answered(model, options, answer);
   for (unsigned i = 0; i < requests; ++i) {
     const auto alone = loop_by_hand(*model, options, prompt_of(*model, i), answer, i);
@@ -63,9 +63,9 @@ BOOST_DATA_TEST_CASE(requests_grow_into_the_memory_that_there_is, data::make(kep
     BOOST_TEST(grown.answers[i] == alone, boost::test_tools::per_element());
   }
   BOOST_TEST(whole.stats.preempted == 0u);
-  const bool begins_small = 3 * cache_like(*model, options).footprint(64) <= options.cache_bytes;
+  const bool begins_small = 3 * cache_like(*model, options).footprint(64) <= *options.kv.bytes;
   BOOST_TEST(grown.stats.peak_rows >= whole.stats.peak_rows + begins_small);
-  BOOST_TEST(grown.stats.peak_cache_bytes <= options.cache_bytes);
+  BOOST_TEST(grown.stats.peak_cache_bytes <= *options.kv.bytes);
   BOOST_TEST(grown.stats.free_slots == requests);
   BOOST_TEST_MESSAGE(each << ": " << whole.stats.peak_rows << " beside each other, and " << grown.stats.peak_rows
                           << " that grow, preempted " << grown.stats.preempted << " times; steps " << whole.stats.steps
@@ -74,9 +74,9 @@ BOOST_DATA_TEST_CASE(requests_grow_into_the_memory_that_there_is, data::make(kep
 
 BOOST_AUTO_TEST_CASE(a_factory_that_makes_no_reservation_is_refused) {
   auto options = tiny_engine();
-  options.allocation_policy = [] { return std::unique_ptr<scheduler::allocation_policy>(); };
+  options.policies.allocation = [] { return std::unique_ptr<scheduler::allocation_policy>(); };
   BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, [](const auto& error) {
-    return std::string(error.what()) == "engine_options.allocation_policy made no policy";
+    return std::string(error.what()) == "engine_options.policies.allocation made no policy";
   });
 }
 

@@ -19,11 +19,11 @@ void keep_rows(const logits& from, int first, std::vector<std::vector<float>>& i
 
 net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, transcript& into) {
   auto one = running.open();
-  const auto read = co_await one.forward(prompt.ids, logits_of::all);
+  const auto read = co_await one.async_forward(prompt.ids, logits_of::all);
   keep_rows(read, prompt.prompt_rows.empty() ? read.rows() - 1 : 0, into.prompt);
   keep_rows(read, read.rows() - 1, into.steps);
   for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k)
-    keep_rows(co_await one.forward({prompt.continuation[k]}), 0, into.steps);
+    keep_rows(co_await one.async_forward({prompt.continuation[k]}), 0, into.steps);
 }
 
 void rethrow(const std::exception_ptr& error) {
@@ -34,10 +34,10 @@ void rethrow(const std::exception_ptr& error) {
 
 verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance) {
   engine_options options;
-  options.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
+  options.batching.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
   for (const auto& prompt : reference.prompts)
-    options.max_sequence_length =
-        std::max(options.max_sequence_length, static_cast<int>(prompt.ids.size() + prompt.continuation.size()));
+    options.limits.max_sequence_length = std::max(options.limits.max_sequence_length.value_or(1),
+                                                  static_cast<int>(prompt.ids.size() + prompt.continuation.size()));
   engine running(std::move(model), options);
   verdict result;
   std::vector<transcript> alone(reference.prompts.size()), together(reference.prompts.size());

@@ -9,8 +9,8 @@
 namespace {
 
 cogen::net::awaitable<void> answer(cogen::engine& engine, std::string& text) {
-  auto stream = engine.generate(cogen::chat("Say hello.").max_tokens(8));
-  while (auto piece = co_await stream.next()) text += piece->text;
+  auto stream = engine.generate({.prompt = cogen::chat("Say hello."), .max_tokens = 8});
+  while (auto piece = co_await stream.async_next()) text += piece->text;
 }
 
 }  // namespace

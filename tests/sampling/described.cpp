@@ -16,19 +16,19 @@ namespace {
 constexpr int vocabulary = 300;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-sampling some_parameters(std::mt19937& random) {
-  sampling how;
+sampling_params some_parameters(std::mt19937& random) {
+  sampling_params how;
   const auto chance = [&](unsigned of) { return random() % of == 0; };
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
-  if (!chance(5)) how.temperature(0.5 + below(3));
-  if (chance(2)) how.top_k(below(40));
-  if (chance(2)) how.top_p(below(11) / 10.0);
-  if (chance(3)) how.min_p(below(4) / 10.0);
-  if (chance(2)) how.repetition_penalty(0.8 + below(8) / 10.0);
-  if (chance(3)) how.presence_penalty(below(20) / 10.0 - 1);
-  if (chance(3)) how.frequency_penalty(below(20) / 10.0 - 1);
-  if (chance(2)) how.min_tokens(below(12));
-  for (int i = below(6); i > 0; --i) how.logit_bias(below(vocabulary), chance(2) ? -infinity : below(9) - 4);
+  if (!chance(5)) how.temperature = 0.5 + below(3);
+  if (chance(2)) how.top_k = below(40);
+  if (chance(2)) how.top_p = below(11) / 10.0;
+  if (chance(3)) how.min_p = below(4) / 10.0;
+  if (chance(2)) how.repetition_penalty = 0.8 + below(8) / 10.0;
+  if (chance(3)) how.presence_penalty = below(20) / 10.0 - 1;
+  if (chance(3)) how.frequency_penalty = below(20) / 10.0 - 1;
+  if (chance(2)) how.min_tokens = below(12);
+  for (int i = below(6); i > 0; --i) how.logit_bias[below(vocabulary)] = chance(2) ? -infinity : below(9) - 4;
   return how;
 }
 
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
   sampling_row row;
   token_history history;
   row.slot = 5;
-  for (const auto& how : {sampling().logprobs(0), sampling().processor([](auto, auto) {})})
-    BOOST_TEST(!sampler(sampling(how).logit_bias(3, 1), vocabulary).describe(row, lists, history, false));
+  for (const auto& how : {sampling_params{.logprobs = 0}, sampling_params{.processor = [](auto, auto) {}}})
+    BOOST_TEST(!sampler(sampling_params(how).logit_bias(3, 1), vocabulary).describe(row, lists, history, false));
   BOOST_TEST(lists.biases.empty());
   BOOST_TEST(row.slot == 5);
 }
@@ -90,15 +90,15 @@ BOOST_AUTO_TEST_CASE(only_what_a_sample_needs_is_listed) {
   token_history history;
   history.append_given(std::vector{1, 2, 2});
   history.append_generated(7);
-  sampler(sampling().temperature(1), vocabulary).describe(row, lists, history, false);
+  sampler(sampling_params{.temperature = 1}, vocabulary).describe(row, lists, history, false);
   BOOST_TEST(row.counts.count == 0U);
-  sampler(sampling().presence_penalty(1), vocabulary).describe(row, lists, history, false);
+  sampler(sampling_params{.presence_penalty = 1}, vocabulary).describe(row, lists, history, false);
   BOOST_TEST(row.counts.count == 1U);
-  sampler(sampling().repetition_penalty(2), vocabulary).describe(row, lists, history, false);
+  sampler(sampling_params{.repetition_penalty = 2}, vocabulary).describe(row, lists, history, false);
   BOOST_TEST(row.counts.begin == 1U);
   BOOST_TEST(row.counts.count == 3U);
   const token end = 4;
-  const sampler patient(sampling().min_tokens(2), vocabulary, {&end, 1});
+  const sampler patient(sampling_params{.min_tokens = 2}, vocabulary, {&end, 1});
   patient.describe(row, lists, history, false);
   BOOST_TEST(row.held_back.count == 1U);
   patient.describe(row, lists, history, true);

@@ -36,19 +36,19 @@ class bytes {
   std::span<const std::uint8_t> data_;
 };
 
-sampling some_sampling(bytes& input) {
-  sampling parameters;
+sampling_params some_sampling(bytes& input) {
+  sampling_params parameters;
   const auto set = input.take<std::uint16_t>();
-  if (set & 1) parameters.temperature(input.number());
-  if (set & 2) parameters.top_k(input.count());
-  if (set & 4) parameters.top_p(input.number());
-  if (set & 8) parameters.min_p(input.number());
-  if (set & 16) parameters.repetition_penalty(input.number());
-  if (set & 32) parameters.presence_penalty(input.number());
-  if (set & 64) parameters.frequency_penalty(input.number());
-  if (set & 128) parameters.min_tokens(input.count());
-  if (set & 256) parameters.logprobs(input.count());
-  for (int i = 0; i < (set >> 9) % 4; ++i) parameters.logit_bias(input.take<std::int16_t>(), input.number());
+  if (set & 1) parameters.temperature = input.number();
+  if (set & 2) parameters.top_k = input.count();
+  if (set & 4) parameters.top_p = input.number();
+  if (set & 8) parameters.min_p = input.number();
+  if (set & 16) parameters.repetition_penalty = input.number();
+  if (set & 32) parameters.presence_penalty = input.number();
+  if (set & 64) parameters.frequency_penalty = input.number();
+  if (set & 128) parameters.min_tokens = input.count();
+  if (set & 256) parameters.logprobs = input.count();
+  for (int i = 0; i < (set >> 9) % 4; ++i) parameters.logit_bias[input.take<std::int16_t>()] = input.number();
   return parameters;
 }
 

@@ -27,20 +27,20 @@ std::vector<float> logits_of(const json::value& row) {
   return logits;
 }
 
-sampling sampling_of(const json::object& fields) {
-  sampling parameters;
+sampling_params sampling_of(const json::object& fields) {
+  sampling_params parameters;
   for (const auto& [name, value] : fields) {
-    if (name == "temperature") parameters.temperature(value.to_number<double>());
-    if (name == "top_k") parameters.top_k(value.to_number<std::int64_t>());
-    if (name == "top_p") parameters.top_p(value.to_number<double>());
-    if (name == "min_p") parameters.min_p(value.to_number<double>());
-    if (name == "repetition_penalty") parameters.repetition_penalty(value.to_number<double>());
-    if (name == "presence_penalty") parameters.presence_penalty(value.to_number<double>());
-    if (name == "frequency_penalty") parameters.frequency_penalty(value.to_number<double>());
-    if (name == "min_tokens") parameters.min_tokens(value.to_number<std::int64_t>());
+    if (name == "temperature") parameters.temperature = value.to_number<double>();
+    if (name == "top_k") parameters.top_k = value.to_number<std::int64_t>();
+    if (name == "top_p") parameters.top_p = value.to_number<double>();
+    if (name == "min_p") parameters.min_p = value.to_number<double>();
+    if (name == "repetition_penalty") parameters.repetition_penalty = value.to_number<double>();
+    if (name == "presence_penalty") parameters.presence_penalty = value.to_number<double>();
+    if (name == "frequency_penalty") parameters.frequency_penalty = value.to_number<double>();
+    if (name == "min_tokens") parameters.min_tokens = value.to_number<std::int64_t>();
     if (name == "logit_bias")
       for (const auto& [id, bias] : value.as_object())
-        parameters.logit_bias(std::stoi(std::string(id)), bias.to_number<double>());
+        parameters.logit_bias[std::stoi(std::string(id))] = bias.to_number<double>();
   }
   return parameters;
 }

@@ -35,31 +35,36 @@ token_history history_of(std::vector<token> given, std::vector<token> generated)
   return history;
 }
 
-std::vector<sampling> kinds_of_sampling() {
-  return {sampling(),
-          sampling().temperature(1),
-          sampling().temperature(3),
-          sampling().temperature(1.5).top_k(20),
-          sampling().temperature(1.5).top_p(0.9),
-          sampling().temperature(2).min_p(0.02),
-          sampling().temperature(1).top_k(50).top_p(0.9).min_p(0.05).repetition_penalty(1.3).presence_penalty(0.5)};
+std::vector<sampling_params> kinds_of_sampling() {
+  return {sampling_params{},
+          sampling_params{.temperature = 1},
+          sampling_params{.temperature = 3},
+          sampling_params{.temperature = 1.5, .top_k = 20},
+          sampling_params{.temperature = 1.5, .top_p = 0.9},
+          sampling_params{.temperature = 2, .min_p = 0.02},
+          sampling_params{.temperature = 1,
+                          .top_k = 50,
+                          .top_p = 0.9,
+                          .min_p = 0.05,
+                          .repetition_penalty = 1.3,
+                          .presence_penalty = 0.5}};
 }
 
 /// Pearson's statistic of `draws` samples against the distribution.
-double chi_square(const sampler& from, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t sampling) {
+double chi_square(const sampler& from, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t samples) {
   const auto expected = distribution(from, logits);
   std::vector<double> observed(logits.size());
-  for (std::uint32_t i = 0; i < sampling; ++i)
+  for (std::uint32_t i = 0; i < samples; ++i)
     observed[static_cast<std::size_t>(sample(from, logits, {seed, 0, i, 0}).id)] += 1;
   double sum = 0;
   double seen = 0;
   for (const auto& each : expected) {
     const double count = observed[static_cast<std::size_t>(each.id)];
-    const double mean = each.probability * sampling;
+    const double mean = each.probability * samples;
     sum += (count - mean) * (count - mean) / mean;
     seen += count;
   }
-  BOOST_TEST(seen == sampling);
+  BOOST_TEST(seen == samples);
   return sum;
 }
 
@@ -70,11 +75,11 @@ BOOST_AUTO_TEST_SUITE(sampling_sample)
 BOOST_AUTO_TEST_CASE(greedy_takes_the_lowest_id_among_the_largest) {
   auto logits = some_logits(1000, 1);
   logits[70] = logits[130] = logits[999] = 50;
-  BOOST_TEST(sample(sampler(sampling(), 1000), logits, {}).id == 70);
-  BOOST_TEST(sample(sampler(sampling().temperature(1).top_p(0), 1000), logits, {8}).id == 70);
+  BOOST_TEST(sample(sampler(sampling_params{}, 1000), logits, {}).id == 70);
+  BOOST_TEST(sample(sampler(sampling_params{.temperature = 1, .top_p = 0}, 1000), logits, {8}).id == 70);
   logits[999] = 51;
-  BOOST_TEST(sample(sampler(sampling(), 1000), logits, {}).id == 999);
-  BOOST_TEST(sample(sampler(sampling().temperature(1).top_k(1), 1000), logits, {8}).id == 999);
+  BOOST_TEST(sample(sampler(sampling_params{}, 1000), logits, {}).id == 999);
+  BOOST_TEST(sample(sampler(sampling_params{.temperature = 1, .top_k = 1}, 1000), logits, {8}).id == 999);
 }
 
 BOOST_AUTO_TEST_CASE(the_sample_is_the_first_token_whose_cumulative_probability_exceeds_the_random_number) {
@@ -115,9 +120,9 @@ BOOST_AUTO_TEST_CASE(a_random_number_on_a_boundary_chooses_the_token_that_begins
 // distribution.
 BOOST_AUTO_TEST_CASE(many_samples_follow_the_distribution) {
   const auto logits = some_logits(16, 21, 1);
-  BOOST_TEST(chi_square(sampler(sampling().temperature(1), 16), logits, 3, 20000) < 37.7);
-  BOOST_TEST(chi_square(sampler(sampling().temperature(2.5), 16), logits, 4, 20000) < 37.7);
-  BOOST_TEST(chi_square(sampler(sampling().temperature(1).top_k(6), 16), logits, 5, 20000) < 20.6);
+  BOOST_TEST(chi_square(sampler(sampling_params{.temperature = 1}, 16), logits, 3, 20000) < 37.7);
+  BOOST_TEST(chi_square(sampler(sampling_params{.temperature = 2.5}, 16), logits, 4, 20000) < 37.7);
+  BOOST_TEST(chi_square(sampler(sampling_params{.temperature = 1, .top_k = 6}, 16), logits, 5, 20000) < 20.6);
 }
 
 BOOST_AUTO_TEST_CASE(other_rows_and_order_in_a_batch_change_no_token) {
@@ -146,7 +151,7 @@ BOOST_AUTO_TEST_CASE(other_rows_and_order_in_a_batch_change_no_token) {
 
 BOOST_AUTO_TEST_CASE(one_sampler_serves_many_threads) {
   const auto logits = some_logits(3000, 8);
-  const sampler from(sampling().temperature(1).top_p(0.95).logprobs(3), 3000);
+  const sampler from(sampling_params{.temperature = 1, .top_p = 0.95, .logprobs = 3}, 3000);
   const auto tokens = [&] {
     std::vector<token> chosen;
     for (std::uint32_t i = 0; i < 50; ++i) chosen.push_back(sample(from, logits, {1, 0, i, 0}).id);
@@ -163,7 +168,7 @@ BOOST_AUTO_TEST_CASE(one_sampler_serves_many_threads) {
 
 BOOST_AUTO_TEST_CASE(a_fork_samples_other_tokens_and_a_copy_the_same) {
   const auto logits = some_logits(2000, 9);
-  const sampler from(sampling().temperature(3), 2000);
+  const sampler from(sampling_params{.temperature = 3}, 2000);
   random_stream parent(5);
   const random_stream copy = parent;
   const random_stream fork = parent.fork();
@@ -178,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_fork_samples_other_tokens_and_a_copy_the_same) {
 
 BOOST_AUTO_TEST_CASE(a_sequence_cut_back_samples_the_same_token_again) {
   const auto logits = some_logits(500, 10);
-  const sampler from(sampling().temperature(2).repetition_penalty(1.4).frequency_penalty(0.3), 500);
+  const sampler from(sampling_params{.temperature = 2, .repetition_penalty = 1.4, .frequency_penalty = 0.3}, 500);
   auto history = history_of({3, 4}, {});
   const random_stream stream(6);
   std::vector<token> first;
@@ -214,8 +219,8 @@ BOOST_AUTO_TEST_CASE(a_row_with_no_possible_token_is_a_status) {
     BOOST_TEST((result.status == sampling_status::nothing_left));
     BOOST_TEST(!result.message.empty());
   }
-  auto bans = sampling().temperature(1);
-  for (token id = 0; id < 10; ++id) bans.logit_bias(id, -infinity);
+  auto bans = sampling_params{.temperature = 1};
+  for (token id = 0; id < 10; ++id) bans.logit_bias[id] = -infinity;
   BOOST_TEST((sample(sampler(bans, 10), some_logits(10, 1), {}).status == sampling_status::nothing_left));
 }
 
@@ -232,7 +237,7 @@ BOOST_AUTO_TEST_CASE(end_tokens_wait_for_min_tokens) {
   auto logits = some_logits(50, 2);
   logits[7] = logits[9] = 100;
   const std::vector<token> end_tokens{7, 9, 4000, -1};
-  const sampler from(sampling().min_tokens(2), 50, end_tokens);
+  const sampler from(sampling_params{.min_tokens = 2}, 50, end_tokens);
   const token early = sample(from, logits, {}, history_of({7, 7, 7, 7}, {1})).id;
   BOOST_TEST(early != 7);
   BOOST_TEST(early != 9);
@@ -245,15 +250,15 @@ BOOST_AUTO_TEST_CASE(count_penalties_see_what_was_generated_and_repetition_sees_
   logits[2] = 7;
   const auto prompt_only = history_of({1, 1}, {});
   const auto generated = history_of({}, {1, 1});
-  BOOST_TEST(sample(sampler(sampling().presence_penalty(3), 10), logits, {}, prompt_only).id == 1);
-  BOOST_TEST(sample(sampler(sampling().presence_penalty(3), 10), logits, {}, generated).id == 2);
-  BOOST_TEST(sample(sampler(sampling().frequency_penalty(0.6), 10), logits, {}, generated).id == 2);
-  BOOST_TEST(sample(sampler(sampling().frequency_penalty(0.4), 10), logits, {}, generated).id == 1);
-  BOOST_TEST(sample(sampler(sampling().repetition_penalty(1.2), 10), logits, {}, prompt_only).id == 2);
+  BOOST_TEST(sample(sampler(sampling_params{.presence_penalty = 3}, 10), logits, {}, prompt_only).id == 1);
+  BOOST_TEST(sample(sampler(sampling_params{.presence_penalty = 3}, 10), logits, {}, generated).id == 2);
+  BOOST_TEST(sample(sampler(sampling_params{.frequency_penalty = 0.6}, 10), logits, {}, generated).id == 2);
+  BOOST_TEST(sample(sampler(sampling_params{.frequency_penalty = 0.4}, 10), logits, {}, generated).id == 1);
+  BOOST_TEST(sample(sampler(sampling_params{.repetition_penalty = 1.2}, 10), logits, {}, prompt_only).id == 2);
 }
 
 BOOST_AUTO_TEST_CASE(tokens_the_model_cannot_produce_are_no_trouble_in_a_history) {
-  const sampler from(sampling().repetition_penalty(2).presence_penalty(1), 10);
+  const sampler from(sampling_params{.repetition_penalty = 2, .presence_penalty = 1}, 10);
   const auto result =
       sample(from, some_logits(10, 3), {}, history_of({-1, 10, 1 << 30}, {-2147483647 - 1, 2147483647}));
   BOOST_TEST((result.status == sampling_status::ok));
@@ -265,7 +270,9 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_the_models_own) {
   for (const float logit : logits) total += std::exp(static_cast<double>(logit));
   auto ranks = logits;
   std::sort(ranks.rbegin(), ranks.rend());
-  const sampler from(sampling().temperature(0.2).top_k(3).repetition_penalty(3).logit_bias(5, 40).logprobs(8), 300);
+  const sampler from(
+      sampling_params{.temperature = 0.2, .top_k = 3, .repetition_penalty = 3, .logit_bias = {{5, 40}}, .logprobs = 8},
+      300);
   const auto result = sample(from, logits, {}, history_of({1, 2, 3}, {4}));
   BOOST_TEST(result.id == 5);
   BOOST_TEST(std::abs(result.logprob - (logits[5] - std::log(total))) < 1e-5);
@@ -279,13 +286,13 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_the_models_own) {
 BOOST_AUTO_TEST_CASE(logprobs_name_equal_tokens_by_rising_id_and_no_more_than_are_possible) {
   std::vector<float> logits(200, -infinity);
   for (const std::size_t i : {150, 3, 70}) logits[i] = 2;
-  const auto result = sample(sampler(sampling().logprobs(128), 200), logits, {});
+  const auto result = sample(sampler(sampling_params{.logprobs = 128}, 200), logits, {});
   BOOST_REQUIRE(result.top.size() == 3U);
   BOOST_TEST(result.top[0].id == 3);
   BOOST_TEST(result.top[1].id == 70);
   BOOST_TEST(result.top[2].id == 150);
   BOOST_TEST(std::abs(result.logprob + std::log(3.0)) < 1e-6);
-  BOOST_TEST(sample(sampler(sampling().logprobs(0), 200), logits, {}).top.empty());
+  BOOST_TEST(sample(sampler(sampling_params{.logprobs = 0}, 200), logits, {}).top.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_callers_processor_sees_history_and_processed_logits_and_has_its_way) {
@@ -297,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_callers_processor_sees_history_and_processed_logits_and_h
     std::fill(logits.begin(), logits.end(), -infinity);
     logits[4] = 0;
   };
-  const sampler from(sampling().temperature(1).logit_bias(2, 5).processor(only_four), 6);
+  const sampler from(sampling_params{.temperature = 1, .logit_bias = {{2, 5}}, .processor = only_four}, 6);
   BOOST_TEST(from.has_processor());
   const auto result = sample(from, {1, 2, 3, 4, 5, 6}, {}, history_of({8, 9}, {3}));
   BOOST_TEST(result.id == 4);
@@ -306,7 +313,9 @@ BOOST_AUTO_TEST_CASE(a_callers_processor_sees_history_and_processed_logits_and_h
 }
 
 BOOST_AUTO_TEST_CASE(a_processor_that_throws_or_spoils_the_logits_fails_its_own_sample_only) {
-  const auto with = [](logits_processor function) { return sampler(sampling().processor(std::move(function)), 3); };
+  const auto with = [](logits_processor function) {
+    return sampler(sampling_params{.processor = std::move(function)}, 3);
+  };
   const std::vector<float> logits{1, 2, 3};
   const auto threw = sample(with([](auto, auto) { throw std::runtime_error("no such state"); }), logits, {});
   BOOST_TEST((threw.status == sampling_status::processor_failed));
@@ -323,15 +332,15 @@ BOOST_AUTO_TEST_CASE(a_model_that_gave_nan_is_reported_even_where_a_processor_hi
   const auto hide = [](std::span<const token>, std::span<float> logits) {
     std::fill(logits.begin(), logits.end(), 1.0F);
   };
-  const auto result =
-      sample(sampler(sampling().processor(hide).logprobs(1), 3), {not_a_number, not_a_number, not_a_number}, {});
+  const auto result = sample(sampler(sampling_params{.logprobs = 1, .processor = hide}, 3),
+                             {not_a_number, not_a_number, not_a_number}, {});
   BOOST_TEST((result.status == sampling_status::not_finite));
   BOOST_TEST(result.top.empty());
 }
 
 BOOST_AUTO_TEST_CASE(bad_parameters_make_no_sampler) {
-  BOOST_CHECK_THROW(sampler(sampling().top_p(2), 10), std::invalid_argument);
-  BOOST_CHECK_THROW(sampler(sampling().logit_bias(10, 1), 10), std::invalid_argument);
+  BOOST_CHECK_THROW(sampler(sampling_params{.top_p = 2}, 10), std::invalid_argument);
+  BOOST_CHECK_THROW(sampler(sampling_params{.logit_bias = {{10, 1}}}, 10), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

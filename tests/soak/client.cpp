@@ -77,10 +77,10 @@ class client {
   reading any_stream() {
     const story& chosen = any_story();
     const auto ahead = below(6);
-    auto wanted = token_ids(chosen.prompt)
-                      .max_tokens(static_cast<int>(chosen.continuation.size()))
-                      .max_buffered_tokens(static_cast<int>(ahead))
-                      .ignore_end();
+    auto wanted = request{.prompt = token_ids(chosen.prompt),
+                          .max_tokens = static_cast<int>(chosen.continuation.size()),
+                          .ignore_eos = true,
+                          .max_buffered_tokens = static_cast<int>(ahead)};
     return {all_.running->generate(std::move(wanted)), &chosen, ahead};
   }
 
@@ -126,7 +126,7 @@ class client {
     if (next)
       take(of, *next);
     else
-      check(of.read == of.expected->continuation.size() || of.stream.reason() == finish_reason::aborted,
+      check(of.read == of.expected->continuation.size() || of.stream.finish() == finish_reason::aborted,
             "a stream ended early");
     co_return next.has_value();
   }
@@ -223,15 +223,15 @@ class client {
   request nonsense() {
     switch (below(5)) {
       case 0:
-        return token_ids({all_.vocabulary});
+        return {.prompt = token_ids{all_.vocabulary}};
       case 1:
-        return token_ids({});
+        return {.prompt = token_ids{}};
       case 2:
-        return token_ids({1}).max_tokens(0);
+        return {.prompt = token_ids{1}, .max_tokens = 0};
       case 3:
-        return token_ids({1}).sampling(sampling().temperature(std::numeric_limits<double>::quiet_NaN()));
+        return {.prompt = token_ids{1}, .sampling = {.temperature = std::numeric_limits<double>::quiet_NaN()}};
       default:
-        return token_ids(std::vector<token>(static_cast<std::size_t>(all_.max_sequence_length), 1));
+        return {.prompt = token_ids(static_cast<std::size_t>(all_.max_sequence_length), 1)};
     }
   }
 

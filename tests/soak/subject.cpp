@@ -25,7 +25,7 @@ subject toy(const options& wanted) {
   parts.limits.usage.per_block = 1;  // what takes nothing would be swapped out, and the toy runner has no transfers
   parts.runner = std::make_unique<test::toy_runner>(control, wanted.slots);
   engine_options options;
-  options.max_sequences = most_sequences(wanted);
+  options.limits.max_sequences = most_sequences(wanted);
   subject made;
   options.events = made.wanting;
   made.max_sequence_length = parts.limits.max_sequence_length;
@@ -42,15 +42,15 @@ subject golden(const options& wanted) {
   const auto model = test::golden_model("llama_default");
   auto options = test::tiny_engine(*model);
   subject made;
-  made.max_sequence_length = options.max_sequence_length;
+  made.max_sequence_length = *options.limits.max_sequence_length;
   made.vocabulary = static_cast<int>(model->config().vocabulary);
   for (int i = 0; i < stories; ++i) {
     const auto prompt = test::some_tokens(*model, 1 + (i * 5) % 100, static_cast<unsigned>(i));
     made.stories.push_back({prompt, test::loop_by_hand(*model, options, prompt, said)});
   }
-  options.slots = wanted.slots;
-  options.idle_timeout = std::chrono::milliseconds(0);
-  options.max_sequences = most_sequences(wanted);
+  options.batching.slots = wanted.slots;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
+  options.limits.max_sequences = most_sequences(wanted);
   options.external_stepping = false;
   options.events = made.wanting;
   made.swap_outs = true;

@@ -43,7 +43,7 @@ const names folders = {"kernels",  "device", "layers",  "models",   "json",   "t
 const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
                                                                {"load_model.hpp", "models"},
-                                                               {"sampling.hpp", "sampling"},
+                                                               {"sampling_params.hpp", "sampling"},
                                                                {"sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }

@@ -49,19 +49,6 @@ class opening_face {
   virtual void cancel_open(const open_operation& wait) noexcept = 0;
 };
 
-template <class Token>
-auto async_open(std::shared_ptr<opening_face> shared, std::filesystem::path from, Token&& completion) {
-  return net::async_initiate<Token, void(error_code, sequence)>(
-      [](auto handler, std::shared_ptr<opening_face> face, std::filesystem::path path) {
-        auto cancel = [weak = std::weak_ptr(face)](net::cancellation_type, const auto& wait) {
-          if (auto still = weak.lock()) still->cancel_open(*wait);
-        };
-        using operation = opening_face::open_operation;
-        auto wait = operation::make(std::move(handler), face->default_executor(), std::move(cancel));
-        face->start_open(std::move(wait), std::move(path));
-      },
-      completion, std::move(shared), std::move(from));
-}
 }  // namespace detail
 
 /// What an engine has to know of a model with an encoder.
@@ -87,88 +74,90 @@ struct engine_parts {
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
 
-/// Runs every request it is given in one continuously refilled batch.
+/// Runs all requests in one continuously refilled batch.
 ///
-/// Owns the caches, the scheduler and one thread (none with `options.external_stepping`). Members may be called from
-/// any thread. The destructor ends everything: each pending operation completes with error::engine_stopped, and the
-/// thread is joined; called on that very thread, it marks the end and the thread finishes by itself. Streams, sequences
-/// and executors may outlive the engine.
+/// Owns the caches, the scheduler and one thread; with engine_options::external_stepping no thread. Members may be
+/// called from any thread. The destructor ends everything: pending operations fail with error::engine_stopped, and the
+/// thread is joined, or detached if the destructor runs on it. Streams, sequences and executors may outlive the engine.
+/// A moved-from engine may only be destroyed or assigned to.
+///
+/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
+/// without an executor of their own run on net::system_executor.
 class engine {
  public:
   using executor_type = async::engine_executor;
 
-  /// Throws std::invalid_argument when an option makes no sense for this model, naming option, value and limit.
+  /// Throws std::invalid_argument if an option makes no sense for this model; the message names the option, its value
+  /// and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
   explicit engine(engine_parts parts, engine_options options = {});
   engine(engine&&) noexcept;
   engine& operator=(engine&&) noexcept;
   ~engine();
 
-  /// Begins a generation and returns at once. What is wrong with the request is told by the stream: its first `next()`
-  /// fails with error::invalid_request, does_not_fit, deadline_unreachable or queue_full, and `error()` says why. A
-  /// full queue, parameters that make no sense and an engine that drains or has ended are known when this returns; the
-  /// rest too, but for texts over 16 KiB, which are tokenized by another thread.
-  token_stream generate(request what);
+  /// Begins a generation and returns at once. If the request is wrong, the stream's first operation fails with
+  /// error::invalid_request, does_not_fit, deadline_unreachable, queue_full or draining, and its `error()` has the
+  /// sentence. That is known when this returns, except for texts over 16 KiB, which another thread tokenizes.
+  [[nodiscard]] token_stream generate(request request);
 
-  /// What a request may come to, and whether this engine can ever run it, told without asking the engine to do
-  /// anything: it takes the time of tokenizing the prompt, on the calling thread. Does not throw:
-  /// what would be told to the request's stream is in `why_not`. Says nothing of who else is running or draining.
-  request_estimate estimate(const request& what) const;
+  /// What a request would need, and whether this engine could ever run it. Tokenizes the prompt on the calling thread.
+  /// Never throws: `why_not` has what the request's stream would report. Does not depend on other requests.
+  [[nodiscard]] request_estimate estimate(const request& request) const;
 
-  /// A sequence that holds nothing yet. Memory is set aside when it first runs. Throws std::invalid_argument where its
-  /// max_sequence_length makes no sense.
-  sequence open(const open_options& options = {});
+  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument if max_sequence_length
+  /// makes no sense.
+  [[nodiscard]] sequence open(const open_options& options = {});
 
-  /// The same beside an encoder input, for a model with an encoder, which reads it when the sequence first runs. The
-  /// first token fed should be the one that answers start with, model_config::decoder_start. Throws
-  /// std::invalid_argument for a model without an encoder, an empty encoder input or one that is too long, or a token
-  /// outside the vocabulary; without a encoder input where the model has an encoder, too.
-  sequence open(std::vector<token> encoder_input, const open_options& options = {});
+  /// A sequence with an encoder input, for a model with an encoder, which reads it when the sequence first runs. The
+  /// first token fed should be model_config::decoder_start. Throws std::invalid_argument for a model without an
+  /// encoder, an empty or too long input, or a token outside the vocabulary; without an input if the model has an
+  /// encoder.
+  [[nodiscard]] sequence open(std::vector<token> encoder_input, const open_options& options = {});
 
-  /// The sequence that sequence::save() wrote to `session`, in this process or an earlier one: it goes on to the same
-  /// bits as the saved one would have. Throws as above. The file is read and checked away from the engine's
-  /// thread. What the sequence had cached counts as swapped out, and comes back when the sequence goes on; where
-  /// engine_options::swap_bytes has no room for it, its tokens are run again. Until then it is kept bit by bit,
-  /// whatever engine_options::swap_format says. A session of a sequence that was exact() no more opens as such a one;
-  /// one whose cache was saved out of a swap-out with swap_format::q8 is exact() until that comes back.
+  /// Opens the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
+  /// by bit. Its cache counts as swapped out until it continues, and is kept bit by bit whatever
+  /// engine_options.swap.format says. If engine_options.swap.bytes has no room, its tokens are computed again. The file
+  /// is read on another thread.
   ///
-  /// Fails with error::bad_session, and the file, what is wrong with it and what is expected in the sentence: no
-  /// session at all, one of a newer version, of another model or another kind of cache, one that was cut short or
-  /// damaged; error::does_not_fit where it holds more tokens than the sequence may; the system's error where it cannot
-  /// be read; error::queue_full and draining as operations do. What the awaitable throws says the sentence; where a
-  /// handler gets an error, the sequence that it gets can only be asked for its `error()`. Cancellation of every type
-  /// ends the wait at once with operation_aborted.
-  net::awaitable<sequence> open(std::filesystem::path session, const open_options& options = {});
-
-  /// Signature: void(error_code, sequence). Throws as open() where max_sequence_length makes no sense.
-  template <net::completion_token_for<void(error_code, sequence)> Token = net::deferred_t>
-  auto async_open(std::filesystem::path session, const open_options& options = {}, Token&& completion = {}) {
-    return detail::async_open(new_opening(options), std::move(session), std::forward<Token>(completion));
+  /// Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes no sense. Fails
+  /// with error::bad_session if the file is no session, damaged, of a newer version, or of another model or kind of
+  /// cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
+  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`, the sentence.
+  /// Every cancellation type ends the operation at once with operation_aborted.
+  template <
+      net::completion_token_for<void(error_code, sequence)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_open(std::filesystem::path session, const open_options& options = {},
+                                Token&& completion = net::default_completion_token_t<executor_type>()) {
+    return net::async_initiate<Token, void(error_code, sequence)>(
+        [](auto handler, std::shared_ptr<detail::opening_face> shared, std::filesystem::path path) {
+          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
+            if (auto face = weak.lock()) face->cancel_open(*wait);
+          };
+          using operation = detail::opening_face::open_operation;
+          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
+          shared->start_open(std::move(wait), std::move(path));
+        },
+        completion, new_opening(options), std::move(session));
   }
 
-  /// Work given to this executor runs between decode steps on the engine's thread; coroutines spawned there are resumed
-  /// with no hop between threads. They must not block.
-  executor_type get_executor() const;
+  /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there are resumed without a
+  /// switch of threads.
+  [[nodiscard]] executor_type get_executor() const;
 
-  /// With `options.external_stepping`: runs the handlers already queued, then one step if there is one to run. Returns
-  /// whether there was. Exceptions out of those handlers pass through. One thread at a time.
+  /// With engine_options::external_stepping: runs the handlers that are queued, then one step, and returns whether
+  /// there was one. Rethrows exceptions of those handlers. One thread at a time.
   bool poll_one();
 
-  /// Begins nothing more, and waits until all that has begun is over. From here on, for good, requests and new
-  /// operations of sequences fail with error::draining; generations go on to their end, and pending operations of
-  /// sequences to their result. It completes when none of them runs or waits any more: a generation whose reader has
-  /// stopped reading holds it up until it is read, ends or loses its handle; a hand-driven sequence that nobody has
-  /// asked anything does not. Pieces that are still unread then can be read. The engine itself goes on: `stop()` or the
-  /// destructor ends it.
+  /// Stops accepting work and waits until what has begun is over. From its start on, requests and new operations fail
+  /// with error::draining, for good. Generations run to their end, pending operations to their result. A stream that is
+  /// not read delays it; an idle sequence does not. Unread pieces can still be read afterwards. The engine itself
+  /// remains until `stop()` or the destructor.
   ///
-  /// Every cancellation type ends the wait at once with operation_aborted, and not the draining. Several may wait.
-  /// Fails with the code of `error()` where the engine ends before all is over. By hand it takes a `poll_one()` to
-  /// complete.
-  net::awaitable<void> drain();
-
-  /// Signature: void(error_code). Nothing happens before initiation.
-  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
-  auto async_drain(Token&& completion = {}) {
+  /// Signature: void(error_code). Fails with the code of `error()` if the engine ends first. Every cancellation type
+  /// ends the wait at once with operation_aborted; the draining goes on. Several operations may be pending. With
+  /// external stepping it completes within poll_one().
+  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_drain(Token&& completion = net::default_completion_token_t<executor_type>()) {
     return net::async_initiate<Token, void(error_code)>(
         [](auto handler, std::shared_ptr<detail::drain_face> shared) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto&) {
@@ -184,11 +173,11 @@ class engine {
   /// Ends everything as the destructor does, without waiting for it.
   void stop() noexcept;
 
-  /// Why the engine is dead: error::engine_stopped after `stop()`, error::device_failed after a step failed; else
-  /// empty.
-  diagnostics error() const;
+  /// Why the engine has ended: error::engine_stopped after `stop()`, error::device_failed after a failed step. Empty
+  /// while it runs.
+  [[nodiscard]] diagnostics error() const;
 
-  engine_stats stats() const;
+  [[nodiscard]] engine_stats stats() const;
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
@@ -198,7 +187,5 @@ class engine {
   class engine_thread;
   std::unique_ptr<engine_thread> thread_;
 };
-
-inline net::awaitable<void> engine::drain() { return async_drain(net::use_awaitable); }
 
 }  // namespace cogen

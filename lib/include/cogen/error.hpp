@@ -18,7 +18,7 @@ enum class error {
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
   queue_full,             ///< the queue is full, or the engine holds its maximum of sequences
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
-  timed_out,              ///< `next_for()` reached its limit; nothing is lost
+  timed_out,              ///< `async_next_for()` reached its time limit; the piece is kept
   bad_logits,             ///< the model's logits allow no token to be sampled
   callback_threw,         ///< the request's logits processor threw
   out_of_memory,          ///< memory for this request was refused; other requests continue

@@ -8,7 +8,7 @@
 namespace cogen {
 
 /// The memory of an engine over a model. Not included: the tokenizer, the working memory of a step (activations of
-/// engine_options.max_batched_tokens tokens, logits of a row for each slot), and the process itself.
+/// engine_options.batching.max_batched_tokens tokens, logits of a row for each slot), and the process itself.
 struct memory_estimate {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
   int max_sequence_length = 0;    ///< tokens that one sequence may hold
@@ -16,7 +16,7 @@ struct memory_estimate {
   /// Of one sequence of that length in the cache, with the longest encoder input.
   std::int64_t slot_bytes = 0;
 
-  /// Of all slots together, each of that length, or engine_options.cache_bytes if that is less.
+  /// Of all slots together, each of that length, or engine_options.kv.bytes if that is less.
   std::int64_t cache_bytes = 0;
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }

@@ -7,8 +7,8 @@ namespace cogen {
 
 /// How an engine serves a sequence that is driven by hand; its forks are served alike.
 struct open_options {
-  /// Tokens that it may come to hold, from 1 to engine_options::max_sequence_length; 0: as many as that.
-  int max_sequence_length = 0;
+  /// Tokens that it may hold, from 1 to engine_options.limits.max_sequence_length. Empty: that limit.
+  std::optional<int> max_sequence_length = {};
 
   /// For an engine whose order goes by priority: higher comes first.
   int priority = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/sampling.hpp>
+#include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
 #include <vector>

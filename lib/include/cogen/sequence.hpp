@@ -5,7 +5,7 @@
 #include <cogen/logits.hpp>
 #include <cogen/request_metrics.hpp>
 #include <cogen/sampled_token.hpp>
-#include <cogen/sampling.hpp>
+#include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
 #include <boost/asio/async_result.hpp>
@@ -13,12 +13,16 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <cassert>
+#include <concepts>
 #include <filesystem>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace cogen {
 
-/// Which logits `forward()` brings: those after the last token, or after each of them.
+/// Which logits async_forward() returns: those after the last token, or after each of them.
 enum class logits_of { last, all };
 
 namespace detail {
@@ -35,7 +39,7 @@ class sequence_face {
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
-  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling how) = 0;
+  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
@@ -52,40 +56,67 @@ class sequence_face {
 
 }  // namespace detail
 
-/// A place in the engine's batch under its owner's control: it is fed tokens, and awaited for logits or for a sampled
-/// token. Decoding strategies (search, constrained output, speculation, agents) are coroutines over sequences; all of
-/// them share one batch, because each is merely suspended at the next step.
+/// A sequence under the program's control: feed it tokens, await logits or a sampled token. Made by engine::open().
 ///
-/// Move-only; destroying it frees its place. Members may be called from any thread. One operation may be pending at a
-/// time: a second one completes with error::operation_in_progress. A handle may outlive its engine; its operations then
-/// complete with error::engine_stopped.
+///     auto sequence = engine.open();
+///     auto logits = co_await sequence.async_forward(tokens);
+///     auto next = co_await sequence.async_decode({}, {.temperature = 0.8});
 ///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Every cancellation type ends an
-/// operation at once with operation_aborted and leaves the sequence as it was before the operation began. After any
-/// other error of an operation it is so, too, but for error::out_of_memory: where the engine had no memory left to go
-/// on with the sequence, that has ended, and says so from then on. While the engine drains, and before a sequence's
-/// first slot where the queue is full, operations fail at once with error::draining and error::queue_full.
-class sequence {
+/// Search, constrained output, speculation and agents are coroutines over sequences. All sequences share one batch.
+///
+/// Move-only. Destroying it frees its slot. A moved-from sequence may only be destroyed or assigned to. Members may be
+/// called from any thread. One operation may be pending at a time: a second one fails with
+/// error::operation_in_progress. A sequence may outlive its engine; its operations then fail with
+/// error::engine_stopped.
+///
+/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
+/// without an executor of their own run on net::system_executor.
+///
+/// Every cancellation type ends an operation at once with operation_aborted. After a cancelled or failed operation the
+/// sequence is as before it, except after error::out_of_memory: then the sequence has ended. Operations fail at once
+/// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
+/// queue is full.
+///
+/// `Executor` decides the default completion token; it is made from the engine's executor. Asio's
+/// `as_default_on_t<sequence>` gives a sequence with another default token.
+template <class Executor>
+class [[nodiscard]] basic_sequence {
  public:
-  using executor_type = async::engine_executor;
+  using executor_type = Executor;
 
-  explicit sequence(std::shared_ptr<detail::sequence_face> shared) noexcept : shared_(std::move(shared)) {}
-  sequence(sequence&&) noexcept = default;
-  sequence& operator=(sequence&& other) noexcept {
+  /// The same sequence with another executor type.
+  template <class Other>
+  struct rebind_executor {
+    using other = basic_sequence<Other>;
+  };
+
+  explicit basic_sequence(std::shared_ptr<detail::sequence_face> shared) noexcept : shared_(std::move(shared)) {}
+
+  basic_sequence(basic_sequence&&) noexcept = default;
+
+  /// Takes over a sequence with another executor type.
+  template <class Other>
+    requires(!std::same_as<Other, Executor>)
+  basic_sequence(basic_sequence<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
+
+  basic_sequence& operator=(basic_sequence&& other) noexcept {
     abort();
     shared_ = std::move(other.shared_);
     return *this;
   }
-  ~sequence() { abort(); }
 
-  executor_type get_executor() const { return shared_->executor(); }
+  ~basic_sequence() { abort(); }
 
-  /// Appends `tokens` and gives their logits. Without tokens: the logits after the last token held, once more.
-  net::awaitable<logits> forward(std::vector<token> tokens, logits_of which = logits_of::last);
+  /// Runs work between steps, on the engine's thread.
+  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
 
-  /// Signature: void(error_code, logits).
-  template <net::completion_token_for<void(error_code, logits)> Token = net::deferred_t>
-  auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last, Token&& completion = {}) {
+  /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more.
+  ///
+  /// Signature: void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an
+  /// empty sequence, error::does_not_fit beyond max_sequence_length.
+  template <net::completion_token_for<void(error_code, logits)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
+                                   Token&& completion = net::default_completion_token_t<executor_type>()) {
     // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
     return net::async_initiate<Token, void(error_code, logits)>(
         [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, logits_of wanted) {
@@ -96,101 +127,95 @@ class sequence {
           auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
           shared->start_forward(std::move(wait), std::move(fed), wanted);
         },
-        completion, shared_, std::move(tokens), which);
+        completion, shared(), std::move(tokens), which);
   }
 
-  /// Appends a token sampled from the distribution after the last token held, and gives it. Needs at least one token
-  /// held.
-  net::awaitable<sampled_token> decode(sampling how = {});
-
-  /// Appends `tokens`, then one sampled after them, which it gives.
-  net::awaitable<sampled_token> decode(std::vector<token> tokens, sampling how = {});
-
-  /// Signature: void(error_code, sampled_token).
-  template <net::completion_token_for<void(error_code, sampled_token)> Token = net::deferred_t>
-  auto async_decode(std::vector<token> tokens, sampling how = {}, Token&& completion = {}) {
+  /// Appends `tokens`, then a token sampled after them, and returns that one. Without `tokens` it samples after the
+  /// last token held.
+  ///
+  /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
+  /// parameters outside their limits, error::bad_logits, and error::callback_threw.
+  template <
+      net::completion_token_for<void(error_code, sampled_token)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
+                                  Token&& completion = net::default_completion_token_t<executor_type>()) {
     return net::async_initiate<Token, void(error_code, sampled_token)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling sampled) {
+        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling_params how) {
           auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
             if (auto face = weak.lock()) face->cancel_decode(*wait);
           };
           using operation = detail::sequence_face::decode_operation;
           auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_decode(std::move(wait), std::move(fed), std::move(sampled));
+          shared->start_decode(std::move(wait), std::move(fed), std::move(how));
         },
-        completion, shared_, std::move(tokens), std::move(how));
+        completion, shared(), std::move(tokens), std::move(sampling));
   }
 
-  /// Leaves its slot at once, though nobody waits for that: its owner waits for something else, and knows that it takes
-  /// long. Completes when what was cached is safe on the host, out of the slot; at once where nothing is cached. Where
-  /// there is no room for that (engine_options::swap_bytes), or it is lost on its way, it completes too: the sequence
-  /// then runs its tokens again when it goes on. Either way it goes on by itself with the next operation, to the same
-  /// bits; with swap_format::q8 not to the same bits, where it was swapped out.
+  /// Gives up the slot, for example while a tool runs. Completes when the cache is safe in host memory; at once if
+  /// nothing is cached. If engine_options.swap has no room, or the copy fails, it completes all the same, and the
+  /// tokens are computed again later. The next operation continues the sequence with the same bits, except with
+  /// swap_format::q8.
   ///
-  /// A cancelled wait loses nothing: the slot is given up all the same. Works while the engine drains, which does not
-  /// wait for it.
-  net::awaitable<void> suspend();
-
-  /// Signature: void(error_code).
-  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
-  auto async_suspend(Token&& completion = {}) {
+  /// Signature: void(error_code). After cancellation the slot is given up all the same. Works while the engine drains,
+  /// which does not wait for it.
+  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_suspend(Token&& completion = net::default_completion_token_t<executor_type>()) {
     return net::async_initiate<Token, void(error_code)>(
         [](auto handler, std::shared_ptr<detail::sequence_face> shared) {
           shared->start_suspend(plain_wait(std::move(handler), shared));
         },
-        completion, shared_);
+        completion, shared());
   }
 
-  /// Writes the sequence to a file, from which engine::open() takes it up again, in this process or another one: its
-  /// tokens, its random numbers, its encoder input and what it has cached. The sequence stays as it is, and where it
-  /// is: what it has cached is copied while steps go on, in memory beside engine_options::swap_bytes until it is
-  /// written, and its next operation waits for the copy. Where that is lost on its way, and where an own runner gives
-  /// out no snapshots, the session holds tokens alone: whoever opens it runs them again, to the same bits.
+  /// Writes the sequence to a file that engine::async_open() reads, in this process or another one: tokens, random
+  /// numbers, encoder input and cache. The sequence keeps its slot. The cache is copied while steps go on, in memory
+  /// besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own runner has
+  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits.
   ///
-  /// What is in its slot is written bit by bit. What is swapped out with swap_format::q8 is written as it would come
-  /// back, and the session says so. One of a sequence that is exact() no more says that, too.
+  /// A cache in a slot is written bit by bit. One swapped out with swap_format::q8 is written as it would be restored,
+  /// and the file says that it is not exact.
   ///
-  /// The file is written under another name beside `path`, and takes its place when it is whole and on the disk: where
-  /// this fails or is cancelled, what was there before is still there. Fails with the system's error where a file
-  /// cannot be written. Works while the engine drains, which does not wait for it.
-  net::awaitable<void> save(std::filesystem::path path);
-
-  /// Signature: void(error_code).
-  template <net::completion_token_for<void(error_code)> Token = net::deferred_t>
-  auto async_save(std::filesystem::path path, Token&& completion = {}) {
+  /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
+  /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Works while the
+  /// engine drains, which does not wait for it.
+  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_save(std::filesystem::path path,
+                                Token&& completion = net::default_completion_token_t<executor_type>()) {
     return net::async_initiate<Token, void(error_code)>(
         [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::filesystem::path into) {
           shared->start_save(plain_wait(std::move(handler), shared), std::move(into));
         },
-        completion, shared_, std::move(path));
+        completion, shared(), std::move(path));
   }
 
-  /// A second sequence that holds the same tokens and goes its own way from here; what both hold is shared, not
-  /// computed again. Its random numbers are those of a new branch. Throws error::operation_in_progress (as
-  /// system_error) while an operation is pending.
-  sequence fork() { return sequence(shared_->fork()); }
+  /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
+  /// Throws error::operation_in_progress (as system_error) while an operation is pending.
+  [[nodiscard]] basic_sequence fork() { return basic_sequence(face().fork()); }
 
-  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range when it holds fewer, and
+  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and
   /// error::operation_in_progress (as system_error) while an operation is pending.
-  void truncate(int length) { shared_->truncate(length); }
+  void truncate(int length) { face().truncate(length); }
 
-  /// The tokens it holds, those of a pending operation not yet among them.
-  std::vector<token> tokens() const { return shared_->tokens(); }
+  /// The tokens it holds, without those of a pending operation.
+  [[nodiscard]] std::vector<token> tokens() const { return face().tokens(); }
 
-  /// Whether all that it has given is what it would have given alone: false for good once it has come back from a
-  /// swap-out with swap_format::q8, or from a session for which that holds, and for its forks from then on.
-  bool exact() const { return shared_->exact(); }
+  /// Whether its results are bit by bit those without swapping. False for good after a swap with swap_format::q8, or if
+  /// it was opened or forked from a sequence for which that holds.
+  [[nodiscard]] bool exact() const { return face().exact(); }
 
-  /// When what happened to it, up to now.
-  cogen::request_metrics request_metrics() const { return shared_->request_metrics(); }
+  /// When it was accepted, scheduled and so on, up to now.
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
 
-  /// Names it among all that one engine is asked for, as events and traces do.
-  std::uint64_t id() const { return shared_->id(); }
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] std::uint64_t id() const { return face().id(); }
 
-  /// Why the last operation that failed did, in words.
-  diagnostics error() const { return shared_->error(); }
+  /// Why the last operation that failed did, in a sentence.
+  [[nodiscard]] diagnostics error() const { return face().error(); }
 
  private:
+  template <class>
+  friend class basic_sequence;
+
   template <class Handler>
   static auto plain_wait(Handler handler, const std::shared_ptr<detail::sequence_face>& shared) {
     auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
@@ -200,6 +225,13 @@ class sequence {
     return operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
   }
 
+  const std::shared_ptr<detail::sequence_face>& shared() const noexcept {
+    assert(shared_ && "the sequence was moved from");
+    return shared_;
+  }
+
+  detail::sequence_face& face() const noexcept { return *shared(); }
+
   void abort() noexcept {
     if (shared_) shared_->abort();
   }
@@ -207,22 +239,6 @@ class sequence {
   std::shared_ptr<detail::sequence_face> shared_;
 };
 
-inline net::awaitable<logits> sequence::forward(std::vector<token> tokens, logits_of which) {
-  return async_forward(std::move(tokens), which, net::use_awaitable);
-}
-
-inline net::awaitable<sampled_token> sequence::decode(std::vector<token> tokens, sampling how) {
-  return async_decode(std::move(tokens), std::move(how), net::use_awaitable);
-}
-
-inline net::awaitable<void> sequence::save(std::filesystem::path path) {
-  return async_save(std::move(path), net::use_awaitable);
-}
-
-inline net::awaitable<void> sequence::suspend() { return async_suspend(net::use_awaitable); }
-
-inline net::awaitable<sampled_token> sequence::decode(sampling how) {
-  return decode(std::vector<token>{}, std::move(how));
-}
+using sequence = basic_sequence<async::engine_executor>;
 
 }  // namespace cogen

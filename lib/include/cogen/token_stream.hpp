@@ -11,7 +11,11 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <cassert>
+#include <concepts>
+#include <memory>
 #include <optional>
+#include <utility>
 
 namespace cogen {
 
@@ -34,7 +38,7 @@ class stream_face {
   virtual void stop() noexcept = 0;
   virtual void abort() noexcept = 0;
   virtual bool ended() const = 0;
-  virtual finish_reason reason() const = 0;
+  virtual std::optional<finish_reason> finish() const = 0;
   virtual cogen::usage usage() const = 0;
   virtual diagnostics error() const = 0;
   virtual std::uint64_t id() const = 0;
@@ -43,58 +47,78 @@ class stream_face {
 
 }  // namespace detail
 
-/// One generation, read as pieces of text by whoever holds this handle.
+/// One generation, read as pieces of text. Made by engine::generate().
 ///
-/// Move-only; destroying it ends the generation and frees its place in the batch. Members may be called from any
-/// thread. One operation may be pending at a time: a second one completes with error::operation_in_progress. A handle
-/// may outlive its engine; its operations then complete with error::engine_stopped.
+///     while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
 ///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Every cancellation type
-/// (terminal, partial, total) ends a wait at once with operation_aborted, and loses nothing: the piece is there for the
-/// next call.
-class token_stream {
+/// Move-only. Destroying it ends the generation and frees its slot. A moved-from stream may only be destroyed or
+/// assigned to. Members may be called from any thread. One operation may be pending at a time: a second one fails with
+/// error::operation_in_progress. A stream may outlive its engine; its operations then fail with error::engine_stopped.
+///
+/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
+/// without an executor of their own run on net::system_executor.
+///
+/// `Executor` decides the default completion token; it is made from the engine's executor. Asio's
+/// `as_default_on_t<token_stream>` gives a stream with another default token.
+template <class Executor>
+class [[nodiscard]] basic_token_stream {
  public:
-  using executor_type = async::engine_executor;
+  using executor_type = Executor;
 
-  explicit token_stream(std::shared_ptr<detail::stream_face> shared) noexcept : shared_(std::move(shared)) {}
-  token_stream(token_stream&&) noexcept = default;
-  token_stream& operator=(token_stream&& other) noexcept {
+  /// The same stream with another executor type.
+  template <class Other>
+  struct rebind_executor {
+    using other = basic_token_stream<Other>;
+  };
+
+  explicit basic_token_stream(std::shared_ptr<detail::stream_face> shared) noexcept : shared_(std::move(shared)) {}
+
+  basic_token_stream(basic_token_stream&&) noexcept = default;
+
+  /// Takes over a stream with another executor type.
+  template <class Other>
+    requires(!std::same_as<Other, Executor>)
+  basic_token_stream(basic_token_stream<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
+
+  basic_token_stream& operator=(basic_token_stream&& other) noexcept {
     abort();
     shared_ = std::move(other.shared_);
     return *this;
   }
-  ~token_stream() { abort(); }
 
-  /// Runs its handlers between decode steps on the engine's thread.
-  executor_type get_executor() const { return shared_->executor(); }
+  ~basic_token_stream() { abort(); }
 
-  /// The next piece, or nothing at the end. Fails with the code of `error()` where the generation failed.
-  net::awaitable<std::optional<piece>> next();
+  /// Runs work between steps, on the engine's thread.
+  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
 
-  /// Signature: void(error_code, std::optional<piece>).
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = net::deferred_t>
-  auto async_next(Token&& token = {}) {
+  /// The next piece, or none at the end.
+  ///
+  /// Signature: void(error_code, std::optional<piece>). Fails with the code of `error()` if the generation failed.
+  /// Every cancellation type ends the wait at once with operation_aborted; the piece is kept for the next call.
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
+                net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_next(Token&& token = net::default_completion_token_t<executor_type>()) {
     return initiate_next(std::nullopt, token);
   }
 
-  /// As `next()`, but fails with error::timed_out when no piece came within `limit` of the engine's clock. Nothing is
-  /// lost.
-  net::awaitable<std::optional<piece>> next_for(clock::duration limit);
-
-  /// Signature: void(error_code, std::optional<piece>).
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = net::deferred_t>
-  auto async_next_for(clock::duration limit, Token&& token = {}) {
+  /// As async_next(), but fails with error::timed_out if no piece came within `limit` of the engine's clock. The piece
+  /// is kept for the next call.
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
+                net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_next_for(clock::duration limit,
+                                    Token&& token = net::default_completion_token_t<executor_type>()) {
     return initiate_next(limit, token);
   }
 
-  /// Everything from here to the end. Partial and total cancellation give what was produced so far, with the reason
-  /// `stopped`, and leave the rest of the generation running; terminal cancellation completes with operation_aborted
-  /// and leaves every piece to be read.
-  net::awaitable<completion> complete();
-
-  /// Signature: void(error_code, completion).
-  template <net::completion_token_for<void(error_code, completion)> Token = net::deferred_t>
-  auto async_complete(Token&& token = {}) {
+  /// Everything from here to the end.
+  ///
+  /// Signature: void(error_code, completion). Fails with the code of `error()` if the generation failed. Partial and
+  /// total cancellation complete without an error, with what was produced so far and finish_reason::aborted; the
+  /// generation goes on and can be read. Terminal cancellation completes with operation_aborted; every piece can still
+  /// be read.
+  template <
+      net::completion_token_for<void(error_code, completion)> Token = net::default_completion_token_t<executor_type>>
+  [[nodiscard]] auto async_complete(Token&& token = net::default_completion_token_t<executor_type>()) {
     // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
     return net::async_initiate<Token, void(error_code, completion)>(
         [](auto handler, std::shared_ptr<detail::stream_face> shared) {
@@ -104,31 +128,34 @@ class token_stream {
           };
           shared->start_complete(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)));
         },
-        token, shared_);
+        token, shared());
   }
 
-  /// Ends the generation and keeps what was produced: it can still be read. No effect once it has ended.
-  void stop() noexcept { shared_->stop(); }
+  /// Ends the generation. What was produced can still be read. No effect once it has ended.
+  void stop() noexcept { face().stop(); }
 
   /// True when the generation is over; pieces may be left to read.
-  bool ended() const { return shared_->ended(); }
+  [[nodiscard]] bool ended() const { return face().ended(); }
 
-  /// How it ended. `stopped` until it has.
-  finish_reason reason() const { return shared_->reason(); }
+  /// Why it ended. Empty until it has.
+  [[nodiscard]] std::optional<finish_reason> finish() const { return face().finish(); }
 
-  /// What it has taken so far; final once it has ended.
-  cogen::usage usage() const { return shared_->usage(); }
+  /// What it has used so far; final once it has ended.
+  [[nodiscard]] cogen::usage usage() const { return face().usage(); }
 
-  /// When what happened to it, up to now or its end; agrees with `usage()`.
-  cogen::request_metrics request_metrics() const { return shared_->request_metrics(); }
+  /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
 
-  /// Names it among all that one engine is asked for, as events and traces do.
-  std::uint64_t id() const { return shared_->id(); }
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] std::uint64_t id() const { return face().id(); }
 
-  /// Why it failed, in words; empty where it did not.
-  diagnostics error() const { return shared_->error(); }
+  /// Why it failed, in a sentence. Empty if it has not.
+  [[nodiscard]] diagnostics error() const { return face().error(); }
 
  private:
+  template <class>
+  friend class basic_token_stream;
+
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
     return net::async_initiate<Token, void(error_code, std::optional<piece>)>(
@@ -141,8 +168,15 @@ class token_stream {
               operation::make(std::move(handler), shared->default_executor(), std::move(cancel), shared->last_next()),
               at_most);
         },
-        token, shared_, limit);
+        token, shared(), limit);
   }
+
+  const std::shared_ptr<detail::stream_face>& shared() const noexcept {
+    assert(shared_ && "the stream was moved from");
+    return shared_;
+  }
+
+  detail::stream_face& face() const noexcept { return *shared(); }
 
   void abort() noexcept {
     if (shared_) shared_->abort();
@@ -151,12 +185,6 @@ class token_stream {
   std::shared_ptr<detail::stream_face> shared_;
 };
 
-inline net::awaitable<std::optional<piece>> token_stream::next() { return async_next(net::use_awaitable); }
-
-inline net::awaitable<std::optional<piece>> token_stream::next_for(clock::duration limit) {
-  return async_next_for(limit, net::use_awaitable);
-}
-
-inline net::awaitable<completion> token_stream::complete() { return async_complete(net::use_awaitable); }
+using token_stream = basic_token_stream<async::engine_executor>;
 
 }  // namespace cogen

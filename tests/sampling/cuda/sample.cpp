@@ -30,7 +30,7 @@ boost::test_tools::assertion_result a_device(boost::unit_test::test_unit_id suit
 /// One row, and all that its sample depends on.
 struct task {
   std::vector<float> logits;
-  sampling how;
+  sampling_params how;
   token_history history = {};
   sampling_key key = {};
   std::vector<token> end_tokens = {};
@@ -223,19 +223,19 @@ class some_tasks {
   }
 
  private:
-  sampling parameters(int vocabulary) {
-    sampling made;
+  sampling_params parameters(int vocabulary) {
+    sampling_params made;
     if (chance(8)) return made;
-    made.temperature(any({0.0, 1e-6, 0.3, 0.8, 1.0, 1.0, 1.0, 2.5, 1000.0}));
-    if (chance(2)) made.top_k(any({1, 2, 5, 50, 64, 300, 1000, 1024, 1025, 5000, vocabulary, 1 << 30}));
-    if (chance(2)) made.top_p(any({0.0, 0.05, 0.5, 0.5, 0.9, 0.95, 0.999, 0.9999999, 1 - 0x1p-53}));
-    if (chance(3)) made.min_p(any({1e-6, 0.02, 0.5, 1.0}));
-    if (chance(4)) made.repetition_penalty(any({0.8, 1.3, 100.0}));
-    if (chance(4)) made.presence_penalty(any({-0.5, 0.7, 100.0}));
-    if (chance(4)) made.frequency_penalty(any({-0.5, 0.3, 100.0}));
+    made.temperature = any({0.0, 1e-6, 0.3, 0.8, 1.0, 1.0, 1.0, 2.5, 1000.0});
+    if (chance(2)) made.top_k = any({1, 2, 5, 50, 64, 300, 1000, 1024, 1025, 5000, vocabulary, 1 << 30});
+    if (chance(2)) made.top_p = any({0.0, 0.05, 0.5, 0.5, 0.9, 0.95, 0.999, 0.9999999, 1 - 0x1p-53});
+    if (chance(3)) made.min_p = any({1e-6, 0.02, 0.5, 1.0});
+    if (chance(4)) made.repetition_penalty = any({0.8, 1.3, 100.0});
+    if (chance(4)) made.presence_penalty = any({-0.5, 0.7, 100.0});
+    if (chance(4)) made.frequency_penalty = any({-0.5, 0.3, 100.0});
     if (chance(4))
-      for (int i = below(20); i > 0; --i) made.logit_bias(below(vocabulary), any({-double(infinity), -3.0, 4.0}));
-    if (chance(3)) made.min_tokens(below(60));
+      for (int i = below(20); i > 0; --i) made.logit_bias[below(vocabulary)] = any({-double(infinity), -3.0, 4.0});
+    if (chance(3)) made.min_tokens = below(60);
     return made;
   }
 
@@ -263,8 +263,8 @@ void check_like_host(const std::vector<task>& tasks, int gap) {
   const auto chosen = on_device(tasks, gap);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto& how = tasks[i].how;
-    BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature()
-                              << ", top_k " << how.top_k() << ", top_p " << how.top_p() << ", min_p " << how.min_p())
+    BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature
+                              << ", top_k " << how.top_k << ", top_p " << how.top_p << ", min_p " << how.min_p)
     BOOST_TEST(chosen[i] == on_host(tasks[i]));
   }
 }
@@ -286,8 +286,9 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_the_cpu) {
 BOOST_AUTO_TEST_CASE(one_row_gives_what_the_cpu_gives_for_many_random_numbers) {
   some_tasks some(2);
   for (const auto& how :
-       {sampling().temperature(1), sampling().temperature(1.2).top_k(40), sampling().temperature(1).top_p(0.9),
-        sampling().temperature(1).min_p(0.05), sampling().temperature(1.5).top_k(2000).top_p(0.8)}) {
+       {sampling_params{.temperature = 1}, sampling_params{.temperature = 1.2, .top_k = 40},
+        sampling_params{.temperature = 1, .top_p = 0.9}, sampling_params{.temperature = 1, .min_p = 0.05},
+        sampling_params{.temperature = 1.5, .top_k = 2000, .top_p = 0.8}}) {
     std::vector<task> tasks(150, task{some.logits(5000), how});
     for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].key = {3, 0, static_cast<std::uint32_t>(i), 0};
     check_like_host(tasks, 0);
@@ -319,17 +320,18 @@ BOOST_AUTO_TEST_CASE(a_captured_sample_follows_the_parameters_of_each_replay) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
   some_tasks some(5);
-  for (const auto& how : {sampling(), sampling().temperature(1), sampling().temperature(1).top_k(5).top_p(0.5)}) {
+  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1},
+                          sampling_params{.temperature = 1, .top_k = 5, .top_p = 0.5}}) {
     std::vector<task> tasks(6, task{std::vector<float>(3000, 1), how});
     tasks[0].logits[2999] = not_a_number;
     tasks[1].logits[0] = infinity;
     tasks[2].logits.assign(3000, -infinity);
     tasks[3].logits.assign(3000, -infinity);
     tasks[3].logits[17] = not_a_number;
-    tasks[4].how.logit_bias(5, -infinity);
+    tasks[4].how.logit_bias[5] = -infinity;
     tasks[4].logits[5] = infinity;
     tasks[5].end_tokens = {5};
-    tasks[5].how.min_tokens(3);
+    tasks[5].how.min_tokens = 3;
     tasks[5].logits[5] = infinity;
     const auto chosen = on_device(tasks);
     for (const std::size_t i : {0, 1, 3, 4}) BOOST_TEST(chosen[i] == (result{0, sampling_status::not_finite}));
@@ -340,7 +342,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
 }
 
 BOOST_AUTO_TEST_CASE(a_token_that_only_the_device_knows_is_counted) {
-  task known{std::vector<float>(100, 1), sampling().repetition_penalty(2).frequency_penalty(1).presence_penalty(3)};
+  task known{std::vector<float>(100, 1),
+             sampling_params{.repetition_penalty = 2, .presence_penalty = 3, .frequency_penalty = 1}};
   known.logits[40] = 2.5;
   known.logits[41] = 2.4F;
   known.history.append_given(std::vector{41});

@@ -55,12 +55,12 @@ held_sequence held_sequence::fork() {
 }
 
 std::optional<token> held_sequence::sampled(const language& from, const std::vector<token>& fed,
-                                            const sampling& how) const {
+                                            const sampling_params& how) const {
   auto after = history;
   after.append_given(fed);
   const auto position = static_cast<std::uint32_t>(after.length());
   return sampled_alone(from, sampler(how, from.vocabulary()), after, encoder_input,
-                       {how.seed().value_or(0), branch.branch(), position, truncations});
+                       {how.seed.value_or(0), branch.branch(), position, truncations});
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
@@ -276,7 +276,7 @@ void decoder::interrupt(sequence_event what) {
     if (what == sequence_event::forward)
       sequence_->async_forward({nonsense}, logits_of::last, net::bind_executor(executor(), refused));
     if (what == sequence_event::decode)
-      sequence_->async_decode({nonsense}, sampling(), net::bind_executor(executor(), refused));
+      sequence_->async_decode({nonsense}, sampling_params{}, net::bind_executor(executor(), refused));
     if (what == sequence_event::fork) {
       sequence_->fork();
       held_.branch.fork();

@@ -20,7 +20,7 @@ struct held_sequence {
   held_sequence fork();
 
   /// What a decode would sample, were it fed these tokens; nothing where there is nothing to sample from.
-  std::optional<token> sampled(const language& from, const std::vector<token>& fed, const sampling& how) const;
+  std::optional<token> sampled(const language& from, const std::vector<token>& fed, const sampling_params& how) const;
 };
 
 /// A loop over one sequence: feeds, decodes, cuts and forks it; the forks go on in coroutines of their own.

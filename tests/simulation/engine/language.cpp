@@ -27,7 +27,7 @@ std::optional<token> sampled_alone(const language& of, const sampler& from, toke
 
 generation generated_alone(const language& of, const generation_parts& what) {
   const sampler from(what.how, of.vocabulary(), what.end_tokens);
-  const random_stream numbers(what.how.seed().value_or(0));
+  const random_stream numbers(what.how.seed.value_or(0));
   generation result;
   token_history history;
   history.append_given(what.prompt);

@@ -42,7 +42,7 @@ struct generation_parts {
   std::vector<token> encoder_input;
   std::vector<token> end_tokens;
   int max_tokens = 0;
-  sampling how;  ///< with a seed, where it is not greedy
+  sampling_params how;  ///< with a seed, where it is not greedy
 };
 
 generation generated_alone(const language& of, const generation_parts& what);

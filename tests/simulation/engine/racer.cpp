@@ -145,7 +145,7 @@ class race_of_forks final : public racer {
   std::vector<token> fed_;
   held_sequence held_;
   std::optional<sequence> root_;
-  sampling how_;
+  sampling_params how_;
 };
 
 }  // namespace

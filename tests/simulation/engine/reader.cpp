@@ -165,7 +165,7 @@ void reader::hear(error_code code, const std::optional<piece>& heard) {
   }
   if (heard) return take(heard->tokens);
   heard_end_ = true;
-  if (stream_) hear_end(stream_->reason(), stream_->usage());
+  if (stream_) hear_end(*stream_->finish(), stream_->usage());
 }
 
 void reader::hear(error_code code, const completion& heard) {
@@ -203,7 +203,7 @@ void reader::hear_end(finish_reason reason, const usage& used) {
     require(read_ == expected.tokens, "it ended before its time");
     stage_.seen().visit(reason == finish_reason::eos ? feature::end : feature::length);
   }
-  if (!what_.parts.how.is_greedy()) stage_.seen().visit(feature::sampled);
+  if (!what_.parts.how.greedy()) stage_.seen().visit(feature::sampled);
   require(used.prompt_tokens == static_cast<int>(what_.parts.prompt.size()), "its prompt is miscounted");
   require(used.generated_tokens == static_cast<int>(read_.size()), "its tokens are miscounted");
   if (used.cached_tokens > 0) stage_.seen().visit(feature::prefix_hit_tokens);
@@ -218,7 +218,7 @@ void reader::check_cached(int tokens) const {
 }
 
 void reader::hear_failure(error_code code) {
-  if (stream_) require(stream_->reason() == finish_reason::failed, "it failed, and the reason is another");
+  if (stream_) require(stream_->finish() == finish_reason::failed, "it failed, and the reason is another");
   if (stream_) require(stream_->error().code() == code && !stream_->error().message().empty(), "it is not told why");
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {
@@ -250,7 +250,7 @@ bool reader::is_excused(error_code code) const {
 void reader::check() const {
   if (stream_) check_cached(stream_->usage().cached_tokens);
   if (!stream_ || gathered_) return;
-  const int ahead = std::max(1, what_.asked.max_buffered_tokens()) + pending() + seconds_;
+  const int ahead = std::max(1, what_.asked.max_buffered_tokens) + pending() + seconds_;
   require(stream_->usage().generated_tokens <= static_cast<int>(read_.size()) + ahead, "it ran too far ahead");
 }
 
@@ -266,7 +266,7 @@ stream_at reader::at() const {
   const auto& tokens = what_.expected.tokens;
   whole.insert(whole.end(), tokens.begin(), tokens.end());
   const int held = stage_.hardware().held_of(whole, static_cast<std::size_t>(what_.common));
-  const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.max_buffered_tokens() && pending() == 0;
+  const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.max_buffered_tokens && pending() == 0;
   if (unread && !gathered_) return held > 0 || generated == 0 ? stream_at::paused : stream_at::preempted;
   if (held == 0) return stream_at::waiting;
   return held < static_cast<int>(what_.parts.prompt.size()) ? stream_at::prefilling : stream_at::decoding;

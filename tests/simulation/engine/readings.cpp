@@ -17,19 +17,19 @@ std::vector<token> draw_prompt(world& stage, random& chance, std::vector<token> 
 }
 
 request ask(const generation_parts& parts, const std::vector<token>& prompt) {
-  auto asked = token_ids(prompt).sampling(parts.how);
-  if (!parts.encoder_input.empty()) asked.encoder_input(parts.encoder_input);
+  auto asked = request{.prompt = token_ids(prompt), .sampling = parts.how};
+  if (!parts.encoder_input.empty()) asked.encoder_input = parts.encoder_input;
   return asked;
 }
 
 /// Which readings share a prefix. Returns whether it can find anything.
 bool draw_sharing(world& stage, random& chance, request& asked) {
-  if (stage.of().urgent) asked.priority(chance.between(0, 3));
-  if (chance.chance(20)) asked.tenant(1);
-  if (chance.chance(10)) asked.cache_salt(2);
+  if (stage.of().urgent) asked.priority = chance.between(0, 3);
+  if (chance.chance(20)) asked.tenant = 1;
+  if (chance.chance(10)) asked.cache_salt = 2;
   const bool alone = chance.chance(10), refuses = chance.chance(10);
-  if (alone) asked.cache_salt(1000 + chance.next() / 2);
-  if (refuses) asked.prefix_caching(false);
+  if (alone) asked.cache_salt = 1000 + chance.next() / 2;
+  if (refuses) asked.prefix_caching = false;
   return !alone && !refuses && stage.of().within.prefix_caching && !stage.of().encoder_inputs;
 }
 
@@ -49,11 +49,15 @@ std::vector<token> sampling_words(world& stage, random& chance, int count) {
   return result;
 }
 
-sampling draw_sampling(random& chance) {
-  sampling how;
+sampling_params draw_sampling(random& chance) {
+  sampling_params how;
   if (chance.chance(50)) return how;
-  how.temperature(chance.between(5, 20) / 10.0).seed(chance.next());
-  if (chance.chance(40)) how.repetition_penalty(1.2).presence_penalty(0.5);
+  how.temperature = chance.between(5, 20) / 10.0;
+  how.seed = chance.next();
+  if (chance.chance(40)) {
+    how.repetition_penalty = 1.2;
+    how.presence_penalty = 0.5;
+  }
   return how;
 }
 
@@ -69,19 +73,20 @@ reading draw_reading(world& stage, random& chance) {
   }
   parts.how = draw_sampling(chance);
   const int buffer_sizes[] = {0, 1, 3, 16};
-  auto asked = ask(parts, prompt).max_buffered_tokens(buffer_sizes[chance.between(0, 3)]);
+  auto asked = ask(parts, prompt);
+  asked.max_buffered_tokens = buffer_sizes[chance.between(0, 3)];
   parts.max_tokens = of.within.max_sequence_length - static_cast<int>(parts.prompt.size());
   if (chance.chance(50)) {
-    asked.max_tokens(chance.between(1, 12));
-    parts.max_tokens = std::min(parts.max_tokens, asked.max_tokens());
+    asked.max_tokens = chance.between(1, 12);
+    parts.max_tokens = std::min(parts.max_tokens, *asked.max_tokens);
   }
   if (chance.chance(30))
-    asked.ignore_end();
+    asked.ignore_eos = true;
   else
     parts.end_tokens = of.end_tokens;
   for (int i = chance.between(0, 2); i > 0; --i) {
     parts.end_tokens.push_back(word(stage, chance));
-    asked.stop_token(parts.end_tokens.back());
+    asked.stop_token_ids.push_back(parts.end_tokens.back());
   }
   const int common = static_cast<int>(begin.size()) - 1;
   const bool shares = draw_sharing(stage, chance, asked);
@@ -106,16 +111,16 @@ reading draw_refused_reading(world& stage, random& chance) {
       why = error::does_not_fit;
       break;
     case 3:
-      asked.max_tokens(0);
+      asked.max_tokens = 0;
       break;
     case 4:
-      asked.stop_token(stage.spoken().vocabulary() + 7);
+      asked.stop_token_ids.push_back(stage.spoken().vocabulary() + 7);
       break;
     case 5:
-      asked.max_buffered_tokens(-1);
+      asked.max_buffered_tokens = -1;
       break;
     default:
-      asked = token_ids(stage.of().encoder_inputs ? std::vector<token>{1} : std::vector<token>());
+      asked = request{.prompt = stage.of().encoder_inputs ? token_ids{1} : token_ids()};
       break;
   }
   result.expected = {{}, finish_reason::failed, make_error_code(why)};

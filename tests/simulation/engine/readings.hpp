@@ -25,7 +25,7 @@ reading draw_refused_reading(world& stage, random& chance);
 std::vector<token> draw_beginning(world& stage, random& chance);
 
 /// Greedy, or with a seed.
-sampling draw_sampling(random& chance);
+sampling_params draw_sampling(random& chance);
 
 /// Words of the model.
 std::vector<token> sampling_words(world& stage, random& chance, int count);

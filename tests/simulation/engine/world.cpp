@@ -45,7 +45,7 @@ engine world::make_engine() {
   parts.clock = clock_;
   engine_options options;
   options.external_stepping = true;
-  options.max_sequences = settings_.max_sequences;
+  options.limits.max_sequences = settings_.max_sequences;
   options.log = [this](std::string_view line) {
     say("  log: {}", line);
     if (line.ends_with(device::lost)) return;

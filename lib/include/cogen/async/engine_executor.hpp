@@ -2,6 +2,7 @@
 
 #include <cogen/net.hpp>
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -46,6 +47,9 @@ class engine_queue final : public net::io_context {
 /// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
+  /// With it, `co_await` takes an operation started without a token.
+  using default_completion_token_type = net::deferred_t;
+
   /// Runs handlers in this queue.
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
 
