@@ -33,6 +33,14 @@ workload without_model(std::string name, int tokens, cogen::sampling_params how)
           }};
 }
 
+/// Sixteen requests beside others that nothing happens to.
+workload beside_idle(int idle) {
+  auto made = without_model("idle" + std::to_string(idle), 64, {});
+  made.requests = {16};
+  made.idle = idle;
+  return made;
+}
+
 workload with_model(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.threads;
@@ -109,6 +117,8 @@ void run(const settings& wanted) {
   if (runs("small")) run(without_model("small", 64, {}), wanted, with);
   if (runs("greedy")) run(without_model("greedy", vocabulary, {}), wanted, with);
   if (runs("sampled")) run(without_model("sampled", vocabulary, sampled), wanted, with);
+  for (const int idle : {10, 1000})
+    if (runs("idle")) run(beside_idle(idle), wanted, with);
   if (runs("model")) run(with_model(wanted), wanted, with);
 }
 
@@ -117,13 +127,13 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options(
       "Measures what the engine adds to each decode step: all that is not within runner::launch(). A model that takes\n"
       "no time is sampled from a small vocabulary (small), greedily and with top-p from 49,152 tokens (greedy, "
-      "sampled);\n"
+      "sampled), and beside 10 and 1,000 idle streams (idle);\n"
       "then a real one runs (model). Where the kernel refuses its counter, instructions are counted by\n\n"
       "  valgrind --tool=callgrind --collect-atstart=no bench/overhead --only small --rounds 1\n\n"
       "whose files, one for each count, callgrind_annotate shows function by function.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("only", po::value(&wanted.only), "small, greedy, sampled or model");
+  add("only", po::value(&wanted.only), "small, greedy, sampled, idle or model");
   add("requests", po::value(&wanted.requests)->default_value(0), "only this number of them; 0: each");
   add("steps", po::value(&wanted.how.steps)->default_value(128), "of one round, and of one before the first");
   add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is told");

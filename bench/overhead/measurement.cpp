@@ -56,6 +56,14 @@ void rethrow(const std::exception_ptr& error) {
 /// Two tokens that no other request begins with.
 std::vector<cogen::token> prompt(int request) { return {1 + request / 32, 1 + request % 32}; }
 
+/// Streams that generate one token, and then wait for a reader.
+std::vector<cogen::token_stream> idle_streams(cogen::engine& engine, const workload& what, int requests) {
+  std::vector<cogen::token_stream> streams;
+  for (int i = requests; i < requests + what.idle; ++i)
+    streams.push_back(engine.generate({.prompt = prompt(i), .ignore_eos = true, .max_buffered_tokens = 1}));
+  return streams;
+}
+
 void spawn(cogen::engine& engine, net::io_context& context, const workload& what, int requests, reading& state) {
   for (int i = 0; i < requests; ++i) {
     cogen::request request{.prompt = prompt(i), .sampling = what.how, .ignore_eos = true};
@@ -85,7 +93,11 @@ costs middle_of(const std::vector<costs>& rounds) {
 class external_stepping {
  public:
   external_stepping(const workload& what, int requests, int steps_before, meter& with)
-      : name_(what.name), requests_(requests), with_(with), engine_(make(what), options(requests, true)) {
+      : name_(what.name),
+        requests_(requests),
+        with_(with),
+        engine_(make(what), options(requests + what.idle, true)),
+        idle_(idle_streams(engine_, what, requests)) {
     spawn(engine_, context_, what, requests, state_);
     run(steps_before);
     with_.take("before " + name_);
@@ -107,7 +119,7 @@ class external_stepping {
 
  private:
   cogen::engine_parts make(const workload& what) {
-    auto parts = what.make(requests_);
+    auto parts = what.make(static_cast<int>(requests_) + what.idle);
     parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, [](const auto&) {});
     return parts;
   }
@@ -129,6 +141,7 @@ class external_stepping {
   reading state_;
   net::io_context context_;
   cogen::engine engine_;
+  std::vector<cogen::token_stream> idle_;
 };
 
 double processor_seconds() {
@@ -192,7 +205,7 @@ measurement measure(const workload& what, int requests, const effort& how, meter
     for (int i = 0; i < how.rounds; ++i) rounds.push_back(running.round(how.steps));
     result.each = middle_of(rounds);
   }
-  if (with.slows_down()) return result;
+  if (with.slows_down() || what.idle > 0) return result;
   beside running(what, requests, how);
   running.run(result);
   return result;

@@ -16,6 +16,7 @@ struct workload {
   std::vector<int> requests;  ///< at the same time, one number for each measurement
   cogen::sampling_params how;
   std::function<cogen::engine_parts(int requests)> make;
+  int idle = 0;  ///< further streams with slots, which nothing reads; then there is no run beside a thread
 };
 
 struct effort {

@@ -25,6 +25,7 @@ cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const jo
   cogen::request request{
       .prompt = prompt(number, what.prompt_tokens, vocabulary),
       .max_tokens = what.new_tokens,
+      .sampling = what.sampling,
       .ignore_eos = true,
       .max_buffered_tokens = what.max_buffered_tokens < 0 ? what.new_tokens : what.max_buffered_tokens,
       .prefix_caching = what.prefix_caching};

@@ -18,6 +18,7 @@ struct job {
   int max_buffered_tokens;        ///< tokens ahead of the reader; -1: all of them
   bool prefix_caching;            ///< what earlier jobs have read of the same prompts
   std::vector<seconds> arrivals;  ///< one for each request
+  cogen::sampling_params sampling = {};
 };
 
 /// `requests` that arrive at once and run at the same time.

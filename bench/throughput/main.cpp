@@ -26,14 +26,15 @@ struct measurement {
 };
 
 measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted,
-                    const std::string& trace) {
+                    const std::string& trace, const cogen::sampling_params& sampling = {}) {
   cogen::engine_options options = wanted.engine;
   options.batching.slots = requests;
   options.limits.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
   if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
   cogen::engine engine(model, options);
-  const auto seen = run(engine, model->config().vocabulary,
-                        together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.max_buffered_tokens));
+  auto job = together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.max_buffered_tokens);
+  job.sampling = sampling;
+  const auto seen = run(engine, model->config().vocabulary, job);
 
   std::vector<double> first;
   seconds last_first{}, end{};
@@ -83,11 +84,37 @@ void print(const measurement& one, const cogen::model& model, bool json) {
   std::fflush(stdout);
 }
 
-void compare_numbers_of_requests(const settings& wanted) {
+/// Loads the model, and warms the file cache, the pages and the threads.
+std::shared_ptr<const cogen::model> warm_model(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.engine.threads.value_or(0);
-  const auto model = cogen::load_model(wanted.model, loading);
-  measure(model, 1, wanted, "");  // warms the file cache, the pages and the threads
+  auto model = cogen::load_model(wanted.model, loading);
+  measure(model, 1, wanted, "");
+  return model;
+}
+
+void compare_sampling(const settings& wanted) {
+  const cogen::sampling_params sampled{
+      .temperature = 0.8, .top_p = 0.95, .repetition_penalty = 1.1, .presence_penalty = 0.5, .seed = 1};
+  const auto model = warm_model(wanted);
+  fmt::print("requests  greedy tok/s  sampled tok/s  sampled/greedy\n");
+  for (const int requests : wanted.requests) {
+    std::vector<double> greedy, other, ratios;
+    for (int i = 0; i < wanted.repeat; ++i) {
+      greedy.push_back(measure(model, requests, wanted, "").decode_tokens_per_second);
+      other.push_back(measure(model, requests, wanted, "", sampled).decode_tokens_per_second);
+      ratios.push_back(other.back() / greedy.back());
+    }
+    for (auto* const each : {&greedy, &other, &ratios}) std::sort(each->begin(), each->end());
+    const auto middle = ratios.size() / 2;
+    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:.3f} ({:.3f}-{:.3f})\n", requests, greedy[middle], other[middle],
+               ratios[middle], ratios.front(), ratios.back());
+    std::fflush(stdout);
+  }
+}
+
+void compare_numbers_of_requests(const settings& wanted) {
+  const auto model = warm_model(wanted);
   if (!wanted.json)
     fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
   for (const int requests : wanted.requests) {
@@ -105,6 +132,8 @@ int main(int argc, char** argv) try {
   const auto wanted = throughput::parse(argc, argv);
   if (wanted && wanted->serve)
     throughput::serve(*wanted);
+  else if (wanted && wanted->compare_sampling)
+    throughput::compare_sampling(*wanted);
   else if (wanted)
     throughput::compare_numbers_of_requests(*wanted);
   return 0;

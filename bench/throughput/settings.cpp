@@ -62,10 +62,14 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-batched-tokens", po::value(&max_batched_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
   add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
       "tokens ahead of the reader; -1: all of them");
-  add("cache-type", po::value(&kv_dtype)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("kv-dtype", po::value(&kv_dtype)->default_value(""), "f32, f16 or bf16; the model's own if not given");
   add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
+  add("compare-sampling", po::bool_switch(&wanted.compare_sampling),
+      "run each number of requests greedily and with temperature, top-p and penalties in turn, --repeat times each, "
+      "and "
+      "print the median ratio of the decode rates with its range");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   add("serve", po::bool_switch(&wanted.serve),
       "run what each line of the input says (FIRST_PROMPT SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and "

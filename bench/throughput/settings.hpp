@@ -18,6 +18,7 @@ struct settings {
   std::string trace;
   bool json;
   bool serve;
+  bool compare_sampling;
   bool prefix_caching;
   cogen::engine_options engine;  ///< but for slots and max_sequence_length, which go by what is run
 };
