@@ -6,6 +6,8 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <tuple>
+
 namespace cogen::test {
 namespace {
 
@@ -61,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_i
   net::io_context context;
   toy_engine toy({.longest_encoder_input = 4});
   toy.running.stop();
-  BOOST_CHECK_THROW(toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
+  BOOST_CHECK_THROW(std::ignore = toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
   auto sequence = toy.running.open({1, 2}, {});
   auto stream = toy.running.generate({.encoder_input = std::vector<token>{1, 2}});
   std::vector<error_code> told;

@@ -5,6 +5,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <tuple>
+
 namespace cogen::test {
 namespace {
 
@@ -144,8 +146,8 @@ BOOST_AUTO_TEST_CASE(bad_operations_fail_and_change_nothing) {
     const auto after = co_await sequence.async_forward({4});
     BOOST_TEST(after.last() == toy_scores(std::vector<token>{1, 2, 3, 4}), boost::test_tools::per_element());
   });
-  BOOST_CHECK_THROW(toy.running.open({.max_sequence_length = 17}), std::invalid_argument);
-  BOOST_CHECK_THROW(toy.running.open({.max_sequence_length = -1}), std::invalid_argument);
+  BOOST_CHECK_THROW(std::ignore = toy.running.open({.max_sequence_length = 17}), std::invalid_argument);
+  BOOST_CHECK_THROW(std::ignore = toy.running.open({.max_sequence_length = -1}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(many_strict_loops_share_every_step) {

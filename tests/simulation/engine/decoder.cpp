@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <variant>
 
 namespace cogen::engine_simulation {
@@ -278,7 +279,7 @@ void decoder::interrupt(sequence_event what) {
     if (what == sequence_event::decode)
       sequence_->async_decode({nonsense}, sampling_params{}, net::bind_executor(executor(), refused));
     if (what == sequence_event::fork) {
-      sequence_->fork();
+      std::ignore = sequence_->fork();
       held_.branch.fork();
     }
     if (what == sequence_event::suspend) suspend_unseen();
