@@ -78,8 +78,10 @@ BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
   sampling_row row;
   token_history history;
   row.slot = 5;
-  for (const auto& how : {sampling_params{.logprobs = 0}, sampling_params{.processor = [](auto, auto) {}}})
-    BOOST_TEST(!sampler(sampling_params(how).logit_bias(3, 1), vocabulary).describe(row, lists, history, false));
+  for (auto how : {sampling_params{.logprobs = 0}, sampling_params{.processor = [](auto, auto) {}}}) {
+    how.logit_bias[3] = 1;
+    BOOST_TEST(!sampler(how, vocabulary).describe(row, lists, history, false));
+  }
   BOOST_TEST(lists.biases.empty());
   BOOST_TEST(row.slot == 5);
 }

@@ -96,11 +96,14 @@ BOOST_AUTO_TEST_CASE(each_count_is_held_to_its_limits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bias_outside_the_vocabulary_names_the_token_and_the_limit) {
-  BOOST_TEST(sampling_params{.logit_bias = {{1000, 1}}}.problem(vocabulary).value() ==
-             "logit_bias names token 1000; the vocabulary has tokens 0 to 999");
-  BOOST_TEST(sampling_params{.logit_bias = {{-1, 1}}}.problem(vocabulary).value() ==
-             "logit_bias names token -1; the vocabulary has tokens 0 to 999");
-  BOOST_TEST(!sampling_params{.logit_bias = {{999, 1}}}.problem(vocabulary));
+  const auto problem_of = [](token id) {
+    sampling_params biased;
+    biased.logit_bias[id] = 1;
+    return biased.problem(vocabulary);
+  };
+  BOOST_TEST(problem_of(1000).value() == "logit_bias names token 1000; the vocabulary has tokens 0 to 999");
+  BOOST_TEST(problem_of(-1).value() == "logit_bias names token -1; the vocabulary has tokens 0 to 999");
+  BOOST_TEST(!problem_of(999));
 }
 
 BOOST_AUTO_TEST_CASE(biases_beyond_the_maximum_are_refused) {
