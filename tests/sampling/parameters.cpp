@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(each_count_is_held_to_its_limits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bias_outside_the_vocabulary_names_the_token_and_the_limit) {
-  const auto problem_of = [](token id) {
+  const auto problem_of = [](cogen::token id) {
     sampling_params biased;
     biased.logit_bias[id] = 1;
     return biased.problem(vocabulary);
