@@ -6,7 +6,7 @@
 #include "engine/step_block.hpp"
 #include "models/device_network.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <array>
 #include <cstdint>

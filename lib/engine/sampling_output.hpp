@@ -2,7 +2,7 @@
 
 #include "sampling/sampler.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 namespace cogen::detail {
 

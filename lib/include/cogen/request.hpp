@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/clock.hpp>
+#include <cogen/error.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
@@ -87,6 +88,18 @@ struct request {
   /// It shares prefixes only with requests of the same salt. Empty: its tenant, since the time to a first token would
   /// otherwise tell one tenant what another has asked.
   std::optional<std::uint64_t> cache_salt = {};
+};
+
+/// What a request may come to on an engine.
+struct request_estimate {
+  int prompt_tokens = 0;         ///< 0 where the prompt could not be read
+  int encoder_tokens = 0;        ///< read by the encoder, if there is one
+  int most_tokens = 0;           ///< it may come to hold, prompt included; of one that cannot run, prompt and one more
+  std::int64_t cache_bytes = 0;  ///< set aside for so many, when it gets a slot
+  diagnostics why_not;           ///< why it would be refused however long it waited; empty where it would not
+
+  /// Whether it can run, once there is room.
+  bool fits() const noexcept { return !why_not; }
 };
 
 }  // namespace cogen
