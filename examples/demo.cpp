@@ -3,9 +3,9 @@
 #include "panes.hpp"
 #include "terminal.hpp"
 
-#include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -6,9 +6,10 @@
 #include "random_model.hpp"
 
 #include <cogen/cache/transfer.hpp>
-#include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
+#include <cogen/extend/engine_parts.hpp>
 #include <cogen/load_model.hpp>
+#include <cogen/metrics.hpp>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

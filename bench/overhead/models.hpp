@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/engine.hpp>
+#include <cogen/extend/engine_parts.hpp>
 
 #include <memory>
 

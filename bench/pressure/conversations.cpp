@@ -1,6 +1,6 @@
 #include "conversations.hpp"
 
-#include <cogen/chrome_trace.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -3,9 +3,9 @@
 #include "serve.hpp"
 #include "settings.hpp"
 
-#include <cogen/chrome_trace.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
+#include <cogen/metrics.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>

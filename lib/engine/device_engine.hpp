@@ -3,6 +3,7 @@
 #include "models/network_on_device.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/extend/engine_parts.hpp>
 
 namespace cogen::detail {
 

@@ -6,7 +6,7 @@
 #include "models/device_network.hpp"
 #include "snapshot/device_swap.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <array>
 #include <cstdint>

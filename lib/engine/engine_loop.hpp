@@ -8,6 +8,7 @@
 #include "engine/timers.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/extend/engine_parts.hpp>
 
 #include <atomic>
 #include <list>

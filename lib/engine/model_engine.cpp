@@ -4,7 +4,7 @@
 #include "models/model_outline.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/memory_estimate.hpp>
+#include <cogen/extend/engine_parts.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>

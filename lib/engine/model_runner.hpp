@@ -2,8 +2,8 @@
 
 #include "snapshot/swap_store.hpp"
 
+#include <cogen/extend/runner.hpp>
 #include <cogen/model.hpp>
-#include <cogen/runner.hpp>
 
 #include <memory>
 #include <vector>

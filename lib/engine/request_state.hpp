@@ -5,8 +5,8 @@
 
 #include <cogen/async/pending_operations.hpp>
 #include <cogen/clock.hpp>
+#include <cogen/extend/runner.hpp>
 #include <cogen/piece.hpp>
-#include <cogen/runner.hpp>
 #include <cogen/scheduler/plan.hpp>
 
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "device/backend.hpp"
 
-#include <cogen/sampling_row.hpp>
+#include <cogen/extend/sampling_row.hpp>
 
 #include <ATen/core/Tensor.h>
 

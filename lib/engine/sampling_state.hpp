@@ -3,7 +3,7 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <cstdint>
 #include <optional>

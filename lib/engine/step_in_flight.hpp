@@ -2,8 +2,8 @@
 
 #include "engine/request_state.hpp"
 
-#include <cogen/event_sink.hpp>
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
+#include <cogen/metrics.hpp>
 
 #include <atomic>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <functional>
 #include <mutex>

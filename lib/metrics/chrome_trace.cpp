@@ -1,6 +1,6 @@
 #include "text/utf8.hpp"
 
-#include <cogen/chrome_trace.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>

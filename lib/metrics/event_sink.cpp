@@ -1,4 +1,4 @@
-#include <cogen/event_sink.hpp>
+#include <cogen/metrics.hpp>
 
 namespace cogen {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/request_metrics.hpp>
+#include <cogen/metrics.hpp>
 
 #include <atomic>
 #include <cstdint>

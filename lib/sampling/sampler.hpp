@@ -1,7 +1,7 @@
 #pragma once
 
+#include "cogen/extend/sampling_row.hpp"
 #include "cogen/sampling_params.hpp"
-#include "cogen/sampling_row.hpp"
 #include "cogen/token.hpp"
 #include "sampling/filters.hpp"
 #include "sampling/random_stream.hpp"

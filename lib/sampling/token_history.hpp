@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/sampling_row.hpp"
+#include "cogen/extend/sampling_row.hpp"
 #include "cogen/token.hpp"
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include "device/backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <condition_variable>
 #include <memory>

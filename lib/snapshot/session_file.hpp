@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/error.hpp>
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 #include <cogen/scheduler/types.hpp>
 #include <cogen/token.hpp>
 

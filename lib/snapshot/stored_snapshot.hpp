@@ -2,7 +2,7 @@
 
 #include "snapshot/swap_file.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <atomic>
 #include <memory>

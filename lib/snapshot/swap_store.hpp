@@ -5,7 +5,7 @@
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/engine_options.hpp>
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <condition_variable>
 #include <memory>

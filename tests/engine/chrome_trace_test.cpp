@@ -2,7 +2,7 @@
 #include "recorder.hpp"
 #include "toy_runner.hpp"
 
-#include <cogen/chrome_trace.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/json/parse.hpp>

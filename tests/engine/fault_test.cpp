@@ -3,7 +3,7 @@
 #include "failing_memory.hpp"
 #include "toy_runner.hpp"
 
-#include <cogen/chrome_trace.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>

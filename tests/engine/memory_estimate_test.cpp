@@ -1,8 +1,8 @@
 // What is said of a model's memory from its header alone, beside what loading and running it take.
 #include "model_engines.hpp"
 
+#include <cogen/engine.hpp>
 #include <cogen/load/load_error.hpp>
-#include <cogen/memory_estimate.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>

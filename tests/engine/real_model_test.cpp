@@ -3,7 +3,6 @@
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
-#include <cogen/memory_estimate.hpp>
 #include <cogen/model.hpp>
 
 #include <boost/asio/bind_executor.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/event_sink.hpp>
+#include <cogen/metrics.hpp>
 
 #include <fmt/format.h>
 

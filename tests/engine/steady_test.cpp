@@ -4,6 +4,8 @@
 #include "model_engines.hpp"
 #include "text/small_tokenizer.hpp"
 
+#include <cogen/extend/engine_parts.hpp>
+
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/test/unit_test.hpp>

@@ -4,6 +4,7 @@
 #include "manual_clock.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/extend/engine_parts.hpp>
 
 #include <functional>
 #include <map>

@@ -3,7 +3,7 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/softmax.hpp"
 
-#include <cogen/sampling_row.hpp>
+#include <cogen/extend/sampling_row.hpp>
 
 #include <algorithm>
 #include <cmath>

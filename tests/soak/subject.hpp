@@ -3,7 +3,7 @@
 #include "options.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/event_sink.hpp>
+#include <cogen/metrics.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -44,7 +44,7 @@ const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", 
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
                                                                {"load_model.hpp", "models"},
                                                                {"sampling_params.hpp", "sampling"},
-                                                               {"sampling_row.hpp", "sampling"}};
+                                                               {"extend/sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
@@ -96,7 +96,7 @@ bool allowed(std::string_view from, std::string_view to) {
 }
 
 bool about_tensors(std::string_view path) {
-  return path == "lib/include/cogen/model.hpp" ||
+  return path == "lib/include/cogen/model.hpp" || path == "lib/include/cogen/cogen.hpp" ||
          (path.starts_with("cache/include/cogen/") &&
           !is_plain_header_of_cache(path.substr(std::string_view("cache/include/cogen/").size())));
 }

@@ -5,15 +5,12 @@
 #include <cogen/clock.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
-#include <cogen/open_options.hpp>
 #include <cogen/request.hpp>
-#include <cogen/request_estimate.hpp>
-#include <cogen/runner.hpp>
-#include <cogen/scheduler/scheduler.hpp>
 #include <cogen/sequence.hpp>
-#include <cogen/text/tokenizer.hpp>
+#include <cogen/token.hpp>
 #include <cogen/token_stream.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,6 +20,7 @@
 namespace cogen {
 
 class model;
+struct engine_parts;
 
 namespace detail {
 class engine_loop;
@@ -51,29 +49,6 @@ class opening_face {
 
 }  // namespace detail
 
-/// What an engine has to know of a model with an encoder.
-struct encoder_spec {
-  token start;      ///< every answer begins with it
-  int longest = 0;  ///< tokens of an encoder input
-};
-
-/// What an engine is put together from. `engine(model, options)` fills it in; tests, simulations and own back ends
-/// bring their own.
-struct engine_parts {
-  std::unique_ptr<cogen::runner> runner;
-  scheduler::limits limits;
-  std::unique_ptr<scheduler::scheduling_policy> scheduling_policy = scheduler::fcfs();
-  std::unique_ptr<scheduler::preemption_policy> preemption_policy = scheduler::longest_idle();
-  std::unique_ptr<scheduler::allocation_policy> allocation_policy = scheduler::reserve_max_length();
-  std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
-  std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
-  std::string chat_error;                            ///< why there is none, if the model brings one
-  std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
-  std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
-  std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
-  std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
-};
-
 /// Runs all requests in one continuously refilled batch.
 ///
 /// Owns the caches, the scheduler and one thread; with engine_options::external_stepping no thread. Members may be
@@ -90,6 +65,7 @@ class engine {
   /// Throws std::invalid_argument if an option makes no sense for this model; the message names the option, its value
   /// and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
+  /// For own runners: see extend/engine_parts.hpp.
   explicit engine(engine_parts parts, engine_options options = {});
   engine(engine&&) noexcept;
   engine& operator=(engine&&) noexcept;
@@ -187,5 +163,28 @@ class engine {
   class engine_thread;
   std::unique_ptr<engine_thread> thread_;
 };
+
+/// The memory of an engine over a model. Not included: the tokenizer, the working memory of a step (activations of
+/// engine_options.batching.max_batched_tokens tokens, logits of a row for each slot), and the process itself.
+struct memory_estimate {
+  std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
+  int max_sequence_length = 0;    ///< tokens that one sequence may hold
+
+  /// Of one sequence of that length in the cache, with the longest encoder input.
+  std::int64_t slot_bytes = 0;
+
+  /// Of all slots together, each of that length, or engine_options.kv.bytes if that is less.
+  std::int64_t cache_bytes = 0;
+
+  std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
+};
+
+/// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
+/// reading weights. Weights are the same for every engine; the cache depends on the options, whose `layer_factory` is
+/// called as by an engine.
+///
+/// Throws what load_model() throws if the header or the configuration is wrong or a tensor is missing or misshapen, and
+/// what the engine's constructor throws for options that make no sense for this model. Thread-safe.
+memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {});
 
 }  // namespace cogen

@@ -6,10 +6,8 @@
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
 #include <cogen/compute_type.hpp>
-#include <cogen/event_sink.hpp>
-#include <cogen/scheduler/allocation_policy.hpp>
-#include <cogen/scheduler/preemption_policy.hpp>
-#include <cogen/scheduler/scheduling_policy.hpp>
+#include <cogen/metrics.hpp>
+#include <cogen/policy.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -170,36 +168,22 @@ struct engine_options {
   std::shared_ptr<event_sink> events = {};
 };
 
-/// What an engine has done since it began, and holds now.
-struct engine_stats {
-  std::uint64_t steps = 0;    ///< forward passes
-  std::uint64_t rows = 0;     ///< sequences served, over all steps: rows / steps is the mean batch
-  std::uint64_t tokens = 0;   ///< tokens run, those of prompts included
-  std::uint64_t sampled = 0;  ///< tokens sampled
+/// How an engine serves one sequence and its forks.
+struct open_options {
+  /// Tokens that it may hold, from 1 to engine_options.limits.max_sequence_length. Empty: that limit.
+  std::optional<int> max_sequence_length = {};
 
-  std::uint64_t finished = 0;   ///< streams that ended well: at an end token, their length, a stop string, or stopped
-  std::uint64_t failed = 0;     ///< that ended badly after they had been accepted
-  std::uint64_t cancelled = 0;  ///< whose handle was destroyed before they had ended
-  std::uint64_t refused = 0;    ///< not accepted: bad parameters, no room, a full engine
+  /// For a scheduling policy that orders by priority: higher comes first.
+  int priority = 0;
 
-  int sequences = 0;                ///< accepted and not gone, when the engine last looked
-  int scheduled = 0;                ///< of those, how many have a slot
-  int waiting = 0;                  ///< of those, how many want a slot and have none
-  std::int64_t waiting_tokens = 0;  ///< in the prompts of those that have never had a slot
-  int queued = 0;                   ///< at this moment: how many wait for their first slot, which max_waiting bounds
-  bool draining = false;            ///< at this moment: nothing begins any more
-  int free_slots = 0;
-  std::uint64_t preempted = 0;           ///< how often a sequence gave its slot up to another one, since the beginning
-  std::uint64_t swapped_out = 0;         ///< of those, how often what it had cached was kept
-  std::uint64_t prefix_hit_tokens = 0;   ///< tokens that requests began with and nobody had to run again
-  int prefix_cached_slots = 0;           ///< hold what is kept of sequences that have gone
-  std::int64_t cache_bytes = 0;          ///< set aside for the slots that are held
-  std::int64_t prefix_cached_bytes = 0;  ///< set aside for what would be given up as soon as others need it
-  std::int64_t swap_bytes = 0;           ///< set aside for what is swapped out, in memory and on the file
+  /// For a scheduling policy that divides between tenants.
+  std::uint64_t tenant = 0;
 
-  int peak_rows = 0;     ///< the largest batch
-  int peak_waiting = 0;  ///< the most that waited at the same time
-  std::int64_t peak_cache_bytes = 0;
+  /// Whether it shares cached prefixes, if the engine caches prefixes.
+  bool prefix_caching = true;
+
+  /// It shares prefixes only with sequences of the same salt. Empty: its tenant.
+  std::optional<std::uint64_t> cache_salt = {};
 };
 
 }  // namespace cogen

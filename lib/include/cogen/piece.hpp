@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/sampled_token.hpp>
+#include <cogen/sampling_params.hpp>
 
 #include <boost/container/small_vector.hpp>
 

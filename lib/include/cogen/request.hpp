@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/clock.hpp>
+#include <cogen/error.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
@@ -87,6 +88,18 @@ struct request {
   /// It shares prefixes only with requests of the same salt. Empty: its tenant, since the time to a first token would
   /// otherwise tell one tenant what another has asked.
   std::optional<std::uint64_t> cache_salt = {};
+};
+
+/// What a request would need of an engine.
+struct request_estimate {
+  int prompt_tokens = 0;         ///< 0 if the prompt could not be read
+  int encoder_tokens = 0;        ///< read by the encoder, if there is one
+  int most_tokens = 0;           ///< tokens it may hold, prompt included; if it cannot run, the prompt and one more
+  std::int64_t cache_bytes = 0;  ///< reserved for that many tokens when it gets a slot
+  diagnostics why_not;           ///< why it would always be refused; empty if it would not
+
+  /// Whether it can run once there is room.
+  bool fits() const noexcept { return !why_not; }
 };
 
 }  // namespace cogen

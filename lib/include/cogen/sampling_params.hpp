@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cogen {
 
@@ -90,6 +91,13 @@ struct sampling_params {
 
   /// Throws std::invalid_argument with the sentence of `problem()` where there is one.
   void validate(std::int64_t vocabulary) const;
+};
+
+/// A token that was sampled.
+struct sampled_token {
+  token id = 0;
+  float logprob = 0;               ///< of the model's own distribution; set where the request asked for logprobs
+  std::vector<token_logprob> top;  ///< the most probable tokens, as many as the request asked for
 };
 
 }  // namespace cogen

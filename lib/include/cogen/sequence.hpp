@@ -3,8 +3,7 @@
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/logits.hpp>
-#include <cogen/request_metrics.hpp>
-#include <cogen/sampled_token.hpp>
+#include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 

@@ -3,8 +3,8 @@
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
+#include <cogen/metrics.hpp>
 #include <cogen/piece.hpp>
-#include <cogen/request_metrics.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>

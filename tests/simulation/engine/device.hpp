@@ -6,7 +6,7 @@
 #include "simulation/script.hpp"
 #include "simulation/toy_cache.hpp"
 
-#include <cogen/runner.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <deque>
 #include <map>

@@ -2,6 +2,8 @@
 
 #include "simulation/engine/client.hpp"
 
+#include <cogen/extend/engine_parts.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 

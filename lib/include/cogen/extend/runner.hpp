@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cogen/error.hpp>
+#include <cogen/extend/sampling_row.hpp>
 #include <cogen/logits.hpp>
-#include <cogen/sampled_token.hpp>
-#include <cogen/sampling_row.hpp>
+#include <cogen/sampling_params.hpp>
 #include <cogen/scheduler/plan.hpp>
 
 #include <cstddef>

@@ -1,0 +1,27 @@
+#pragma once
+
+namespace cogen {
+
+namespace async {
+class engine_executor;
+}
+
+class engine;
+class event_sink;
+class model;
+struct completion;
+struct engine_options;
+struct engine_parts;
+struct open_options;
+struct piece;
+struct request;
+struct sampling_params;
+
+template <class Executor>
+class basic_sequence;
+template <class Executor>
+class basic_token_stream;
+using sequence = basic_sequence<async::engine_executor>;
+using token_stream = basic_token_stream<async::engine_executor>;
+
+}  // namespace cogen

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <cogen/clock.hpp>
+#include <cogen/error.hpp>
+#include <cogen/piece.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace cogen {
+
+/// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,
+/// or until now, is `waiting + running + preempted`. A plain value.
+struct request_metrics {
+  using time_point = clock::time_point;
+  using duration = clock::duration;
+
+  time_point opened;  ///< `generate()`, `open()` or `fork()` was called
+  std::optional<time_point>
+      accepted;  ///< it was queued for a slot: a sequence by its first operation, a fork when it was made
+  std::optional<time_point> scheduled;  ///< it first got a slot
+  std::optional<time_point>
+      first_token;  ///< its prompt was run and its first token sampled; of a sequence: its first result
+  std::optional<time_point> last_token;  ///< the newest token; of a sequence: result
+  std::optional<time_point> ended;
+
+  duration waiting{};    ///< for its first slot
+  duration running{};    ///< with a slot, whether in steps or waiting for its reader
+  duration computing{};  ///< of `running`: in steps that had a row of it
+  duration preempted{};  ///< without a slot after it had one
+
+  int steps = 0;          ///< steps that had a row of it and ended before it did
+  int prefill_steps = 0;  ///< of those, how many ran a prompt, several tokens fed at once, or tokens lost by preemption
+  int preemptions = 0;    ///< how often it gave up its slot before it ended
+};
+
+/// Something that happened to one stream or sequence.
+///
+/// One that runs is first `accepted`, then `scheduled`, and ends with exactly one of `cancelled` and `finished`. One
+/// that is never accepted has a single event: `refused`, or one of those two if its handle was destroyed or it was
+/// stopped before. A sequence, unlike a stream, may be refused and then asked to run again.
+struct sequence_event {
+  /// What happened.
+  enum class kind : std::uint8_t {
+    accepted,      ///< queued for a slot; `tokens`: of its prompt; of a fork: all it holds
+    refused,       ///< not accepted because of `error`
+    scheduled,     ///< it got `slot`, its first one or another one than before
+    prefilled,     ///< `step` ran `tokens` of its prompt, several tokens fed at once, or tokens lost by preemption
+    first_token,   ///< `step` sampled its first token; of a sequence: its first result arrived
+    preempted,     ///< it gave up `slot`, because others need it or its memory, or because of suspend()
+    resumed,       ///< it got a slot again after preemption: `slot`
+    swapping_out,  ///< copying of `tokens` from `slot`, which it has given up, to the host begins
+    swapped_out,   ///< the copy has ended; with `error` it failed, and the tokens are lost
+    swapping_in,   ///< copying of `tokens` back into `slot` begins
+    swapped_in,    ///< the copy has ended; with `error` it failed, and the tokens will be recomputed
+    cancelled,     ///< its handle was destroyed before it had ended, the usual end of a sequence
+    finished,      ///< for `reason`; if that is `failed`, because of `error`
+  };
+
+  kind what;
+  std::uint64_t id;      ///< as token_stream::id() and sequence::id() return it
+  clock::time_point at;  ///< by the engine's clock
+  int slot = -1;         ///< the one it holds or has just given up; -1: none
+  int tokens = 0;
+  std::uint64_t step = 0;  ///< the last one that had a row of it; 0: none
+  finish_reason reason = finish_reason::aborted;
+  diagnostics error = {};
+  cogen::usage usage = {};                      ///< of a stream; final at its end
+  cogen::request_metrics request_metrics = {};  ///< up to this event
+};
+
+std::string_view to_string(sequence_event::kind what) noexcept;
+
+/// One forward pass that has ended, and the state of the engine while it ran.
+struct step_event {
+  std::uint64_t number;     ///< from 1
+  clock::time_point begin;  ///< when it was launched
+  clock::time_point end;    ///< when the engine's thread had its results
+  int rows;                 ///< sequences in the batch: the batch size
+  int tokens;               ///< computed, those of prompts included
+  int prefilled;            ///< of those, how many belonged to prefill rows
+  int slots_in_use;
+  int waiting;               ///< sequences that want a slot and have none
+  int preempted;             ///< preempted sequences that have no slot yet
+  std::int64_t cache_bytes;  ///< reserved for the slots in use
+};
+
+/// Receives the events of an engine, in order. Override the members you need.
+///
+/// Called between steps on the engine's thread, with no lock held. It must not block, and every microsecond in it
+/// delays the batch. It may use the engine and its handles, but must not step the engine, nor end it if it is stepped
+/// externally. If it throws, the exception is logged (engine_options::log), and the engine releases the sink and calls
+/// it no more. One sink may serve several engines if it is thread-safe.
+class event_sink {
+ public:
+  virtual ~event_sink() = default;
+
+  /// Comes before the events of the step's sequences.
+  virtual void on_step(const step_event&) {}
+
+  /// Something happened to a sequence or stream.
+  virtual void on_sequence(const sequence_event&) {}
+
+  /// The engine has ended because of `why`: error::engine_stopped, or error::device_failed. The last event of all:
+  /// every accepted sequence has ended before.
+  virtual void on_end(const diagnostics& /*why*/, clock::time_point /*at*/) {}
+};
+
+/// Counts since the engine began, and what it holds now.
+struct engine_stats {
+  std::uint64_t steps = 0;    ///< forward passes
+  std::uint64_t rows = 0;     ///< sequences in the batches of all steps: rows / steps is the mean batch
+  std::uint64_t tokens = 0;   ///< tokens computed, those of prompts included
+  std::uint64_t sampled = 0;  ///< tokens sampled
+
+  std::uint64_t finished = 0;   ///< streams that ended without an error
+  std::uint64_t failed = 0;     ///< streams that failed after they were accepted
+  std::uint64_t cancelled = 0;  ///< streams whose handle was destroyed before they ended
+  std::uint64_t refused = 0;    ///< not accepted: bad parameters, no room, a full engine
+
+  int sequences = 0;                ///< accepted and not ended
+  int scheduled = 0;                ///< of those, how many have a slot
+  int waiting = 0;                  ///< of those, how many want a slot and have none
+  std::int64_t waiting_tokens = 0;  ///< in the prompts of those that never had a slot
+  int queued = 0;                   ///< now: how many wait for their first slot, which max_waiting limits
+  bool draining = false;            ///< now: nothing new is accepted
+  int free_slots = 0;
+  std::uint64_t preempted = 0;           ///< preemptions
+  std::uint64_t swapped_out = 0;         ///< of those, how often the cache was swapped out
+  std::uint64_t prefix_hit_tokens = 0;   ///< prompt tokens found in the prefix cache
+  int prefix_cached_slots = 0;           ///< slots that hold prefixes of ended sequences
+  std::int64_t cache_bytes = 0;          ///< reserved for the slots in use
+  std::int64_t prefix_cached_bytes = 0;  ///< reserved for prefixes, given up as soon as others need them
+  std::int64_t swap_bytes = 0;           ///< used by swapped-out caches, in memory and in the file
+
+  int peak_rows = 0;     ///< the largest batch
+  int peak_waiting = 0;  ///< the most sequences that waited at the same time
+  std::int64_t peak_cache_bytes = 0;
+};
+
+/// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
+///
+/// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
+/// Track "slot N" has a slice "request ID" for each time that a sequence holds the slot, and in it a slice "prefill"
+/// for each step that prefilled it. Counters give the state during a step and are written when they change: "batch
+/// size" [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
+/// engine's clock.
+///
+/// Only whole events are written. They are flushed about ten times a second, and at the end of the engine or of this
+/// sink, whichever comes first. So a process that dies leaves a valid trace that lacks only the closing bracket, which
+/// the format allows. If writing fails, the engine gets std::system_error, logs it and releases the sink. For one
+/// engine. Not thread-safe.
+class chrome_trace final : public event_sink {
+ public:
+  /// `out` must outlive this sink.
+  explicit chrome_trace(std::ostream& out);
+
+  /// Overwrites `file`. Throws std::system_error if it cannot be written.
+  explicit chrome_trace(const std::filesystem::path& file);
+
+  ~chrome_trace() override;
+
+  void on_step(const step_event& step) override;
+  void on_sequence(const sequence_event& event) override;
+  void on_end(const diagnostics& why, clock::time_point at) override;
+
+ private:
+  class writer;
+  std::unique_ptr<writer> writer_;
+};
+
+}  // namespace cogen
