@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace cogen {
 namespace {
@@ -29,21 +30,39 @@ double collect_top_k(std::span<const float> logits, std::size_t count, const sof
   return weigh(candidates, scale);
 }
 
-/// All tokens whose weight is at least a bound so low that top_p cannot keep one below it: n tokens of the share (1 -
-/// p) / n or less have no more than 1 - p together. Half of it leaves room for rounding. Returns the weight of the
-/// whole row.
+/// Replaces the candidates by the tokens whose weight is at least `bound`. Without a branch for each weight: in a flat
+/// row half of them would be mispredicted.
+void collect_at_least_weight(std::span<const float> logits, float bound, sampling_scratch& scratch) {
+  auto& ids = scratch.ids;
+  ids.resize(logits.size() + 1);
+  std::size_t count = 0;
+  for (std::size_t b = 0; b < scratch.block_sums.size(); ++b) {
+    if (scratch.block_sums[b] < bound) continue;
+    for (std::size_t i = b * row_block; i < std::min(logits.size(), (b + 1) * row_block); ++i) {
+      ids[count] = static_cast<std::uint32_t>(i);
+      count += scratch.weights[i] >= bound ? 1 : 0;
+    }
+  }
+  scratch.candidates.clear();
+  for (const auto id : std::span(ids).first(count))
+    scratch.candidates.push_back({static_cast<token>(id), logits[id], scratch.weights[id]});
+}
+
+/// A bound of weights that top_p keeps no token below. n tokens of the share (1 - p) / n or less have no more than 1 -
+/// p together; half of it leaves room for rounding. The first of weight_bounds above which the mass is reached is such
+/// a bound, too.
+float bound_for_top_p(double top_p, double total, std::span<const float> weights) {
+  const auto masses = masses_above(weights);
+  for (std::size_t k = 0; k < masses.size(); ++k)
+    if (masses[k] >= top_p * total * (1 + 1e-4)) return weight_bounds[k];
+  return static_cast<float>(0.5 * (1 - top_p) * total / static_cast<double>(weights.size()));
+}
+
+/// All tokens that top_p and min_p may keep. Returns the weight of the whole row.
 double collect_for_top_p(std::span<const float> logits, const filters& which, const softmax_scale& scale,
                          sampling_scratch& scratch) {
   const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
-  const double share = 0.5 * (1 - which.top_p) * total / static_cast<double>(logits.size());
-  const auto bound = std::max(static_cast<float>(share), which.min_p);
-  scratch.candidates.clear();
-  for (std::size_t b = 0; b < scratch.block_sums.size(); ++b) {
-    if (scratch.block_sums[b] < bound) continue;
-    for (std::size_t i = b * row_block; i < std::min(logits.size(), (b + 1) * row_block); ++i)
-      if (scratch.weights[i] >= bound)
-        scratch.candidates.push_back({static_cast<token>(i), logits[i], scratch.weights[i]});
-  }
+  collect_at_least_weight(logits, std::max(bound_for_top_p(which.top_p, total, scratch.weights), which.min_p), scratch);
   return total;
 }
 

@@ -2,7 +2,7 @@
 
 #include "sampling/row.hpp"
 
-#include <array>
+#include <algorithm>
 
 namespace cogen {
 namespace {
@@ -35,6 +35,40 @@ namespace {
         weigh_block(logits.data() + whole * row_block, rest, scale, weights + whole * row_block);
   return total;
 }
+
+using masses = std::array<double, weight_bounds.size()>;
+
+/// To 1e-5 of itself: sums of floats are added as doubles before they are long.
+[[gnu::always_inline]] inline double mass_above(const float* weights, std::size_t count, float bound) {
+  constexpr std::size_t lanes = 16;
+  std::array<float, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::size_t j = 0; j < lanes; ++j) sums[j] += weights[i + j] >= bound ? weights[i + j] : 0.0F;
+  double mass = 0;
+  for (; i < count; ++i) mass += weights[i] >= bound ? weights[i] : 0.0F;
+  for (const float sum : sums) mass += sum;
+  return mass;
+}
+
+[[gnu::always_inline]] inline masses masses_of(std::span<const float> weights) {
+  constexpr std::size_t chunk = 1024;
+  masses total{};
+  for (std::size_t begin = 0; begin < weights.size(); begin += chunk)
+    for (std::size_t k = 0; k < total.size(); ++k)
+      total[k] += mass_above(weights.data() + begin, std::min(chunk, weights.size() - begin), weight_bounds[k]);
+  return total;
+}
+
+masses masses_portable(std::span<const float> weights) { return masses_of(weights); }
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] masses masses_avx2(std::span<const float> weights) { return masses_of(weights); }
+
+[[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl")]] masses masses_avx512(std::span<const float> weights) {
+  return masses_of(weights);
+}
+#endif
 
 double weigh_portable(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums) {
   return weigh_blocks(logits, scale, weights, block_sums);
@@ -72,6 +106,15 @@ double weigh_row(std::span<const float> logits, const softmax_scale& scale, std:
   weights.resize(logits.size());
   block_sums.resize((logits.size() + row_block - 1) / row_block);
   return fastest(logits, scale, weights.data(), block_sums.data());
+}
+
+masses masses_above(std::span<const float> weights) {
+#if defined(__x86_64__)
+  static const std::size_t sets = weigh_functions().size();
+  if (sets == 3) return masses_avx512(weights);
+  if (sets == 2) return masses_avx2(weights);
+#endif
+  return masses_portable(weights);
 }
 
 double weigh(std::span<candidate> candidates, const softmax_scale& scale) {

@@ -3,6 +3,7 @@
 #include "sampling/exponential.hpp"
 #include "sampling/scratch.hpp"
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,12 @@ using weigh_function = double (*)(std::span<const float> logits, const softmax_s
 /// The same arithmetic compiled for each instruction set that this processor has, the fastest last. All give the same
 /// bits. weigh_row() takes the last.
 std::vector<weigh_function> weigh_functions();
+
+/// Bounds of weights, in falling order.
+inline constexpr std::array<float, 4> weight_bounds{0x1p-4F, 0x1p-8F, 0x1p-12F, 0x1p-16F};
+
+/// For each of weight_bounds, the sum of the weights that are not below it, to 1e-5 of itself.
+std::array<double, weight_bounds.size()> masses_above(std::span<const float> weights);
 
 /// Sets the candidates' weights; returns their sum.
 double weigh(std::span<candidate> candidates, const softmax_scale& scale);

@@ -59,3 +59,18 @@ BOOST_AUTO_TEST_CASE(a_row_is_weighed_as_its_entries_one_by_one) {
     BOOST_TEST(total == std::accumulate(weights.begin(), weights.end(), 0.0), boost::test_tools::tolerance(1e-12));
   }
 }
+
+BOOST_AUTO_TEST_CASE(the_mass_above_a_bound_is_that_of_the_weights_not_below_it) {
+  for (const std::size_t count : {1, 17, 1024, 1025, 50001}) {
+    std::vector<float> weights(count);
+    for (std::size_t i = 0; i < count; ++i)
+      weights[i] = exponential(-20 * static_cast<float>(uniform({3, 0, static_cast<std::uint32_t>(i), 0})));
+    weights[count / 2] = weight_bounds[1];
+    const auto masses = masses_above(weights);
+    for (std::size_t k = 0; k < masses.size(); ++k) {
+      double expected = 0;
+      for (const float each : weights) expected += each >= weight_bounds[k] ? each : 0;
+      BOOST_TEST(masses[k] == expected, boost::test_tools::tolerance(1e-5));
+    }
+  }
+}
