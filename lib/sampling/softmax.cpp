@@ -36,8 +36,6 @@ namespace {
   return total;
 }
 
-using masses = std::array<double, weight_bounds.size()>;
-
 /// To 1e-5 of itself: sums of floats are added as doubles before they are long.
 [[gnu::always_inline]] inline double mass_above(const float* weights, std::size_t count, float bound) {
   constexpr std::size_t lanes = 16;
@@ -62,19 +60,16 @@ using masses = std::array<double, weight_bounds.size()>;
 
 masses masses_portable(std::span<const float> weights) { return masses_of(weights); }
 
+double weigh_portable(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums) {
+  return weigh_blocks(logits, scale, weights, block_sums);
+}
+
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] masses masses_avx2(std::span<const float> weights) { return masses_of(weights); }
 
 [[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl")]] masses masses_avx512(std::span<const float> weights) {
   return masses_of(weights);
 }
-#endif
-
-double weigh_portable(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums) {
-  return weigh_blocks(logits, scale, weights, block_sums);
-}
-
-#if defined(__x86_64__)
 [[gnu::target("avx2")]] double weigh_avx2(std::span<const float> logits, const softmax_scale& scale, float* weights,
                                           double* block_sums) {
   return weigh_blocks(logits, scale, weights, block_sums);
@@ -87,35 +82,32 @@ double weigh_portable(std::span<const float> logits, const softmax_scale& scale,
 }
 #endif
 
+const row_passes& fastest_passes() {
+  static const row_passes fastest = available_row_passes().back();
+  return fastest;
+}
+
 }  // namespace
 
-std::vector<weigh_function> weigh_functions() {
-  std::vector<weigh_function> all{weigh_portable};
+std::vector<row_passes> available_row_passes() {
+  std::vector<row_passes> all{{weigh_portable, masses_portable}};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) all.push_back(weigh_avx2);
+  if (__builtin_cpu_supports("avx2")) all.push_back({weigh_avx2, masses_avx2});
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    all.push_back(weigh_avx512);
+    all.push_back({weigh_avx512, masses_avx512});
 #endif
   return all;
 }
 
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums) {
-  static const weigh_function fastest = weigh_functions().back();
   weights.resize(logits.size());
   block_sums.resize((logits.size() + row_block - 1) / row_block);
-  return fastest(logits, scale, weights.data(), block_sums.data());
+  return fastest_passes().weigh(logits, scale, weights.data(), block_sums.data());
 }
 
-masses masses_above(std::span<const float> weights) {
-#if defined(__x86_64__)
-  static const std::size_t sets = weigh_functions().size();
-  if (sets == 3) return masses_avx512(weights);
-  if (sets == 2) return masses_avx2(weights);
-#endif
-  return masses_portable(weights);
-}
+masses masses_above(std::span<const float> weights) { return fastest_passes().masses_above(weights); }
 
 double weigh(std::span<candidate> candidates, const softmax_scale& scale) {
   for (auto& each : candidates) each.weight = weight_of(each.logit, scale);

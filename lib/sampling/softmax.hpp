@@ -25,19 +25,24 @@ constexpr float weight_of(float logit, const softmax_scale& scale) {
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums);
 
-/// weigh_row() into memory that is large enough.
-using weigh_function = double (*)(std::span<const float> logits, const softmax_scale& scale, float* weights,
-                                  double* block_sums);
-
-/// The same arithmetic compiled for each instruction set that this processor has, the fastest last. All give the same
-/// bits. weigh_row() takes the last.
-std::vector<weigh_function> weigh_functions();
-
 /// Bounds of weights, in falling order.
 inline constexpr std::array<float, 4> weight_bounds{0x1p-4F, 0x1p-8F, 0x1p-12F, 0x1p-16F};
 
-/// For each of weight_bounds, the sum of the weights that are not below it, to 1e-5 of itself.
-std::array<double, weight_bounds.size()> masses_above(std::span<const float> weights);
+/// For each of weight_bounds, the sum of the weights that are not below it.
+using masses = std::array<double, weight_bounds.size()>;
+
+/// To 1e-5 of themselves.
+masses masses_above(std::span<const float> weights);
+
+/// Both passes over a row, compiled for one instruction set. All give the same bits.
+struct row_passes {
+  /// weigh_row() into memory that is large enough.
+  double (*weigh)(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums);
+  masses (*masses_above)(std::span<const float> weights);
+};
+
+/// Those that this processor has, the fastest last: weigh_row() and masses_above() take that.
+std::vector<row_passes> available_row_passes();
 
 /// Sets the candidates' weights; returns their sum.
 double weigh(std::span<candidate> candidates, const softmax_scale& scale);

@@ -20,11 +20,11 @@ struct weighed {
   bool operator==(const weighed&) const = default;
 };
 
-weighed weigh_by(weigh_function weigh, std::span<const float> logits, const softmax_scale& scale) {
+weighed weigh_by(const row_passes& by, std::span<const float> logits, const softmax_scale& scale) {
   std::vector<float> weights(logits.size());
   std::vector<double> block_sums((logits.size() + 63) / 64);
   weighed result;
-  result.total = std::bit_cast<std::uint64_t>(weigh(logits, scale, weights.data(), block_sums.data()));
+  result.total = std::bit_cast<std::uint64_t>(by.weigh(logits, scale, weights.data(), block_sums.data()));
   for (const float each : weights) result.weights.push_back(std::bit_cast<std::uint32_t>(each));
   for (const double each : block_sums) result.block_sums.push_back(std::bit_cast<std::uint64_t>(each));
   return result;
@@ -33,7 +33,7 @@ weighed weigh_by(weigh_function weigh, std::span<const float> logits, const soft
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(weights_are_the_same_bits_by_every_instruction_set) {
-  const auto all = weigh_functions();
+  const auto all = available_row_passes();
   BOOST_REQUIRE(!all.empty());
   for (const std::size_t count : {1, 7, 63, 64, 65, 200, 4099}) {
     auto logits = some_logits(count, static_cast<unsigned>(count), 40);
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(weights_are_the_same_bits_by_every_instruction_set) {
     for (const float inverse_temperature : {1.0F, 1.25F, 0.4F}) {
       const softmax_scale scale{largest, inverse_temperature};
       const auto expected = weigh_by(all.front(), logits, scale);
-      for (const auto weigh : all) BOOST_TEST((weigh_by(weigh, logits, scale) == expected));
+      for (const auto& by : all) BOOST_TEST((weigh_by(by, logits, scale) == expected));
     }
   }
 }
@@ -50,10 +50,10 @@ BOOST_AUTO_TEST_CASE(weights_are_the_same_bits_by_every_instruction_set) {
 BOOST_AUTO_TEST_CASE(a_row_is_weighed_as_its_entries_one_by_one) {
   const auto logits = some_logits(1000, 5, 10);
   const softmax_scale scale{*std::max_element(logits.begin(), logits.end()), 0.7F};
-  for (const auto weigh : weigh_functions()) {
+  for (const auto& by : available_row_passes()) {
     std::vector<float> weights(logits.size());
     std::vector<double> block_sums(16);
-    const double total = weigh(logits, scale, weights.data(), block_sums.data());
+    const double total = by.weigh(logits, scale, weights.data(), block_sums.data());
     for (std::size_t i = 0; i < logits.size(); ++i) BOOST_TEST(weights[i] == weight_of(logits[i], scale));
     BOOST_TEST(total == std::accumulate(block_sums.begin(), block_sums.end(), 0.0));
     BOOST_TEST(total == std::accumulate(weights.begin(), weights.end(), 0.0), boost::test_tools::tolerance(1e-12));
@@ -66,11 +66,12 @@ BOOST_AUTO_TEST_CASE(the_mass_above_a_bound_is_that_of_the_weights_not_below_it)
     for (std::size_t i = 0; i < count; ++i)
       weights[i] = exponential(-20 * static_cast<float>(uniform({3, 0, static_cast<std::uint32_t>(i), 0})));
     weights[count / 2] = weight_bounds[1];
-    const auto masses = masses_above(weights);
-    for (std::size_t k = 0; k < masses.size(); ++k) {
+    const auto found = masses_above(weights);
+    for (std::size_t k = 0; k < found.size(); ++k) {
       double expected = 0;
       for (const float each : weights) expected += each >= weight_bounds[k] ? each : 0;
-      BOOST_TEST(masses[k] == expected, boost::test_tools::tolerance(1e-5));
+      BOOST_TEST(found[k] == expected, boost::test_tools::tolerance(1e-5));
     }
+    for (const auto& by : available_row_passes()) BOOST_TEST((by.masses_above(weights) == found));
   }
 }

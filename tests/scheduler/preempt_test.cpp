@@ -6,14 +6,6 @@
 namespace cogen::scheduler {
 namespace {
 
-/// Slots for so many, and idle timeout for 10.
-limits crowded(int slots) {
-  auto within = roomy();
-  within.slots = slots;
-  within.idle_timeout = time(10);
-  return within;
-}
-
 sequence_id submit_stream(served& s, int first_token, int credits) {
   return s.sched.submit({}, {counting(5, first_token), output::sample, credits});
 }

@@ -9,7 +9,7 @@ namespace cogen::scheduler {
 BOOST_AUTO_TEST_SUITE(preemption_policies)
 namespace {
 
-limits crowded(int slots) {
+limits at_once(int slots) {
   auto within = roomy();
   within.slots = within.spare_slots = slots;
   within.idle_timeout = time(0);
@@ -24,7 +24,7 @@ sequence_id ask(served& s, int priority, int first_token, int samples = 4) {
 
 /// Three idle sequences of 20, 5 and 9 tokens, the first of which has rested longest.
 struct three_resting {
-  explicit three_resting(std::unique_ptr<preemption_policy> who) : s(crowded(3), fcfs(), std::move(who)) {
+  explicit three_resting(std::unique_ptr<preemption_policy> who) : s(at_once(3), fcfs(), std::move(who)) {
     for (const int length : {20, 5, 9}) ids.push_back(prefilled(s, length));
   }
 
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(of_those_that_rest_the_policy_says_who_leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_is_the_one_with_the_most_memory) {
-  served s(crowded(2), fcfs(), largest());
+  served s(at_once(2), fcfs(), largest());
   const auto small = s.sched.submit({.max_sequence_length = 10}, {counting(9), output::last_logits});
   const auto big = s.sched.submit({.max_sequence_length = 40}, {counting(3), output::last_logits});
   s.finish();
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(the_largest_is_the_one_with_the_most_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
-  served s(crowded(2), by_priority(time(100)));
+  served s(at_once(2), by_priority(time(100)));
   const auto middle = ask(s, 1, 10);
   const auto low = ask(s, 0, 20);
   s.step();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
 
 BOOST_AUTO_TEST_CASE(the_last_in_order_is_preempted_whatever_the_preemption_policy) {
   for (const bool lowest_first : {false, true}) {
-    served s(crowded(2), by_priority(time(100)), largest());
+    served s(at_once(2), by_priority(time(100)), largest());
     const auto one = ask(s, lowest_first ? 0 : 1, 10, lowest_first ? 4 : 40);
     s.step();
     const auto other = ask(s, lowest_first ? 1 : 0, 20, lowest_first ? 40 : 4);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_last_in_order_is_preempted_whatever_the_preemption_poli
 }
 
 BOOST_AUTO_TEST_CASE(no_run_is_displaced_by_an_equal_or_beyond_the_boost_or_without_need) {
-  served s(crowded(1), by_priority(time(100)));
+  served s(at_once(1), by_priority(time(100)));
   const auto runs = ask(s, 1, 10, 40);
   s.step();
   ask(s, 1, 20);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(no_run_is_displaced_by_an_equal_or_beyond_the_boost_or_with
   ask(s, 2, 30);
   BOOST_CHECK(row_of(s.step(), runs));
   BOOST_CHECK_EQUAL(s.sched.preempted(), 0u);
-  served roomy_one(crowded(2), by_priority(time(100)));
+  served roomy_one(at_once(2), by_priority(time(100)));
   const auto first = ask(roomy_one, 0, 10);
   roomy_one.step();
   ask(roomy_one, 2, 20);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(no_run_is_displaced_by_an_equal_or_beyond_the_boost_or_with
 
 BOOST_AUTO_TEST_CASE(runs_in_order_displace_no_run) {
   for (auto* policy : {&fcfs, &earliest_deadline_first}) {
-    served s(crowded(1), (*policy)());
+    served s(at_once(1), (*policy)());
     const auto runs = ask(s, 0, 10);
     s.step();
     ask(s, 5, 20);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(runs_in_order_displace_no_run) {
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_displaced_and_finds_no_room_runs_its_tokens_again) {
-  auto within = crowded(1);
+  auto within = at_once(1);
   within.swap_bytes = 0;
   served s(within, by_priority(time(100)));
   const auto low = ask(s, 0, 10);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_displaced_and_finds_no_room_runs_its_tokens_aga
 }
 
 BOOST_AUTO_TEST_CASE(rows_in_flight_are_waited_for) {
-  auto within = crowded(1);
+  auto within = at_once(1);
   within.depth = 2;
   served s(within, by_priority(time(100)));
   const auto low = ask(s, 0, 10);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(rows_in_flight_are_waited_for) {
 }
 
 BOOST_AUTO_TEST_CASE(one_that_follows_and_is_displaced_follows_no_more) {
-  auto within = crowded(2);
+  auto within = at_once(2);
   within.prefix_caching = true;
   within.max_batched_tokens = 8;
   served s(within, by_priority(time(100)));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(one_that_follows_and_is_displaced_follows_no_more) {
 BOOST_AUTO_TEST_CASE(what_one_that_is_displaced_had_still_to_be_fed_is_not_charged) {
   for (const std::int64_t room : {0, 1'000'000}) {
     told charged;
-    auto within = crowded(1);
+    auto within = at_once(1);
     within.swap_bytes = room;
     within.max_batched_tokens = 8;
     served s(within, std::make_unique<ranks>(charged));

@@ -108,6 +108,13 @@ limits roomy() {
   return result;
 }
 
+limits crowded(int slots) {
+  auto within = roomy();
+  within.slots = slots;
+  within.idle_timeout = time(10);
+  return within;
+}
+
 const row* row_of(const plan& step, sequence_id id) {
   const auto found =
       std::find_if(step.rows.begin(), step.rows.end(), [&](const row& each) { return each.sequence == id; });

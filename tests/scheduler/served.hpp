@@ -54,6 +54,9 @@ class served {
   std::vector<launched> in_flight_;
 };
 
+/// roomy(), with this number of slots and an idle timeout of 10.
+limits crowded(int slots);
+
 /// 0, 1, 2, … from `first`.
 std::vector<token> counting(int count, token first = 0);
 

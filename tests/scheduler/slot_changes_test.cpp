@@ -6,13 +6,6 @@
 namespace cogen::scheduler {
 namespace {
 
-limits with_slots(int slots) {
-  auto within = roomy();
-  within.slots = slots;
-  within.idle_timeout = time(10);
-  return within;
-}
-
 void check_next(served& s, sequence_id id, int slot, bool preempted) {
   const auto change = s.sched.next_slot_change();
   BOOST_REQUIRE(change);
@@ -28,7 +21,7 @@ void check_none(served& s) { BOOST_CHECK(!s.sched.next_slot_change()); }
 BOOST_AUTO_TEST_SUITE(slot_changes)
 
 BOOST_AUTO_TEST_CASE(a_slot_is_news_once) {
-  served s(with_slots(2));
+  served s(crowded(2));
   const auto id = s.sched.submit({}, {counting(5), output::sample, 3});
   check_none(s);
   s.step();
@@ -38,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_slot_is_news_once) {
 }
 
 BOOST_AUTO_TEST_CASE(the_preempted_come_before_those_that_get_their_slots) {
-  served s(with_slots(1));
+  served s(crowded(1));
   const auto idle = prefilled(s, 9);
   check_next(s, idle, 0, false);
   const auto waits = s.sched.submit({}, {counting(5, 20), output::sample, 2});
@@ -51,7 +44,7 @@ BOOST_AUTO_TEST_CASE(the_preempted_come_before_those_that_get_their_slots) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_lost_its_slot_and_has_it_again_is_one_change) {
-  served s(with_slots(1));
+  served s(crowded(1));
   const auto id = prefilled(s, 9);
   check_next(s, id, 0, false);
   s.sched.suspend(id);
@@ -62,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_lost_its_slot_and_has_it_again_is_one_chang
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_cut_to_nothing_loses_its_slot_and_is_not_preempted) {
-  served s(with_slots(1));
+  served s(crowded(1));
   const auto id = prefilled(s, 9);
   check_next(s, id, 0, false);
   s.sched.truncate(id, 0);
@@ -70,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_cut_to_nothing_loses_its_slot_and_is_not_preempt
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_has_its_slot_at_once) {
-  served s(with_slots(2));
+  served s(crowded(2));
   const auto parent = prefilled(s, 9);
   check_next(s, parent, 0, false);
   const auto child = s.sched.fork(parent);
@@ -78,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_fork_has_its_slot_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_said_of_those_that_have_gone) {
-  served s(with_slots(2));
+  served s(crowded(2));
   const auto id = prefilled(s, 9);
   s.sched.cancel(id);
   check_none(s);
