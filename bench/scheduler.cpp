@@ -61,8 +61,8 @@ class load {
       in_flight_.push_back(machine_.next());
       if (static_cast<int>(in_flight_.size()) < what_.depth) continue;
       rows += in_flight_.front().rows.size();
-      const std::vector<row_result> results(in_flight_.front().rows.size(), {false, 7});
-      machine_.absorb(in_flight_.front(), results);
+      for (auto& row : in_flight_.front().rows) row.sampled = 7;
+      machine_.absorb(in_flight_.front());
       in_flight_.pop_front();
       if (what_.new_tokens != plenty) top_up();
     }
@@ -100,7 +100,7 @@ class load {
   workload what_;
   token asked_ = 0;
   scheduler machine_;
-  std::deque<plan> in_flight_;
+  std::deque<step> in_flight_;
 };
 
 /// Of one row in one step.

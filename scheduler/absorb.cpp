@@ -8,12 +8,12 @@ namespace cogen::scheduler {
 namespace {
 
 /// Applies the result of one row to its run.
-class row_result_reader {
+class row_reader {
  public:
-  row_result_reader(state& all, sequence& seq, const row_in_flight& row, int index, std::vector<event>& events)
+  row_reader(state& all, sequence& seq, const row_in_flight& row, int index, std::vector<event>& events)
       : all_(all), seq_(seq), row_(row), index_(index), events_(events) {}
 
-  void apply(const row_result& result) {
+  void apply(const row& result) {
     if (result.failed) return fail();
     if (row_.wanted == output::sample) return take_token(result.sampled);
     if (row_.wanted != output::nothing) tell({.what = event::kind::logits, .last = row_.last});
@@ -68,15 +68,14 @@ class row_result_reader {
 
 }  // namespace
 
-void absorb_results(state& all, const plan_in_flight& done, std::span<const row_result> results,
-                    std::vector<event>& events) {
-  events.reserve(done.rows.size());
-  for (std::size_t i = 0; i < done.rows.size(); ++i) {
-    const auto& row = done.rows[i];
+void absorb_results(state& all, const step_in_flight& record, step& done) {
+  done.events.reserve(record.rows.size());
+  for (std::size_t i = 0; i < record.rows.size(); ++i) {
+    const auto& row = record.rows[i];
     const auto found = all.sequences.find(row.sequence);
     if (found == all.sequences.end() || !found->second.running) continue;
     if (found->second.current.arrival != row.arrival) continue;
-    row_result_reader(all, found->second, row, static_cast<int>(i), events).apply(results[i]);
+    row_reader(all, found->second, row, static_cast<int>(i), done.events).apply(done.rows[i]);
   }
 }
 

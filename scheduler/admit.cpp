@@ -126,6 +126,7 @@ void admit_beside(state& all, sequence& child, const sequence& parent) {
   if (!all.slots.has_free_slot() || !free_for(all, child, first)) return;
   take_slot(all, child, first);
   child.cached = parent.cached;
+  child.prefilling = false;
   all.queued.place(child);
 }
 
@@ -166,7 +167,7 @@ void rest(state& all, sequence& seq) {
   all.queued.place(seq);
 }
 
-admission_result prepare(state& all, sequence& seq, plan& into) {
+admission_result prepare(state& all, sequence& seq, step& into) {
   const slot& scheduled = all.slots[seq.slot];
   if (!all.slots.goes_back(seq.slot, seq.cached)) run_again(all, seq);
   if (scheduled.pinned() > seq.cached) return move(all, seq);

@@ -28,12 +28,12 @@ void rest(state& all, sequence& seq);
 
 enum class admission_result : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow
-  later,  ///< not in this plan, which still reads tokens that the slot must drop
+  later,  ///< not in this step, which still reads tokens that the slot must drop
   lost,   ///< it lost its slot, and waits for another
 };
 
 /// Cuts or fills the slot of a sequence to the length at which its next row begins. What others share of it is never
 /// changed; if that is in the way, the sequence moves.
-admission_result prepare(state& all, sequence& seq, plan& into);
+admission_result prepare(state& all, sequence& seq, step& into);
 
 }  // namespace cogen::scheduler

@@ -12,11 +12,11 @@ namespace {
 
 class batch_builder {
  public:
-  batch_builder(state& all, plan& into, plan_in_flight& record)
-      : all_(all), plan_(into), record_(record), left_(most_tokens(all)) {
+  batch_builder(state& all, step& into, step_in_flight& record)
+      : all_(all), step_(into), record_(record), left_(most_tokens(all)) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
-    plan_.rows.reserve(decoding);
-    plan_.tokens.reserve(decoding);
+    step_.rows.reserve(decoding);
+    step_.tokens.reserve(decoding);
     record_.rows.reserve(decoding);
     all.served.clear();
   }
@@ -42,12 +42,12 @@ class batch_builder {
                                        : within.max_batched_tokens;
   }
 
-  int prefill_share() const { return left_ == 1 ? static_cast<int>(plan_.number % 2) : std::max(1, left_ / 8); }
+  int prefill_share() const { return left_ == 1 ? static_cast<int>(step_.number % 2) : std::max(1, left_ / 8); }
 
   /// Tokens that chunks may have beside the decode rows, which are waited for.
   int chunk_room() const {
     const auto& within = all_.within;
-    if (plan_.rows.empty() || within.target_step_latency == std::chrono::nanoseconds::max()) return left_;
+    if (step_.rows.empty() || within.target_step_latency == std::chrono::nanoseconds::max()) return left_;
     const auto fit = all_.costs.tokens_within(within.target_step_latency) - record_.tokens;
     const std::int64_t least = std::max(1, within.max_batched_tokens / 16);
     return static_cast<int>(std::clamp<std::int64_t>(fit, least, within.max_batched_tokens));
@@ -57,7 +57,7 @@ class batch_builder {
     auto& turns = all_.queued.decoding;
     for (auto next = turns.begin(); next != turns.end() && left_ > 0;) {
       sequence& each = **next++;
-      if (each.served == plan_.number) return;
+      if (each.served == step_.number) return;
       serve(each);
     }
   }
@@ -66,15 +66,15 @@ class batch_builder {
     auto& chunks = all_.queued.prefilling;
     for (auto* each = chunks.first(); each && left_ > 0;) {
       auto* const next = chunks.after(*each);
-      const bool fresh = each->served != plan_.number && serve(*each);
+      const bool fresh = each->served != step_.number && serve(*each);
       each = fresh && chunks.divided() ? chunks.first() : next;
     }
   }
 
-  /// False if it has to wait for another plan.
+  /// False if it has to wait for another step.
   bool serve(sequence& seq) {
-    if (is_short(seq) || (seq.fresh && !begin(all_, seq, plan_))) return false;
-    const auto scheduled = prepare(all_, seq, plan_);
+    if (is_short(seq) || (seq.fresh && !begin(all_, seq, step_))) return false;
+    const auto scheduled = prepare(all_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
     keep_branch(all_, seq);
@@ -94,23 +94,25 @@ class batch_builder {
     const bool chained = seq.cached >= seq.length();
     const bool wants = last || seq.current.wanted == output::all_logits;
     const auto wanted = wants ? seq.current.wanted : output::nothing;
-    const int first = static_cast<int>(plan_.tokens.size());
+    const int first = static_cast<int>(step_.tokens.size());
     if (!chained) {
       const auto begin = seq.tokens.begin() + seq.cached;
-      plan_.tokens.insert(plan_.tokens.end(), begin, begin + count);
+      step_.tokens.insert(step_.tokens.end(), begin, begin + count);
     }
     record_.rows.push_back({seq.id, seq.current.arrival, seq.cached, wanted, last});
-    plan_.rows.push_back({seq.id, seq.slot, count, wanted, chained, first, std::move(encoder_input)});
+    const bool prefill = count > 1 || !last || seq.prefilling;
+    step_.rows.push_back({seq.id, seq.slot, count, wanted, chained, first, prefill, std::move(encoder_input)});
     count_in(seq, count, last);
   }
 
   void count_in(sequence& seq, int count, bool last) {
-    all_.slots.append(seq.slot, count, plan_);
+    all_.slots.append(seq.slot, count, step_);
     left_ -= count;
     if (seq.served == 0) all_.prefix_hit_tokens += static_cast<std::uint64_t>(seq.prefix_hit_tokens = seq.cached);
     seq.cached += count;
-    seq.served = plan_.number;
+    seq.served = step_.number;
     seq.fresh = false;
+    seq.prefilling = !last;
     if (all_.within.prefix_caching) all_.served.push_back(&seq);
     if (!last || seq.current.wanted != output::sample) return;
     --seq.current.credits;
@@ -119,14 +121,14 @@ class batch_builder {
   }
 
   state& all_;
-  plan& plan_;
-  plan_in_flight& record_;
+  step& step_;
+  step_in_flight& record_;
   int left_;
   bool lost_ = false;
 };
 
 }  // namespace
 
-bool build_batch(state& all, plan& into, plan_in_flight& record) { return batch_builder(all, into, record).run(); }
+bool build_batch(state& all, step& into, step_in_flight& record) { return batch_builder(all, into, record).run(); }
 
 }  // namespace cogen::scheduler

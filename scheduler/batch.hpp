@@ -4,11 +4,11 @@
 
 namespace cogen::scheduler {
 
-/// Fills the plan with rows, up to limits.max_batched_tokens tokens: first one token of each decoding sequence, those
+/// Fills the step with rows, up to limits.max_batched_tokens tokens: first one token of each decoding sequence, those
 /// that have waited longest first; then prefill chunks, in order.
 ///
-/// If decoding sequences alone would fill the plan, an eighth of it (at least one token) is kept for prefill; of plans
+/// If decoding sequences alone would fill the step, an eighth of it (at least one token) is kept for prefill; of steps
 /// of a single token, every other one. Returns true if a sequence lost its slot.
-bool build_batch(state& all, plan& into, plan_in_flight& record);
+bool build_batch(state& all, step& into, step_in_flight& record);
 
 }  // namespace cogen::scheduler

@@ -9,7 +9,7 @@ namespace cogen::scheduler {
 /// Estimates the time per token in full steps, and the tokens that a run samples. Newer measurements weigh more.
 class pace {
  public:
-  /// A step of so many tokens was planned; `busy`: there was more to do than it holds. It lasts until the next plan.
+  /// A step of so many tokens was planned; `busy`: there was more to do than it holds. It lasts until the next step.
   void planned(time now, std::int64_t tokens, bool busy);
 
   /// A sampling run has ended.

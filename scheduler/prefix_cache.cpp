@@ -37,7 +37,7 @@ bool is_worth_it(const state& all, const sequence& seq, int length) {
   return length >= seq.cached + all.within.usage.block;
 }
 
-/// Includes what is kept from this plan on.
+/// Includes what is kept from this step on.
 prefix_match look_up(const state& all, const sequence& seq) {
   const auto usable = [&](int slot, int length) {
     if (slot == seq.slot) return 0;
@@ -119,7 +119,7 @@ sequence* leader_of(state& all, const following& what) {
 }
 
 /// True if it has found a leader.
-bool follow(state& all, sequence& seq, const plan& made) {
+bool follow(state& all, sequence& seq, const step& made) {
   int most = seq.cached + all.within.usage.block - 1;
   for (const row& each : made.rows) {
     if (each.count == 1) continue;
@@ -201,7 +201,7 @@ void join_leaders(state& all) {
   }
 }
 
-bool begin(state& all, sequence& seq, const plan& made) {
+bool begin(state& all, sequence& seq, const step& made) {
   if (!shares(all, seq)) return true;
   if (seq.awaits_prefix) return false;
   const auto found = look_up(all, seq);

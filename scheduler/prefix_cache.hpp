@@ -16,7 +16,7 @@ bool reclaim(state& all, int capacity, const origin& first = {}, int but = -1);
 /// Gives the sequence a free slot, without registering its tokens in the tree.
 void take_slot(state& all, sequence& seq, const origin& first = {});
 
-/// Registers the tokens in its slot, for others to share once all plans so far have run.
+/// Registers the tokens in its slot, for others to share once all steps so far have run.
 void learn(state& all, const sequence& seq);
 
 /// Removes a sequence from its slot, for good. If others can share what the slot holds, it is kept.
@@ -26,8 +26,8 @@ void leave_slot(state& all, sequence& seq);
 void join_leaders(state& all);
 
 /// Before the first row of a sequence in its slot: shares what others hold by now. False if it has to wait, because
-/// this plan computes or keeps more of its first tokens.
-bool begin(state& all, sequence& seq, const plan& made);
+/// this step computes or keeps more of its first tokens.
+bool begin(state& all, sequence& seq, const step& made);
 
 /// How many of its next tokens may run before its slot could not be cut back to where others diverge from it.
 int until_branch(const state& all, const sequence& seq);

@@ -39,9 +39,9 @@ void queues::remove(sequence& seq) noexcept {
   seq.where = phase::idle;
 }
 
-bool queues::left_behind(std::uint64_t plan) const noexcept {
+bool queues::left_behind(std::uint64_t step) const noexcept {
   if (!waiting.empty() || !prefilling.empty()) return true;
-  return !decoding.empty() && decoding.front()->served != plan;
+  return !decoding.empty() && decoding.front()->served != step;
 }
 
 void queues::see(time now) noexcept {

@@ -30,8 +30,8 @@ class queues {
   std::list<sequence*> decoding;  ///< longest wait first
   std::list<sequence*> resting;   ///< sequences with a slot and nothing to run, the longest idle first
 
-  /// Whether a sequence that could run has no row in the plan.
-  bool left_behind(std::uint64_t plan) const noexcept;
+  /// Whether a sequence that could run has no row in the step.
+  bool left_behind(std::uint64_t step) const noexcept;
 
   /// Sets the start of rest to `now` for sequences that were not seen resting before.
   void see(time now) noexcept;

@@ -93,7 +93,7 @@ sequence& accepted(state& all, sequence&& added) {
 time asked_now(const state& all) { return all.now == time::min() ? time() : all.now; }
 
 /// The first of those absorbed: its memory is reused.
-plan_in_flight& fresh_record(state& all, std::uint64_t number) {
+step_in_flight& fresh_record(state& all, std::uint64_t number) {
   if (all.absorbed.empty()) all.absorbed.emplace_back();
   auto& record = all.absorbed.front();
   record.number = number;
@@ -239,16 +239,16 @@ void scheduler::abandon(sequence_id id) {
 
 void scheduler::advance_clock(time now) { state_->now = std::max(state_->now, now); }
 
-plan scheduler::next(time now) {
-  plan made;
+step scheduler::next(time now) {
+  step made;
   next(now, made);
   return made;
 }
 
-void scheduler::next(time now, plan& into) {
+void scheduler::next(time now, step& into) {
   state& all = *state_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
-    throw std::logic_error(std::to_string(all.in_flight.size()) + " plans are unabsorbed, as many as there may be");
+    throw std::logic_error(std::to_string(all.in_flight.size()) + " steps are unabsorbed, as many as there may be");
   advance_clock(now);
   all.queued.see(all.now);
   into.clear();
@@ -272,38 +272,31 @@ void scheduler::next(time now, plan& into) {
 
 std::optional<time> scheduler::wake() const { return next_to_preempt(*state_); }
 
-std::vector<event> scheduler::absorb(const plan& done, std::span<const row_result> results,
-                                     std::chrono::nanoseconds took) {
-  std::vector<event> events;
-  absorb(done, results, took, events);
-  return events;
-}
-
-void scheduler::absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
-                       std::vector<event>& events) {
+std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds took) {
   state& all = *state_;
-  events.clear();
-  if (done.empty()) return;
+  done.events.clear();
+  if (done.empty()) return {};
   if (all.in_flight.empty() || done.number != all.in_flight.front().number)
-    throw std::logic_error("plan " + std::to_string(done.number) + " is not the oldest unabsorbed one");
-  if (results.size() != all.in_flight.front().rows.size())
-    throw std::invalid_argument("a plan of " + std::to_string(all.in_flight.front().rows.size()) + " rows came with " +
-                                std::to_string(results.size()) + " results");
+    throw std::logic_error("step " + std::to_string(done.number) + " is not the oldest unabsorbed one");
+  if (done.rows.size() != all.in_flight.front().rows.size())
+    throw std::invalid_argument("a step of " + std::to_string(all.in_flight.front().rows.size()) +
+                                " rows came back with " + std::to_string(done.rows.size()));
   all.absorbed.splice(all.absorbed.begin(), all.in_flight, all.in_flight.begin());
   const auto& record = all.absorbed.front();
   all.slots.absorbed(record.number);
   if (took.count() > 0 && record.tokens > 0) all.costs.took(record.tokens, took);
-  absorb_results(all, record, results, events);
+  absorb_results(all, record, done);
+  return done.events;
 }
 
-std::optional<sequence_id> scheduler::transferred(swap_id name, bool ok) {
+swap_end scheduler::transferred(swap_id name, bool ok) {
   state& all = *state_;
   const transfer ended = all.swapped_out.end(name, ok);
-  all.slots.end_transfer(ended.slot, ended.swap_ins && !ok);
+  all.slots.end_transfer(ended.slot, ended.is_in && !ok);
   auto* const seq = find(all.sequences, ended.sequence);
-  if (!seq || !seq->away || seq->away->name != name) return std::nullopt;
-  end_swap(all, *seq, ok);
-  return seq->id;
+  const bool is_current = seq && seq->away && seq->away->name == name;
+  if (is_current) end_swap(all, *seq, ok);
+  return {ended.sequence, ended.length, ended.is_in, ended.beside, is_current};
 }
 
 std::optional<slot_change> scheduler::next_slot_change() noexcept { return state_->changes.next(); }

@@ -24,7 +24,7 @@ struct progress {
 };
 
 /// A sequence waits until another one has run the first `length` tokens, which both have; without a leader, until the
-/// next plan.
+/// next step.
 struct following {
   sequence_id leader{};
   std::uint64_t arrival = 0;  ///< identifies the leader's run
@@ -57,7 +57,7 @@ struct queue_nodes {
   std::list<sequence*>::iterator change = unchanged.begin();  ///< its node among the slot changes
 };
 
-/// A sequence, in its state after every plan given out so far.
+/// A sequence, in its state after every step given out so far.
 struct sequence {
   sequence_id id{};
   sequence_options options;
@@ -73,6 +73,7 @@ struct sequence {
   bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot
 
   bool fresh = false;                      ///< it has had no row in its slot
+  bool prefilling = true;                  ///< its next row prefills even if it feeds one token
   std::optional<following> awaits_prefix;  ///< only while it is fresh
   int branch = 0;                          ///< where others diverge from it, and something has to be kept; 0: nowhere
   int prefix_hit_tokens = 0;               ///< tokens from the prefix cache before its first row
@@ -86,7 +87,7 @@ struct sequence {
   bool leads = false;
   std::int64_t to_be_fed = 0;  ///< tokens still to feed of those counted when it got its slot
   queue_nodes nodes;           ///< its nodes while it is in no queue
-  std::uint64_t served = 0;    ///< number of the last plan with a row of it
+  std::uint64_t served = 0;    ///< number of the last step with a row of it
   bool rests = false;          ///< it is in the resting list
   std::optional<time> since;   ///< when it was first seen resting
 

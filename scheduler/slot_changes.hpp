@@ -2,7 +2,7 @@
 
 #include "sequence.hpp"
 
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <list>
 #include <optional>

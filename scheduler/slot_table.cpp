@@ -99,7 +99,7 @@ origin slot_table::share(int index, int length, int most) const {
   return result;
 }
 
-// Never a slot that is itself still to be filled, so the copies of one plan do not depend on each other.
+// Never a slot that is itself still to be filled, so the copies of one step do not depend on each other.
 int slot_table::copy_encoder(const slot& of, int index, int length) const {
   if (of.parent >= 0 && length <= of.shared) return of.parent;
   return of.pending ? of.pending->from : index;
@@ -268,7 +268,7 @@ void slot_table::free_again(int index) {
 
 // Changes of length
 
-bool slot_table::cut(int index, int length, plan& into) {
+bool slot_table::cut(int index, int length, step& into) {
   slot& seq = at(index);
   if (seq.pending) return cut_pending(index, length);
   if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
@@ -310,7 +310,7 @@ bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
   return true;
 }
 
-void slot_table::append(int index, int count, const plan& by) {
+void slot_table::append(int index, int count, const step& by) {
   slot& seq = at(index);
   seq.length += count;
   seq.reach = std::max(seq.reach, seq.length);
@@ -324,7 +324,7 @@ void slot_table::release_unread() {
 
 // Plans
 
-void slot_table::settle(plan& into) {
+void slot_table::settle(step& into) {
   into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
   into.releases.insert(into.releases.end(), releases_.begin(), releases_.end());

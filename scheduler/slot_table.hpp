@@ -2,7 +2,7 @@
 
 #include "memory_account.hpp"
 
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <optional>
 #include <vector>
@@ -22,11 +22,11 @@ struct origin {
 };
 
 struct slot {
-  int length = 0;   ///< tokens it holds once all plans so far, and what is pending, have run
+  int length = 0;   ///< tokens it holds once all steps so far, and what is pending, have run
   int reach = 0;    ///< the most that it, or what it was filled from, has held since it was filled
   int parent = -1;  ///< the slot in which its first `shared` tokens are read
   int shared = 0;
-  std::optional<origin> pending;  ///< it is filled by the next plan
+  std::optional<origin> pending;  ///< it is filled by the next step
   std::vector<int> pins;          ///< how many of its first tokens are read by each slot that has it as its parent
   int users = 0;                  ///< its owner or keeper, its pins, pending copies out of it, and a transfer
   bool owned = false;             ///< by a sequence
@@ -34,15 +34,15 @@ struct slot {
   bool branch = false;            ///< it is kept at a length where several diverge
   bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
   std::int64_t bytes = 0;         ///< reserved for it
-  std::uint64_t touched = 0;      ///< number of the last plan that names it
+  std::uint64_t touched = 0;      ///< number of the last step that names it
 
   int pinned() const;  ///< tokens that must not change: the longest pin
 };
 
 /// The slots: their owners, what they share, and the memory reserved for them. It does not refer to sequences. Leaving
-/// a slot allocates nothing; a member that throws std::bad_alloc outside a plan has changed nothing.
+/// a slot allocates nothing; a member that throws std::bad_alloc outside a step has changed nothing.
 ///
-/// A slot is free again when it has no user and every plan that names it has been absorbed. A parent has no parent
+/// A slot is free again when it has no user and every step that names it has been absorbed. A parent has no parent
 /// itself.
 class slot_table {
  public:
@@ -65,18 +65,18 @@ class slot_table {
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
   bool fits(int capacity, const origin& first = {}) const;
 
-  /// Whether one more sequence may have a slot, and fits once every plan in flight is absorbed, all transfers out of
+  /// Whether one more sequence may have a slot, and fits once every step in flight is absorbed, all transfers out of
   /// slots have ended, and nothing is kept.
   bool will_fit(int capacity) const;
 
-  /// Bytes reserved if memory for `tokens` tokens is reserved in the slot, once every plan in flight is absorbed, all
+  /// Bytes reserved if memory for `tokens` tokens is reserved in the slot, once every step in flight is absorbed, all
   /// transfers out of slots have ended, and nothing is kept.
   std::int64_t bytes_with(int index, int tokens) const;
 
-  /// Whether no other slot reads it, and no plan in flight names it.
+  /// Whether no other slot reads it, and no step in flight names it.
   bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
 
-  /// Whether only kept slots need it once its owner or keeper leaves and the plans in flight are absorbed.
+  /// Whether only kept slots need it once its owner or keeper leaves and the steps in flight are absorbed.
   bool only_its_owners(int index) const;
 
   /// How another slot gets the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
@@ -101,10 +101,10 @@ class slot_table {
   /// not enough.
   bool grow(int index, int tokens);
 
-  /// A transfer out of the slot begins with the next plan. Its owner may leave.
+  /// A transfer out of the slot begins with the next step. Its owner may leave.
   void begin_transfer(int index);
 
-  /// A transfer that begins with the next plan fills the slot, taken and empty, with `length` tokens, swapped out of a
+  /// A transfer that begins with the next step fills the slot, taken and empty, with `length` tokens, swapped out of a
   /// slot that had held `reach` tokens.
   void begin_transfer(int index, int length, int reach);
 
@@ -127,25 +127,25 @@ class slot_table {
   /// Marks the slot as used most recently.
   void used(int index);
 
-  /// Evicts the least recently used of what is kept and in no plan in flight: a slot, or, if others read its first
+  /// Evicts the least recently used of what is kept and in no step in flight: a slot, or, if others read its first
   /// tokens, the rest of them. Slot `but` and slots that read it stay. False if there is nothing to evict.
   bool evict(int but = -1);
 
   /// Cuts the slot, which can go back that far, to `length` tokens; nothing beyond may be pinned or about to be read.
   /// If that ends within its shared prefix, memory for the blocks that are no longer shared must fit: otherwise false,
   /// and nothing has changed.
-  bool cut(int index, int length, plan& into);
+  bool cut(int index, int length, step& into);
 
-  /// `count` tokens are appended by a row of the plan.
-  void append(int index, int count, const plan& by);
+  /// `count` tokens are appended by a row of the step.
+  void append(int index, int count, const step& by);
 
   /// Cuts slots without owner or keeper to what others read of them.
   void release_unread();
 
-  /// Moves what is pending into the plan, last of all before it is given out.
-  void settle(plan& into);
+  /// Moves what is pending into the step, last of all before it is given out.
+  void settle(step& into);
 
-  /// Every plan up to this number has been absorbed.
+  /// Every step up to this number has been absorbed.
   void absorbed(std::uint64_t number);
 
   /// Throws std::logic_error if counts, pins or the memory account contradict each other.
@@ -190,12 +190,12 @@ class slot_table {
   memory_account memory_;
   std::vector<slot> slots_;
   std::vector<int> free_;
-  std::vector<int> draining_;  // without users, but named by a plan in flight
+  std::vector<int> draining_;  // without users, but named by a step in flight
   std::vector<int> orphans_;   // used, but neither owned nor kept
   std::vector<int> kept_;      // least recently used first
   std::vector<int> filling_;   // with something pending
-  std::vector<int> moving_;    // whose transfer begins with the next plan
-  std::vector<int> clears_;    // for the next plan, as the one below
+  std::vector<int> moving_;    // whose transfer begins with the next step
+  std::vector<int> clears_;    // for the next step, as the one below
   std::vector<release> releases_;
   std::uint64_t absorbed_ = 0;
 };

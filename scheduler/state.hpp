@@ -26,7 +26,7 @@ struct row_in_flight {
   bool last;  ///< of what the run can feed
 };
 
-struct plan_in_flight {
+struct step_in_flight {
   std::uint64_t number = 0;
   std::vector<row_in_flight> rows;
   std::int64_t tokens = 0;  ///< run in it, those of encoder inputs included
@@ -47,9 +47,9 @@ struct state {
   queues queued;
   slot_changes changes;
   std::unordered_map<sequence_id, sequence> sequences;
-  std::list<plan_in_flight> in_flight;
-  std::list<plan_in_flight> absorbed;   ///< reused for the next ones
-  std::vector<const sequence*> served;  ///< by the plan being made
+  std::list<step_in_flight> in_flight;
+  std::list<step_in_flight> absorbed;   ///< reused for the next ones
+  std::vector<const sequence*> served;  ///< by the step being made
   time now = time::min();
   pace measured;
   step_costs costs;

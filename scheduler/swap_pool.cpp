@@ -30,14 +30,14 @@ swap_id swap_pool::take_out(sequence_id seq, int slot, int length, std::int64_t 
   const swap_id name = keep(bytes, true);
   ++swapped_;
   swap_outs_.push_back({seq, slot, name, length});
-  moving_.push_back({name, seq, slot, false});
+  moving_.push_back({name, seq, slot, length, false});
   return name;
 }
 
 swap_id swap_pool::copy_out(sequence_id seq, int slot, int length) {
   const swap_id name = keep(0, false);
   swap_outs_.push_back({seq, slot, name, length, true});
-  moving_.push_back({name, seq, slot, false});
+  moving_.push_back({name, seq, slot, length, false, true});
   return name;
 }
 
@@ -45,7 +45,7 @@ swap_id swap_pool::add(std::int64_t bytes) { return keep(bytes, true); }
 
 void swap_pool::bring_back(swap_id name, sequence_id seq, int slot, int length) {
   swap_ins_.push_back({seq, slot, name, length});
-  moving_.push_back({name, seq, slot, true});
+  moving_.push_back({name, seq, slot, length, true});
 }
 
 void swap_pool::drop(swap_id name) {
@@ -69,14 +69,14 @@ transfer swap_pool::end(swap_id name, bool ok) {
     throw std::out_of_range("nothing is on its way under swap id " + std::to_string(static_cast<std::uint64_t>(name)));
   const transfer ended = *found;
   moving_.erase(found);
-  if (ended.swap_ins || !ok)
+  if (ended.is_in || !ok)
     forget(name);
   else if (!find(name)->wanted)
     drop(name);
   return ended;
 }
 
-void swap_pool::settle(plan& into) {
+void swap_pool::settle(step& into) {
   into.drops.insert(into.drops.end(), drops_.begin(), drops_.end());
   into.swap_outs.insert(into.swap_outs.end(), swap_outs_.begin(), swap_outs_.end());
   into.swap_ins.insert(into.swap_ins.end(), swap_ins_.begin(), swap_ins_.end());

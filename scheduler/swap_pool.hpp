@@ -2,7 +2,7 @@
 
 #include "memory_account.hpp"
 
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <vector>
 
@@ -13,7 +13,9 @@ struct transfer {
   swap_id name;
   sequence_id sequence;  ///< its sequence, which may be gone
   int slot;
-  bool swap_ins;
+  int length;  ///< tokens
+  bool is_in;
+  bool beside = false;
 };
 
 /// Swap entries within a budget of bytes, and the transfers to and from them. An entry that is not needed any more is
@@ -25,7 +27,7 @@ class swap_pool {
   /// Whether a swap-out of so many bytes has room.
   bool fits(std::int64_t bytes) const { return memory_.fits(bytes); }
 
-  /// Begins to swap the slot out with the next plan. Throws std::bad_alloc; then nothing has changed.
+  /// Begins to swap the slot out with the next step. Throws std::bad_alloc; then nothing has changed.
   swap_id take_out(sequence_id seq, int slot, int length, std::int64_t bytes);
 
   /// The same for copy_out(): outside the budget, and dropped when the transfer has ended.
@@ -43,8 +45,8 @@ class swap_pool {
   /// The transfer of this entry has ended. Throws std::out_of_range if there is none.
   transfer end(swap_id name, bool ok);
 
-  /// Moves what begins into the plan.
-  void settle(plan& into);
+  /// Moves what begins into the step.
+  void settle(step& into);
 
   std::uint64_t swapped_out() const { return swapped_; }
   std::int64_t in_use() const { return memory_.used(); }
@@ -69,7 +71,7 @@ class swap_pool {
   std::uint64_t swapped_ = 0;
   std::vector<kept> kept_;  // by name
   std::vector<transfer> moving_;
-  std::vector<swapping_out> swap_outs_;  // the three lists are for the next plan
+  std::vector<swapping_out> swap_outs_;  // the three lists are for the next step
   std::vector<swapping_in> swap_ins_;
   std::vector<swap_id> drops_;
 };

@@ -27,7 +27,7 @@ void verify_away(const state& all, const sequence& each) {
   const bool returns = each.away->at == away::stage::returning;
   const bool stays = returns || each.away->at == away::stage::copied;
   require((found != moving.end()) == each.in_transfer(), "its transfer is lost, or over", each);
-  require(found == moving.end() || found->swap_ins == returns, "its transfer goes the wrong way", each);
+  require(found == moving.end() || found->is_in == returns, "its transfer goes the wrong way", each);
   require((each.slot >= 0) == stays, "it has a slot and is away, or is on its way to none", each);
   require(each.cached <= each.away->length, "it counts on more than was swapped out", each);
 }

@@ -139,7 +139,7 @@ void device_runner::launch(step_in_progress& step) {
   });
 }
 
-void device_runner::prepare_slots(const scheduler::plan& plan) {
+void device_runner::prepare_slots(const scheduler::step& plan) {
   swapped_.clear_lost();
   for (const auto name : plan.drops) swapped_.drop(name);
   for (const int slot : plan.clears) cache_.clear(slot);
@@ -205,7 +205,7 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 }
 
 /// Replays a graph, which writes the logits of every row to logits_.
-at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
+at::Tensor device_runner::run_recorded(const scheduler::step& plan) {
   const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
   single_.write(plan, order_, cache_, {});
   single_.fill_up(graph->first);
@@ -214,7 +214,7 @@ at::Tensor device_runner::run_recorded(const scheduler::plan& plan) {
   return {};
 }
 
-at::Tensor device_runner::run_ragged(const scheduler::plan& plan) {
+at::Tensor device_runner::run_ragged(const scheduler::step& plan) {
   ragged_.write(plan, order_, cache_, outputs_);
   return forward(plan.rows);
 }

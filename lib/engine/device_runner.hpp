@@ -58,12 +58,12 @@ class device_runner final : public runner {
     sampled_by by = sampled_by::host;
   };
 
-  void prepare_slots(const scheduler::plan& plan);
+  void prepare_slots(const scheduler::step& plan);
   void begin_transfers(step_in_progress& step);
   void begin_rows(step_in_progress& step);
   void put_in_order(std::span<const scheduler::row> rows, bool recorded);
-  at::Tensor run_recorded(const scheduler::plan& plan);
-  at::Tensor run_ragged(const scheduler::plan& plan);
+  at::Tensor run_recorded(const scheduler::step& plan);
+  at::Tensor run_ragged(const scheduler::step& plan);
   at::Tensor forward(std::span<const scheduler::row> rows);
   bool describe_sampling(step_in_progress& step, std::int64_t logits);
   sampled_by describe(step_in_progress& step, int row, sampling_row& how);

@@ -3,7 +3,7 @@
 #include "device/backend.hpp"
 #include "models/device_network.hpp"
 
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <memory>
 #include <span>

@@ -86,7 +86,7 @@ void model_runner::begin_transfers(step_in_progress& step) {
   for (const auto& each : step.plan().swap_ins) swapped_.begin(each, step.transfers());
 }
 
-void model_runner::prepare_slots(const scheduler::plan& plan) {
+void model_runner::prepare_slots(const scheduler::step& plan) {
   swapped_.clear_lost();
   for (const auto name : plan.drops) swapped_.drop(name);
   for (const int slot : plan.clears) cache_.clear(slot);
@@ -100,7 +100,7 @@ void model_runner::prepare_slots(const scheduler::plan& plan) {
   for (const auto& each : forks_in(plan)) cache_.fork(each.slot, each.origin);
 }
 
-void model_runner::read_encoder_inputs(const scheduler::plan& plan) {
+void model_runner::read_encoder_inputs(const scheduler::step& plan) {
   std::vector<cache::step_row> rows;
   std::vector<token> tokens;
   for (const auto& row : plan.rows) {
@@ -112,7 +112,7 @@ void model_runner::read_encoder_inputs(const scheduler::plan& plan) {
 }
 
 /// No row is chained, because each step ends before the next one is planned.
-const batch& model_runner::collect(const scheduler::plan& plan) {
+const batch& model_runner::collect(const scheduler::step& plan) {
   rows_.clear();
   outputs_.clear();
   for (const auto& row : plan.rows) {

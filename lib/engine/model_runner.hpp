@@ -39,10 +39,10 @@ class model_runner final : public runner {
     float* scores;  // [vocabulary]
   };
 
-  void prepare_slots(const scheduler::plan& plan);
+  void prepare_slots(const scheduler::step& plan);
   void begin_transfers(step_in_progress& step);
-  void read_encoder_inputs(const scheduler::plan& plan);
-  const batch& collect(const scheduler::plan& plan);
+  void read_encoder_inputs(const scheduler::step& plan);
+  const batch& collect(const scheduler::step& plan);
   void hand_out(step_in_progress& step, float* scores);
   void sample(step_in_progress& step);
 

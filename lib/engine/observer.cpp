@@ -9,7 +9,7 @@
 namespace cogen::detail {
 namespace {
 
-int tokens_of(const scheduler::plan& plan) {
+int tokens_of(const scheduler::step& plan) {
   int tokens = 0;
   for (const auto& row : plan.rows) tokens += row.count;
   return tokens;
@@ -80,7 +80,7 @@ void observer::launched(step_in_flight& step, clock::time_point now) noexcept {
                 .cache_bytes = bytes};
 }
 
-void observer::transfer(const scheduler::plan& plan, clock::time_point now) noexcept {
+void observer::transfer(const scheduler::step& plan, clock::time_point now) noexcept {
   for (const auto& each : plan.swap_outs)
     if (!each.beside) begin(kind::swapping_out, each.name, each.sequence, each.length, now);
   for (const auto& each : plan.swap_ins) begin(kind::swapping_in, each.name, each.sequence, each.length, now);
@@ -139,7 +139,7 @@ void observer::preempt(request_state& seq, clock::time_point now) noexcept {
 
 // Statistics and the event sink
 
-void observer::count(const scheduler::plan& plan, std::int64_t bytes) noexcept {
+void observer::count(const scheduler::step& plan, std::int64_t bytes) noexcept {
   ++stats_.steps;
   stats_.rows += plan.rows.size();
   stats_.tokens += static_cast<std::uint64_t>(tokens_of(plan));

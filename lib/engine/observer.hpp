@@ -64,9 +64,9 @@ class observer {
   void preempt(request_state& seq, clock::time_point now) noexcept;
   void serve(request_state& seq, const scheduler::row& row, const step_event& step) noexcept;
   void end(request_state& seq, const metrics_recorder::news& how) noexcept;
-  void count(const scheduler::plan& plan, std::int64_t bytes) noexcept;
+  void count(const scheduler::step& plan, std::int64_t bytes) noexcept;
   std::int64_t cache_bytes() const noexcept;
-  void transfer(const scheduler::plan& plan, clock::time_point now) noexcept;
+  void transfer(const scheduler::step& plan, clock::time_point now) noexcept;
   void begin(kind what, scheduler::swap_id name, scheduler::sequence_id seq, int tokens,
              clock::time_point now) noexcept;
   void tell(kind what, const request_state& seq, clock::time_point at, int tokens = 0,

@@ -7,7 +7,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/extend/runner.hpp>
 #include <cogen/piece.hpp>
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <memory>
 #include <mutex>

@@ -4,7 +4,7 @@
 
 namespace cogen::detail {
 
-std::vector<slot_fork> forks_in(const scheduler::plan& plan) {
+std::vector<slot_fork> forks_in(const scheduler::step& plan) {
   std::vector<slot_fork> forks;
   for (const auto& each : plan.prefix_shares)
     forks.push_back({each.slot, {.parent = each.of, .shared = each.length, .from = each.of, .end = each.length}});

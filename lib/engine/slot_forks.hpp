@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/cache/slot_table.hpp>
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <vector>
 
@@ -14,6 +14,6 @@ struct slot_fork {
 };
 
 /// The forks of a plan: for each slot, the tokens that it shares and those copied to it, together.
-std::vector<slot_fork> forks_in(const scheduler::plan& plan);
+std::vector<slot_fork> forks_in(const scheduler::step& plan);
 
 }  // namespace cogen::detail

@@ -12,7 +12,7 @@ step_block::step_block(const device::backend& where, std::int64_t tokens)
     each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);
 }
 
-void step_block::write(const scheduler::plan& plan, std::span<const int> order, const cache::device_cache& memory,
+void step_block::write(const scheduler::step& plan, std::span<const int> order, const cache::device_cache& memory,
                        std::span<const std::int32_t> outputs) {
   turn_ = 1 - turn_;
   tokens_ = 0;

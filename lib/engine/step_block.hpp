@@ -3,7 +3,7 @@
 #include "device/backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -25,7 +25,7 @@ class step_block {
   /// Writes a step with the rows of `plan` in the order `order`, rows of one token first. The token of a chained row is
   /// already on the device. The cache's lengths must be those before the step. `outputs` are indices into the step's
   /// tokens.
-  void write(const scheduler::plan& plan, std::span<const int> order, const cache::device_cache& memory,
+  void write(const scheduler::step& plan, std::span<const int> order, const cache::device_cache& memory,
              std::span<const std::int32_t> outputs);
 
   /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.

@@ -20,7 +20,7 @@ class step_in_flight final : public step_in_progress {
   // While no runner has the step.
 
   /// The plan to fill in. Then call belongs_to() for each of its rows, in order.
-  scheduler::plan& to_plan() noexcept { return plan_; }
+  scheduler::step& to_plan() noexcept { return plan_; }
   request_state& belongs_to(std::shared_ptr<request_state> owner) {
     outcomes_.emplace_back();
     return *owners_.emplace_back(std::move(owner));
@@ -48,7 +48,7 @@ class step_in_flight final : public step_in_progress {
 
   // For the runner.
 
-  const scheduler::plan& plan() const override { return plan_; }
+  const scheduler::step& plan() const override { return plan_; }
   std::span<row_output> outcomes() override { return outcomes_; }
   row_sampler& sampler_of(int row) override { return *owners_[static_cast<std::size_t>(row)]->as_sampler(); }
   swap_listener& transfers() override { return transfers_; }
@@ -63,7 +63,7 @@ class step_in_flight final : public step_in_progress {
   bool is_done() const noexcept { return done_.load(); }
 
  private:
-  scheduler::plan plan_;
+  scheduler::step plan_;
   std::vector<std::shared_ptr<request_state>> owners_;
   std::vector<row_output> outcomes_;
   std::vector<scheduler::row_result> results_;

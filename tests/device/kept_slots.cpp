@@ -117,7 +117,7 @@ kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const devic
 kept_slots::~kept_slots() = default;
 
 at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
-  scheduler::plan plan;
+  scheduler::step plan;
   std::vector<cache::step_row> advanced;
   for (const auto& row : rows) {
     const int count = static_cast<int>(row.tokens.size());

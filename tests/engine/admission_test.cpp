@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_dies_gives_places_back_and_says_that_it_is_d
   toy_engine toy({}, few_wait(2));
   std::vector<token_stream> streams;
   streams.push_back(ask(toy.running));
-  toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+  toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().queued == 0);
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));

@@ -35,7 +35,7 @@ class both final : public event_sink {
 /// Steps of 1.5 ms; requests that wait, are preempted, cancelled and refused; then the engine ends in the middle of
 /// some.
 void run_a_day(toy_engine& toy) {
-  toy.control->before = [&](const scheduler::plan&) { toy.time->advance(1500us); };
+  toy.control->before = [&](const scheduler::step&) { toy.time->advance(1500us); };
   net::io_context context;
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i)
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(steps_and_counters_say_what_the_engine_did) {
 BOOST_AUTO_TEST_CASE(what_a_dying_process_leaves_lacks_only_the_last_bracket) {
   std::ostringstream out;
   toy_engine toy({}, {.external_stepping = true, .events = std::make_shared<chrome_trace>(out)});
-  toy.control->before = [&](const scheduler::plan&) { toy.time->advance(40ms); };
+  toy.control->before = [&](const scheduler::step&) { toy.time->advance(40ms); };
   auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 30, .max_buffered_tokens = 30});
   std::size_t seen = 0;
   for (int i = 0; i < 12; ++i) {

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
 
 BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
   toy_engine toy;
-  toy.control->before = [&](const scheduler::plan&) { toy.time->advance(1s); };
+  toy.control->before = [&](const scheduler::step&) { toy.time->advance(1s); };
   reading late(toy, request{.prompt = token_ids{7}, .start_within = 1s});
   reading over(toy, request{.prompt = token_ids{8}, .finish_within = 1s});
   reading whole(toy, request{.prompt = token_ids{9}, .max_tokens = 1, .start_within = 1s + 1ns});

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
     toy_engine toy;
     const auto stream = toy.running.generate({.prompt = token_ids{7}});
     died.emplace(toy.running, context);
-    toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+    toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
     toy.running.poll_one();
   }
   context.restart();

@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
   auto running = all.toy.running.generate(counting(2, 30));
   auto waiting = all.toy.running.generate(counting(2, 30));
   all.toy.running.poll_one();
-  all.toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+  all.toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   all.toy.running.poll_one();
   check(all.sink->life_of(1),
         {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
   int launches = 0;
   {
     toy_engine toy;
-    toy.control->before = [&](const scheduler::plan&) { ++launches; };
+    toy.control->before = [&](const scheduler::step&) { ++launches; };
     history past;
     past.run(toy);
     past.leave(toy);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
   for (int failing = 0; failing < launches; ++failing) {
     toy_engine toy;
     int seen = 0;
-    toy.control->before = [&](const scheduler::plan&) {
+    toy.control->before = [&](const scheduler::step&) {
       if (seen++ == failing) throw std::runtime_error("the bus is on fire");
     };
     history past;

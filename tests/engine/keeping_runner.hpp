@@ -93,7 +93,7 @@ class keeping_runner final : public runner {
   }
 
  private:
-  void apply(const scheduler::plan& plan) {
+  void apply(const scheduler::step& plan) {
     if (!lost_one_) return control_->cache.apply(plan);
     auto rest = plan;
     std::erase_if(rest.drops, [this](auto name) { return !control_->cache.keeps(name); });

@@ -34,7 +34,7 @@ BOOST_DATA_TEST_CASE(what_is_sampled_does_not_depend_on_how_many_steps_are_in_fl
   toy_engine one, two({.depth = 2, .late = late});
   two.control->hold = true;
   int chained = 0;
-  two.control->before = [&](const scheduler::plan& plan) {
+  two.control->before = [&](const scheduler::step& plan) {
     for (const auto& row : plan.rows) chained += row.chained;
   };
   BOOST_TEST(read_whole(two, asked) == read_whole(one, asked), boost::test_tools::per_element());

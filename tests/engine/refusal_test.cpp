@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
   for (std::size_t i = 0; i < 6; ++i)
     streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion) { told[i] = code; }));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
-  toy.control->before = [](const scheduler::plan&) { throw std::runtime_error("the bus is on fire"); };
+  toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   toy.running.poll_one();
   context.poll();
   for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));

@@ -14,7 +14,7 @@ using milliseconds = std::chrono::milliseconds;
 /// Every step takes 5 ms.
 struct timed {
   explicit timed(toy_setup setup = {}) : toy(setup) {
-    toy.control->before = [this](const scheduler::plan&) { toy.time->advance(5ms); };
+    toy.control->before = [this](const scheduler::step&) { toy.time->advance(5ms); };
   }
 
   token_stream ask(int tokens, int wanted, int max_buffered_tokens = 16) {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_timeline_stays_as_it_was_when_the_engine_has_ended) {
 BOOST_AUTO_TEST_CASE(events_carry_the_timeline_so_far) {
   const auto sink = std::make_shared<recorder>();
   toy_engine toy({}, {.external_stepping = true, .events = sink});
-  toy.control->before = [&](const scheduler::plan&) { toy.time->advance(5ms); };
+  toy.control->before = [&](const scheduler::step&) { toy.time->advance(5ms); };
   auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 2});
   toy.running.poll_one();
   toy.time->advance(1ms);

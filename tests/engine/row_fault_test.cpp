@@ -15,9 +15,9 @@ namespace {
 /// A step of one's own. Nothing is sampled in it, and nothing moves.
 class lone_step final : public step_in_progress, private swap_listener {
  public:
-  explicit lone_step(scheduler::plan what) : plan_(std::move(what)), outcomes_(plan_.rows.size()) {}
+  explicit lone_step(scheduler::step what) : plan_(std::move(what)), outcomes_(plan_.rows.size()) {}
 
-  const scheduler::plan& plan() const override { return plan_; }
+  const scheduler::step& plan() const override { return plan_; }
   std::span<row_output> outcomes() override { return outcomes_; }
   row_sampler& sampler_of(int) override { throw std::logic_error("nothing is sampled"); }
   swap_listener& transfers() override { return *this; }
@@ -29,15 +29,15 @@ class lone_step final : public step_in_progress, private swap_listener {
   void transferred(scheduler::swap_id, std::exception_ptr) noexcept override {}
   void go_on(std::function<void()>) noexcept override {}
 
-  scheduler::plan plan_;
+  scheduler::step plan_;
   std::vector<row_output> outcomes_;
 };
 
 /// The next plan: two slots begin with these tokens, and the logits of all are wanted of the second one.
-scheduler::plan two_rows(std::uint64_t number, const std::vector<token>& tokens) {
+scheduler::step two_rows(std::uint64_t number, const std::vector<token>& tokens) {
   using enum scheduler::output;
   const int count = static_cast<int>(tokens.size());
-  scheduler::plan made;
+  scheduler::step made;
   made.number = number;
   if (number > 1) made.clears = {0, 1};
   made.rows = {{scheduler::sequence_id{1}, 0, count, last_logits, false, 0},

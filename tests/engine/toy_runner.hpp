@@ -41,7 +41,7 @@ inline std::vector<token> toy_continuation(std::vector<token> prompt, int count)
 
 /// What tests look at and meddle with while an engine owns the runner.
 struct toy_control {
-  std::function<void(const scheduler::plan&)> before;  // may throw: the device fails
+  std::function<void(const scheduler::step&)> before;  // may throw: the device fails
   std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
   bool hold = false;                                   // steps end only when `release()` is called
   std::function<void(step_in_progress&)> at_end;       // what becomes of held steps then; empty: it is done already

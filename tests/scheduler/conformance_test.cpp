@@ -50,9 +50,11 @@ std::vector<std::vector<told>> serve(const limits& within, const std::vector<req
   toy::runner runner(within, toy::model{});
   std::map<sequence_id, std::vector<told>> by_id;
   for (const auto& each : all) by_id[sched.submit(each.options, each.work)];
-  for (auto step = sched.next(); !step.rows.empty(); step = sched.next())
-    for (const auto& each : sched.absorb(step, runner.run(step)))
+  for (auto step = sched.next(); !step.rows.empty(); step = sched.next()) {
+    runner.run(step);
+    for (const auto& each : sched.absorb(step))
       by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
+  }
   std::vector<std::vector<told>> result;
   for (auto& [id, events] : by_id) result.push_back(std::move(events));
   return result;

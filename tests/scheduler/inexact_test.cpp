@@ -39,7 +39,7 @@ sequence_id swapped_in(served& s, int count) {
 int run_for(served& s, int count) {
   const auto id = s.sched.submit({.release_at_end = true}, {counting(count), output::last_logits});
   int tokens = 0;
-  for (plan made = s.step(); !made.empty(); made = s.step()) tokens += tokens_in(made);
+  for (step made = s.step(); !made.empty(); made = s.step()) tokens += tokens_in(made);
   BOOST_CHECK_EQUAL(s.count(id, event::kind::logits), 1);
   return tokens;
 }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(no_sequence_waits_for_an_inexact_one_and_nothing_of_it_is_k
     s.sched.start(first, {prompt(100), output::last_logits});
     const auto second = s.sched.submit({}, {prompt(200), output::last_logits});
     int tokens = 0;
-    for (plan made = s.step(); !made.empty(); made = s.step()) {
+    for (step made = s.step(); !made.empty(); made = s.step()) {
       tokens += tokens_in(made);
       BOOST_CHECK(!s.sched.awaits_prefix(second));
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 
 namespace cogen::scheduler {
 
@@ -108,6 +109,11 @@ void check_says(const limits& within, const std::string& sentence) {
                         [&](const std::invalid_argument& error) { return error.what() == sentence; });
 }
 
+void absorb_next(scheduler& sched) {
+  auto step = sched.next();
+  sched.absorb(step);
+}
+
 }  // namespace
 
 BOOST_DATA_TEST_CASE(a_limit_may_have_its_least_and_its_most, boost::unit_test::data::make(bounds), each) {
@@ -135,10 +141,10 @@ BOOST_DATA_TEST_CASE(a_limit_that_makes_no_sense_is_named, boost::unit_test::dat
 BOOST_AUTO_TEST_CASE(limits_have_defaults) {
   scheduler sched{limits()};
   const auto idle = sched.submit({}, {{1}, output::last_logits});
-  sched.absorb(sched.next(), std::vector<row_result>(1));
+  absorb_next(sched);
   sched.suspend(idle);
   BOOST_CHECK_EQUAL(sched.swapped_out(), 0);
-  sched.absorb(sched.next(), {});
+  absorb_next(sched);
   for (int i = 0; i < 17; ++i) sched.submit({}, {counting(100), output::last_logits});
   BOOST_CHECK_EQUAL(tokens_in(sched.next()), 512);
   BOOST_CHECK_EQUAL(sched.waiting(), 1);
@@ -195,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_value_and_the_limit) {
   const auto id = sched.submit({.max_sequence_length = 8}, {counting(3), output::last_logits});
   sched.abandon(id);
   sched.start(id, {counting(2), output::last_logits});
-  sched.absorb(sched.next(), std::vector<row_result>(1));
+  absorb_next(sched);
   refuses("max_sequence_length is 257; the limit is 256", [&] { sched.submit({.max_sequence_length = 257}); });
   refuses("max_new_tokens is -1; it must be at least 0", [&] { sched.submit({.max_new_tokens = -1}); });
   refuses("a sequence of 104 tokens takes 104 bytes; the budget is 100",
@@ -225,20 +231,24 @@ BOOST_AUTO_TEST_CASE(unknown_sequences_are_ignored_or_refused) {
   BOOST_CHECK_THROW(s.sched.phase_of(gone), std::out_of_range);
 }
 
-BOOST_AUTO_TEST_CASE(plans_are_absorbed_in_order_with_all_their_results) {
+BOOST_AUTO_TEST_CASE(steps_are_absorbed_in_order_with_all_their_rows) {
   auto within = roomy();
   within.depth = 2;
   scheduler sched(within);
   sched.submit({}, {{1}, output::sample, 9});
-  const auto first = sched.next();
-  const auto second = sched.next();
+  auto first = sched.next();
+  auto second = sched.next();
   BOOST_CHECK_THROW(sched.next(), std::logic_error);
-  BOOST_CHECK_THROW(sched.absorb(second, std::vector<row_result>(1)), std::logic_error);
-  BOOST_CHECK_THROW(sched.absorb(first, {}), std::invalid_argument);
-  BOOST_CHECK_EQUAL(sched.absorb(first, std::vector<row_result>(1)).size(), 1);
-  BOOST_CHECK_THROW(sched.absorb(first, std::vector<row_result>(1)), std::logic_error);
-  BOOST_CHECK_EQUAL(sched.absorb(second, std::vector<row_result>(1)).size(), 1);
-  BOOST_CHECK(sched.absorb({}, {}).empty());
+  BOOST_CHECK_THROW(sched.absorb(second), std::logic_error);
+  const auto rows = std::exchange(first.rows, {});
+  first.clears.push_back(0);
+  BOOST_CHECK_THROW(sched.absorb(first), std::invalid_argument);
+  first.rows = rows;
+  BOOST_CHECK_EQUAL(sched.absorb(first).size(), 1);
+  BOOST_CHECK_THROW(sched.absorb(first), std::logic_error);
+  BOOST_CHECK_EQUAL(sched.absorb(second).size(), 1);
+  step none;
+  BOOST_CHECK(sched.absorb(none).empty());
 }
 
 }  // namespace cogen::scheduler

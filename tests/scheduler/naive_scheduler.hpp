@@ -20,8 +20,8 @@ class naive_scheduler {
     return id;
   }
 
-  plan next() {
-    plan result;
+  step next() {
+    step result;
     if (queue_.empty()) return result;
     auto& [id, options, work, cached, sampled] = queue_.front();
     if (cached == 0 && ids_cleared_++ > 0) result.clears.push_back(0);
@@ -30,22 +30,22 @@ class naive_scheduler {
     const auto begin = work.tokens.begin() + cached;
     const bool wants = count == left || work.wanted == output::all_logits;
     result.number = ++plans_;
-    result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, 0}};
+    result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, 0, count > 1}};
     result.tokens.assign(begin, begin + count);
     if (cached == 0) result.rows[0].encoder_input = options.encoder_input;
     cached += count;
     return result;
   }
 
-  std::vector<event> absorb(const plan& done, std::span<const row_result> results) {
-    std::vector<event> events;
+  std::span<const event> absorb(step& done) {
+    auto& events = done.events;
     auto& [id, options, work, cached, sampled] = queue_.front();
     const bool last = cached == static_cast<int>(work.tokens.size());
     const auto wanted = done.rows.front().wanted;
     const auto logits = wanted == output::last_logits || wanted == output::all_logits;
     if (logits) events.push_back({.what = event::kind::logits, .sequence = id, .row = 0, .last = last});
     if (wanted == output::sample) {
-      const token chosen = results.front().sampled;
+      const token chosen = done.rows.front().sampled;
       const auto& ends = options.end_tokens;
       const bool end = std::find(ends.begin(), ends.end(), chosen) != ends.end();
       events.push_back({.what = event::kind::token, .sequence = id, .row = 0, .sampled = chosen});

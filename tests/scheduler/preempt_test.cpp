@@ -11,7 +11,7 @@ sequence_id submit_stream(served& s, int first_token, int credits) {
 }
 
 /// A step after so much time.
-plan step_after(served& s, int more) {
+step step_after(served& s, int more) {
   s.now += time(more);
   return s.step();
 }

@@ -35,7 +35,7 @@ sequence_id ask(served& s, std::vector<token> tokens, sequence_options options =
 /// Steps until no sequence has anything to run; gives the tokens that were run, without those that were sampled.
 int prompt_tokens_run(served& s) {
   int tokens = 0;
-  for (plan made = s.step(); !made.empty(); made = s.step())
+  for (step made = s.step(); !made.empty(); made = s.step())
     for (const row& each : made.rows)
       if (each.count > 1 || each.wanted == output::nothing) tokens += each.count;
   return tokens;

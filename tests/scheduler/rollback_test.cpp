@@ -16,14 +16,14 @@ limits forgetful(int max_rollback_tokens = 4) {
 }
 
 /// What the plan cuts and runs for a sequence that goes on with `more`.
-plan go_on(served& s, sequence_id id, const std::vector<token>& more) {
+step go_on(served& s, sequence_id id, const std::vector<token>& more) {
   s.sched.start(id, {more, output::last_logits});
   const auto step = s.step();
   BOOST_REQUIRE(row_of(step, id));
   return step;
 }
 
-void check_cut(const plan& step, int slot, int length) {
+void check_cut(const step& step, int slot, int length) {
   BOOST_REQUIRE_EQUAL(step.truncations.size(), 1);
   BOOST_CHECK_EQUAL(step.truncations[0].slot, slot);
   BOOST_CHECK_EQUAL(step.truncations[0].length, length);

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(an_order_of_ones_own_decides_who_gets_a_slot_and_who_is_pre
   BOOST_REQUIRE_EQUAL(step.rows.size(), 1);
   BOOST_CHECK(step.rows[0].sequence == shortest);
   BOOST_CHECK(sched.phase_of(longest) == phase::waiting);
-  sched.absorb(step, std::vector<row_result>(1));
+  sched.absorb(step);
   step = sched.next();
   BOOST_REQUIRE_EQUAL(step.rows.size(), 2);
   BOOST_CHECK(step.rows[0].sequence == shortest);
@@ -67,7 +67,8 @@ BOOST_AUTO_TEST_CASE(an_order_sees_what_a_run_was_asked_with_and_what_is_left_of
   BOOST_CHECK_EQUAL(seen[id].tenant, 8);
   BOOST_CHECK_EQUAL(seen[last].most, 6 + 2);
   BOOST_CHECK(seen[last].deadline == time::max());
-  sched.absorb(sched.next(time(9)), std::vector<row_result>(1));
+  auto step = sched.next(time(9));
+  sched.absorb(step);
   const auto first = sequence_id{1};
   BOOST_CHECK_EQUAL(seen[first].tokens, 5);
   BOOST_CHECK_EQUAL(seen[first].most, 5);

@@ -14,26 +14,26 @@ served::served(const limits& within, std::unique_ptr<scheduling_policy> policy, 
 
 served::served(const limits& within, const toy::ring& rings) : sched(within), runner(within, toy::model{}, rings) {}
 
-plan served::launch() {
+step served::launch() {
   auto step = sched.next(now);
   sched.verify();
   if (step.empty()) return step;
-  auto results = runner.run(step);
-  for (std::size_t i = 0; i < results.size(); ++i) results[i].failed = fails(step.rows[i]);
-  in_flight_.push_back({step, results});
+  runner.run(step);
+  for (auto& row : step.rows) row.failed = fails(row);
+  in_flight_.push_back(step);
   return step;
 }
 
 std::vector<event> served::absorb() {
-  const auto done = in_flight_.front();
+  auto done = std::move(in_flight_.front());
   in_flight_.erase(in_flight_.begin());
-  auto told = sched.absorb(done.step, done.results, takes(done.step));
+  sched.absorb(done, takes(done));
   sched.verify();
-  events.insert(events.end(), told.begin(), told.end());
-  return told;
+  events.insert(events.end(), done.events.begin(), done.events.end());
+  return std::move(done.events);
 }
 
-plan served::step() {
+step served::step() {
   auto result = launch();
   if (!result.empty()) absorb();
   return result;
@@ -115,18 +115,18 @@ limits crowded(int slots) {
   return within;
 }
 
-const row* row_of(const plan& step, sequence_id id) {
+const row* row_of(const step& step, sequence_id id) {
   const auto found =
       std::find_if(step.rows.begin(), step.rows.end(), [&](const row& each) { return each.sequence == id; });
   return found == step.rows.end() ? nullptr : &*found;
 }
 
-std::vector<token> tokens_of(const plan& step, sequence_id id) {
+std::vector<token> tokens_of(const step& step, sequence_id id) {
   const auto tokens = step.tokens_of(*row_of(step, id));
   return {tokens.begin(), tokens.end()};
 }
 
-int tokens_in(const plan& step) {
+int tokens_in(const step& step) {
   return std::accumulate(step.rows.begin(), step.rows.end(), 0,
                          [](int sum, const row& each) { return sum + each.count; });
 }

@@ -26,16 +26,16 @@ class served {
   std::vector<event> events;
   time now{0};
   std::function<bool(const row&)> fails = [](const row&) { return false; };
-  std::function<time(const plan&)> takes = [](const plan&) { return time(0); };
+  std::function<time(const cogen::scheduler::step&)> takes = [](const auto&) { return time(0); };
 
   /// next(), and the plan run.
-  plan launch();
+  cogen::scheduler::step launch();
 
   /// absorb() of the oldest plan launched.
   std::vector<event> absorb();
 
   /// Both.
-  plan step();
+  cogen::scheduler::step step();
 
   /// All transfers on their way end. Whether there were any.
   bool end_transfers(bool ok = true);
@@ -47,11 +47,7 @@ class served {
   int count(sequence_id of, event::kind what) const;
 
  private:
-  struct launched {
-    plan step;
-    std::vector<row_result> results;
-  };
-  std::vector<launched> in_flight_;
+  std::vector<cogen::scheduler::step> in_flight_;
 };
 
 /// roomy(), with this number of slots and an idle timeout of 10.
@@ -78,8 +74,8 @@ limits roomy();
 /// More tokens than a test waits for.
 inline constexpr int plenty = 1000;
 
-const row* row_of(const plan& step, sequence_id id);
-std::vector<token> tokens_of(const plan& step, sequence_id id);
-int tokens_in(const plan& step);
+const row* row_of(const step& step, sequence_id id);
+std::vector<token> tokens_of(const step& step, sequence_id id);
+int tokens_in(const step& step);
 
 }  // namespace cogen::scheduler

@@ -25,7 +25,7 @@ struct copied_one {
   served s;
   sequence_id idle;
   std::optional<kept_snapshot> copy;
-  plan begun;
+  step begun;
 };
 
 /// Of nine tokens, all cached.

@@ -19,7 +19,7 @@ struct machine_speed {
   std::int64_t step;
   std::int64_t token;
 
-  time operator()(const plan& step_of) const { return time(step + token * tokens_in(step_of)); }
+  time operator()(const cogen::scheduler::step& step_of) const { return time(step + token * tokens_in(step_of)); }
 };
 
 sequence_id stream(served& s, std::vector<token> prompt) {

@@ -37,7 +37,7 @@ struct preempted_one {
   served s;
   sequence_id idle;
   sequence_id other;
-  plan begun;
+  step begun;
 };
 
 void check_all_free(served& s) {

@@ -73,14 +73,13 @@ void mirror::planned_sample(token taken) {
   ahead.push_back(taken);
 }
 
-std::vector<event> mirror::absorb(const row& done, int end, const row_result& result, const toy::model& model,
-                                  coverage& seen) {
-  if (result.failed) return fail(end - done.count, seen);
+std::vector<event> mirror::absorb(const row& done, int end, const toy::model& model, coverage& seen) {
+  if (done.failed) return fail(end - done.count, seen);
   const bool last = end == static_cast<int>(tokens.size()) || done.wanted == output::sample;
   if (done.wanted == output::sample) {
-    if (result.sampled != model.next(tokens, encoder_input()))
+    if (done.sampled != model.next(tokens, encoder_input()))
       throw std::logic_error("it sampled what it would not have sampled alone");
-    return take_token(result.sampled, seen);
+    return take_token(done.sampled, seen);
   }
   if (done.wanted != output::nothing) {
     seen.visit(last ? feature::last_logits : feature::logits);

@@ -44,8 +44,7 @@ class mirror {
   void planned_sample(token sampled);
 
   /// The events that the owner must get when a row that ended at `end` has come to `result`.
-  std::vector<event> absorb(const row& done, int end, const row_result& result, const toy::model& model,
-                            coverage& seen);
+  std::vector<event> absorb(const row& done, int end, const toy::model& model, coverage& seen);
 
   sequence_options options;
   int capacity;
@@ -58,6 +57,7 @@ class mirror {
   std::int64_t credits = 0;
   std::int64_t samples = 0;
   std::vector<token> ahead;  ///< sampled by rows in flight
+  bool prefills = true;      ///< its next row prefills whatever it feeds
 
   int rows_in_flight = 0;
   int unserved = 0;        ///< plans since its last row while it had a slot and something to run

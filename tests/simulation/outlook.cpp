@@ -2,7 +2,7 @@
 
 namespace cogen::scheduler::simulate {
 
-void outlook::planned(time now, const plan& made, bool left_behind) {
+void outlook::planned(time now, const step& made, bool left_behind) {
   if (lasting_ > 0) {
     elapsed_ += static_cast<double>((now - began_).count()) - elapsed_ / 64;
     tokens_ += lasting_ - tokens_ / 64;

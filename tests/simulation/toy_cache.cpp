@@ -48,7 +48,7 @@ int cache::longest_reader(int slot) const {
   return longest;
 }
 
-void cache::apply(const plan& step) {
+void cache::apply(const step& step) {
   for (const swap_id name : step.drops) require(kept_.erase(name) == 1, "what is dropped is not kept", -1);
   for (const int slot : step.clears) clear(slot);
   for (const auto& each : step.truncations) truncate(each);

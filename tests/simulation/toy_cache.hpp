@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -40,7 +40,7 @@ class cache {
   explicit cache(const limits& within, const ring& rings = {});
 
   /// All of a plan but its rows. Its transfers have begun then.
-  void apply(const plan& step);
+  void apply(const step& step);
 
   /// The names of the transfers that have begun and not ended, oldest first.
   std::vector<swap_id> on_their_way() const;

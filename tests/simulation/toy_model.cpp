@@ -15,22 +15,19 @@ token model::next(std::span<const token> before, std::span<const token> encoder_
   return static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary));
 }
 
-std::vector<row_result> runner::run(const plan& step) {
+void runner::run(step& step) {
   cache_.apply(step);
   contents_.clear();
   encoder_inputs_.clear();
-  std::vector<row_result> results(step.rows.size());
   const auto before = std::exchange(sampled_, {});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto& row = step.rows[i];
+  for (auto& row : step.rows) {
     if (row.encoder_input) cache_.read(row.slot, *row.encoder_input);
     cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row));
     contents_.push_back(cache_.content(row.slot));
     encoder_inputs_.push_back(cache_.encoder_input(row.slot));
     if (row.wanted == output::sample)
-      sampled_[row.sequence] = results[i].sampled = model_.next(contents_.back(), encoder_inputs_.back());
+      sampled_[row.sequence] = row.sampled = model_.next(contents_.back(), encoder_inputs_.back());
   }
-  return results;
 }
 
 }  // namespace cogen::scheduler::toy

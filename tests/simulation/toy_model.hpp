@@ -20,8 +20,8 @@ class runner {
  public:
   runner(const limits& within, model model, const ring& rings = {}) : cache_(within, rings), model_(model) {}
 
-  /// One result for each row.
-  std::vector<row_result> run(const plan& step);
+  /// Sets what the rows sampled.
+  void run(step& step);
 
   /// What the slots of the last plan's rows hold, in order.
   const std::vector<std::vector<token>>& contents() const { return contents_; }

@@ -174,7 +174,7 @@ void world::fork(sequence_id id) {
   child.sampled = parent->sampled;
   const auto added = when_memory_allows(fork);
   check_preempted(waited);
-  if (machine_.scheduled(added)) child.reached = parent->reached;
+  if (machine_.scheduled(added)) child.reached = parent->reached, child.prefills = false;
   accepted(added, std::move(child));
   check_no_overtaking(waited);
   if (machine_.waiting() > 0) require(!machine_.scheduled(added), "a fork overtook those that wait");
@@ -227,7 +227,7 @@ bool world::launch() {
   note_rest();
   const auto waited = waiting();
   kept_ = machine_.prefix_cached_slots();
-  flown made{machine_.next(now_), {}, {}};
+  flown made{machine_.next(now_), {}};
   outlook_.planned(now_, made.step, left_behind(made.step));
   describe_plan(made.step);
   check_preempted(waited);
@@ -236,20 +236,20 @@ bool world::launch() {
   check_no_overtaking(waited);
   if (made.step.empty()) {
     seen_.visit(feature::empty_plan);
-    require(made.step.number == 0, "an empty plan has a number");
+    require(made.step.number == 0, "an empty step has a number");
     check_idle_timeout_of_others(true);
     if (in_flight_.empty()) check_waiting(true);
     check_service(made.step, waited);
     return false;
   }
-  require(made.step.number == ++plans_, "a plan has the wrong number");
+  require(made.step.number == ++plans_, "a step has the wrong number");
   count_features(made.step);
   note_marks(made.step);
-  made.results = runner_.run(made.step);
+  runner_.run(made.step);
   check_idle_timeout_of_others(false);
   check_ranks();
   check_swapped();
-  for (auto& each : made.results) each.failed = chance_.chance(failing_);
+  for (auto& each : made.step.rows) each.failed = chance_.chance(failing_);
   check_rows(made);
   note_scheduled();
   look_at_shares();
@@ -262,9 +262,9 @@ bool world::launch() {
 
 void world::absorb() {
   if (in_flight_.empty()) return;
-  const auto done = std::move(in_flight_.front());
+  auto done = std::move(in_flight_.front());
   in_flight_.pop_front();
-  say("absorb plan " + std::to_string(done.step.number));
+  say("absorb step " + std::to_string(done.step.number));
   std::vector<event> expected;
   for (std::size_t i = 0; i < done.step.rows.size(); ++i) {
     const auto& row = done.step.rows[i];
@@ -279,7 +279,7 @@ void world::absorb() {
       seen_.visit(feature::wasted);
       continue;
     }
-    for (auto told : seq.absorb(row, done.rows[i].end, done.results[i], settings_.model, seen_)) {
+    for (auto told : seq.absorb(row, done.rows[i].end, settings_.model, seen_)) {
       told.sequence = row.sequence;
       told.row = static_cast<int>(i);
       expected.push_back(told);
@@ -287,7 +287,7 @@ void world::absorb() {
     if (!seq.running && row.wanted == output::sample) outlook_.ended(seq.sampled_in_run());
     if (!seq.running && seq.options.release_at_end) forget(row.sequence);
   }
-  const auto told = machine_.absorb(done.step, done.results, time(chance_.between(0, 20)));
+  const auto told = machine_.absorb(done.step, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
            a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);

@@ -72,9 +72,8 @@ class world {
     toy::cache::snapshot snapshot;
   };
   struct flown {
-    plan step;
+    cogen::scheduler::step step;
     std::vector<row_flown> rows;
-    std::vector<row_result> results;
   };
 
   /// Memory is refused to the verb by chance, once: it has changed nothing then.
@@ -96,20 +95,20 @@ class world {
   int capacity_of(const sequence_options& options, const run* first) const;
   void accepted(sequence_id id, mirror added);
   void forget(sequence_id id);
-  void describe_plan(const plan& step) const;
+  void describe_plan(const step& step) const;
   void check_rows(flown& made);
-  row_flown check_row(const row& planned, const std::vector<token>& content, const row_result& result);
+  row_flown check_row(const row& planned, const std::vector<token>& content);
   struct mark {
     bool shared;
     std::uint64_t cache_salt;
     bool operator==(const mark&) const = default;
   };
-  void note_marks(const plan& made);
+  void note_marks(const step& made);
   void note_prefix_hit(const row& planned, int begin, const mirror& seq);
-  void check_service(const plan& made, const std::set<sequence_id>& waited);
+  void check_service(const step& made, const std::set<sequence_id>& waited);
   void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
                      const std::set<sequence_id>& waited);
-  void check_idle_timeout(const plan& made, int tokens, sequence_id id, mirror& seq);
+  void check_idle_timeout(const step& made, int tokens, sequence_id id, mirror& seq);
   void check_waiting(bool nothing_planned);
   void check_no_overtaking(const std::set<sequence_id>& waited);
   void note_scheduled();
@@ -120,19 +119,19 @@ class world {
   bool was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const;
   bool has_another_above(sequence_id id) const;
   void check_ranks() const;
-  void note_transfers(const plan& made);
+  void note_transfers(const step& made);
   void end_copy(swap_id name, bool ok);
   void keep_session(session made);
   void check_swapped() const;
   void check_idle_timeout_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
-  void check_short(const plan& made);
+  void check_short(const step& made);
   void check_sequences();
   void check_slot_changes();
   void check_busy_slots() const;
   void check_empty();
-  void count_features(const plan& step);
+  void count_features(const step& step);
   std::set<sequence_id> waiting() const;
   bool before(sequence_id a, sequence_id b) const;
   bool may_overtake(sequence_id later, sequence_id overtaken) const;
@@ -144,7 +143,7 @@ class world {
   bool is_somewhere(sequence_id id) const;
   double tokens_to_run(const mirror& seq, bool somewhere) const;
   double tokens_until_end(const mirror& begun, bool somewhere) const;
-  bool left_behind(const plan& made) const;
+  bool left_behind(const step& made) const;
   void look_at_shares();
 
   const settings settings_;

@@ -16,9 +16,9 @@ void world::check_rows(flown& made) {
   bool awaited = false;
   for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
     const auto& row = made.step.rows[i];
-    require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one plan");
-    require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one plan");
-    made.rows.push_back(check_row(row, runner_.contents()[i], made.results[i]));
+    require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one step");
+    require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one step");
+    made.rows.push_back(check_row(row, runner_.contents()[i]));
     require(std::ranges::equal(runner_.encoder_inputs()[i], live_.at(row.sequence).encoder_input()),
             text(row.sequence) + ": the slot has read another encoder input than the sequence's");
     if (row.encoder_input) seen_.visit(feature::encoder_read);
@@ -28,13 +28,13 @@ void world::check_rows(flown& made) {
     require(row.first == known, text(row.sequence) + ": a row's tokens do not follow those of the row before it");
     known += row.count;
   }
-  require(made.step.tokens.size() == static_cast<std::size_t>(known), "a plan has tokens that are in none of its rows");
+  require(made.step.tokens.size() == static_cast<std::size_t>(known), "a step has tokens that are in none of its rows");
   const auto& within = settings_.within;
   require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
-          "a plan has more tokens than it may");
+          "a step has more tokens than it may");
 }
 
-world::row_flown world::check_row(const row& planned, const std::vector<token>& content, const row_result& result) {
+world::row_flown world::check_row(const row& planned, const std::vector<token>& content) {
   const auto who = text(planned.sequence);
   const auto found = live_.find(planned.sequence);
   require(found != live_.end(), who + " has a row and is not there");
@@ -53,8 +53,12 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   require(planned.count >= 1 && (!ahead || planned.count == 1), who + ": a row miscounts its tokens");
   require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
   require(planned.wanted == seq.wanted_at(end), who + ": a row wants something else than the run");
+  const bool is_last = end == static_cast<int>(known.size());
+  require(planned.prefill || (planned.count == 1 && is_last), who + ": a row that prefills is said to decode");
+  require(!planned.prefill || planned.count > 1 || !is_last || seq.prefills, who + ": a decode row is said to prefill");
+  seq.prefills = !is_last;
 
-  if (planned.wanted == output::sample) seq.planned_sample(result.sampled);
+  if (planned.wanted == output::sample) seq.planned_sample(planned.sampled);
   if (seq.slot >= 0 && seq.slot != planned.slot) seen_.visit(feature::moved);
   note_prefix_hit(planned, end - planned.count, seq);
   seq.slot = planned.slot;
@@ -104,7 +108,7 @@ void world::check_waiting(bool nothing_planned) {
   require(head_fits_ < (nothing_planned ? 1 : 2), text(heads.front()) + " waits although it fits");
 }
 
-void world::check_service(const plan& made, const std::set<sequence_id>& waited) {
+void world::check_service(const step& made, const std::set<sequence_id>& waited) {
   const int tokens = std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
     return sum + each.count + (each.encoder_input ? static_cast<int>(each.encoder_input->size()) : 0);
   });
@@ -131,7 +135,7 @@ void world::check_service(const plan& made, const std::set<sequence_id>& waited)
 }
 
 /// A sequence that is short of memory waits for something that ends.
-void world::check_short(const plan& made) {
+void world::check_short(const step& made) {
   if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
   require(settings_.growing, "somebody is short, for whom memory was set aside");
@@ -154,7 +158,7 @@ void world::check_prefill(const std::set<sequence_id>& prefilling, const std::se
   require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
 }
 
-void world::check_idle_timeout(const plan& made, int tokens, sequence_id id, mirror& seq) {
+void world::check_idle_timeout(const step& made, int tokens, sequence_id id, mirror& seq) {
   if (seq.unserved == 0) return;
   const auto& within = settings_.within;
   require(!made.empty(), text(id) + " could run, and nothing is planned");
@@ -338,7 +342,7 @@ void world::check_busy_slots() const {
     for (const auto& begun : each.step.swap_ins) busy.insert(begun.slot);
   }
   require(machine_.free_slots() <= settings_.within.all_slots() - static_cast<int>(busy.size()),
-          "a slot is free that a plan in flight names");
+          "a slot is free that a step in flight names");
 }
 
 void world::check_empty() {
@@ -351,7 +355,7 @@ void world::check_empty() {
 
 // What happened
 
-void world::count_features(const plan& step) {
+void world::count_features(const step& step) {
   const auto visit_all = [&](feature what, std::size_t times) {
     for (; times > 0; --times) seen_.visit(what);
   };
@@ -366,9 +370,9 @@ void world::count_features(const plan& step) {
     if (each.length < runner_.cache().shared(each.slot)) seen_.visit(feature::base_shrunk);
 }
 
-void world::describe_plan(const plan& step) const {
+void world::describe_plan(const step& step) const {
   if (!log_) return;
-  std::string line = step.empty() ? "nothing to do" : "plan " + std::to_string(step.number) + ":";
+  std::string line = step.empty() ? "nothing to do" : "step " + std::to_string(step.number) + ":";
   for (const auto name : step.drops) line += " drop " + text(name) + ";";
   for (const int slot : step.clears) line += " clear " + std::to_string(slot) + ";";
   for (const auto& each : step.truncations)

@@ -109,7 +109,7 @@ double world::tokens_until_end(const mirror& begun, bool somewhere) const {
   return tokens;
 }
 
-bool world::left_behind(const plan& made) const {
+bool world::left_behind(const step& made) const {
   return std::ranges::any_of(live_, [&](const auto& each) {
     const auto where = machine_.phase_of(each.first);
     const bool in_plan = std::ranges::any_of(made.rows, [&](const row& row) { return row.sequence == each.first; });

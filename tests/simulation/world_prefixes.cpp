@@ -4,7 +4,7 @@
 namespace cogen::scheduler::simulate {
 
 /// Tokens go from slot to slot between those sequences alone that may share, or are forks of each other.
-void world::note_marks(const plan& made) {
+void world::note_marks(const step& made) {
   const auto mark_of = [&](sequence_id id) {
     const auto& options = live_.at(id).options;
     return mark{options.prefix_caching && !options.encoder_input, options.cache_salt};

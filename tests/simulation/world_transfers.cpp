@@ -8,7 +8,7 @@
 namespace cogen::scheduler::simulate {
 
 /// What was preempted is swapped out by the next plan or lost, and what is restored had been swapped out.
-void world::note_transfers(const plan& made) {
+void world::note_transfers(const step& made) {
   for (const auto& each : made.swap_outs) {
     if (each.beside) {
       seen_.visit(feature::copied_out);
@@ -49,10 +49,11 @@ bool world::end_transfer() {
   const bool ok = !chance_.chance(losing_);
   say("transfer " + std::to_string(static_cast<std::uint64_t>(name)) + (ok ? " ends" : " fails"));
   runner_.end(name, ok);
-  {
+  const auto end = [&] {
     const no_memory none;
-    machine_.transferred(name, ok);
-  }
+    return machine_.transferred(name, ok);
+  }();
+  require(!end.is_current || live_.contains(end.sequence), "a transfer is said to be of a sequence that has gone");
   end_copy(name, ok);
   for (auto& [id, seq] : live_) {
     if (seq.away != name) continue;

@@ -16,7 +16,7 @@ int most_sequences(const options& wanted) { return wanted.slots * wanted.overloa
 
 subject toy(const options& wanted) {
   const auto control = std::make_shared<test::toy_control>();
-  control->before = [list = control.get()](const scheduler::plan&) { list->batches.clear(); };
+  control->before = [list = control.get()](const scheduler::step&) { list->batches.clear(); };
   engine_parts parts;
   parts.limits.slots = wanted.slots;
   parts.limits.max_sequence_length = 64;

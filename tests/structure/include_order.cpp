@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
   BOOST_TEST(wrong("lib/text/a.cpp", "load/gguf_header.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/load/a.cpp", "cogen/text/tokenizer.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/sampling/a.cpp", "kernels/worker_pool.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/async/a.cpp", "cogen/scheduler/plan.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/async/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xxhash.h").size() == 1u);
 }
 
@@ -57,12 +57,12 @@ BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {
 }
 
 BOOST_AUTO_TEST_CASE(cache_and_scheduler_include_no_other_room) {
-  BOOST_TEST(wrong("cache/a.cpp", "cogen/scheduler/plan.hpp").size() == 1u);
+  BOOST_TEST(wrong("cache/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("cache/a.cpp", "cogen/token.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "cogen/cache/step.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "cogen/token.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "boost/asio/post.hpp").size() == 1u);
-  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/scheduler/plan.hpp").empty());
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/scheduler/step.hpp").empty());
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {

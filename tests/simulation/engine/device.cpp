@@ -211,7 +211,7 @@ row_output device::draw(step_in_progress& step, int index, std::vector<float> sc
   return device_outcome(status, sampled);
 }
 
-void device::check(const scheduler::plan& plan) const {
+void device::check(const scheduler::step& plan) const {
   if (held() >= settings_.within.depth) throw std::logic_error("more steps are in flight than may be");
   std::set<scheduler::sequence_id> sequences;
   std::set<int> slots;
@@ -242,7 +242,7 @@ int device::filled_slots() const {
   return filled;
 }
 
-void device::describe(const scheduler::plan& plan) const {
+void device::describe(const scheduler::step& plan) const {
   if (!told_) return;
   std::string line = fmt::format("  plan {}:", plan.number);
   for (const int slot : plan.clears) line += fmt::format(" clear {};", slot);

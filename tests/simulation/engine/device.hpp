@@ -60,8 +60,8 @@ class device {
   void run(step_in_progress& step, int index);
   void describe_sampling(step_in_progress& step);
   row_output draw(step_in_progress& step, int index, std::vector<float> scores);
-  void check(const scheduler::plan& plan) const;
-  void describe(const scheduler::plan& plan) const;
+  void check(const scheduler::step& plan) const;
+  void describe(const scheduler::step& plan) const;
 
   const settings settings_;
   coverage& seen_;

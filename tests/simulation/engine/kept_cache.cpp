@@ -76,7 +76,7 @@ cache::cache make_cache(const kept_options& of, const scheduler::limits& within)
   return {shapes_of(of), options};
 }
 
-void kept_cache::apply(const scheduler::plan& step) {
+void kept_cache::apply(const scheduler::step& step) {
   for (const auto name : step.drops) kept_.erase(name);
   for (const int slot : step.clears) cache_.clear(slot);
   for (const auto& each : step.truncations)
@@ -100,7 +100,7 @@ void kept_cache::end(scheduler::swap_id name, bool ok) {
   filled ? cache_.clear(filled.mapped()) : static_cast<void>(kept_.erase(name));
 }
 
-void kept_cache::run(const scheduler::plan& plan, const scheduler::toy::cache& told) {
+void kept_cache::run(const scheduler::step& plan, const scheduler::toy::cache& told) {
   if (plan.rows.empty()) return;
   std::vector<cache::step_row> rows;
   for (const auto& row : plan.rows) rows.push_back({row.slot, row.count});

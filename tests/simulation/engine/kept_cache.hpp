@@ -52,10 +52,10 @@ class kept_cache {
       : cache_(make_cache(of, within)), kind_(of.kind) {}
 
   /// All of a plan but its rows. Transfers are carried out at once.
-  void apply(const scheduler::plan& step);
+  void apply(const scheduler::step& step);
 
   /// The plan's rows, whose tokens the toy cache holds already.
-  void run(const scheduler::plan& step, const scheduler::toy::cache& told);
+  void run(const scheduler::step& step, const scheduler::toy::cache& told);
 
   /// A transfer has ended; what it brought is lost where it fails.
   void end(scheduler::swap_id name, bool ok);

@@ -4,7 +4,7 @@
 #include <cogen/extend/sampling_row.hpp>
 #include <cogen/logits.hpp>
 #include <cogen/sampling_params.hpp>
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -84,7 +84,7 @@ class step_in_progress {
  public:
   virtual ~step_in_progress() = default;
 
-  virtual const scheduler::plan& plan() const = 0;
+  virtual const scheduler::step& plan() const = 0;
 
   /// One result for each of the plan's rows, for the runner to fill in.
   virtual std::span<row_output> outcomes() = 0;

@@ -2,7 +2,7 @@
 
 #include <cogen/scheduler/allocation_policy.hpp>
 #include <cogen/scheduler/deadline_unreachable.hpp>
-#include <cogen/scheduler/plan.hpp>
+#include <cogen/scheduler/step.hpp>
 #include <cogen/scheduler/preemption_policy.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
 #include <cogen/scheduler/types.hpp>
@@ -78,8 +78,8 @@ struct state;
 
 /// Decides which sequences run in the next step: continuous batching as a state machine.
 ///
-/// No tensors, threads, clocks or I/O. Not thread-safe. Every member may be called at any time, also while plans are
-/// unabsorbed. Slot lengths change only through plans. A member that throws has changed nothing, except next() and
+/// No tensors, threads, clocks or I/O. Not thread-safe. Every member may be called at any time, also while steps are
+/// unabsorbed. Slot lengths change only through steps. A member that throws has changed nothing, except next() and
 /// absorb(): after std::bad_alloc from one of them, the scheduler can only be destroyed. grant(), abandon(), truncate()
 /// and cancel() allocate no memory.
 ///
@@ -118,7 +118,7 @@ class scheduler {
 
   /// Submits an idle sequence with earlier tokens; it takes no slot until it runs. If limits.swap_bytes has room for
   /// its snapshot, measured by limits.usage, then stored() names the entry under which the caller must provide it
-  /// before the next plan is executed. Otherwise, or if the snapshot holds more tokens than the sequence may, the
+  /// before the next step is executed. Otherwise, or if the snapshot holds more tokens than the sequence may, the
   /// tokens are recomputed. Throws as above, and std::invalid_argument for an invalid snapshot.
   sequence_id resume(const sequence_options& options, resume_state before);
 
@@ -135,7 +135,7 @@ class scheduler {
   /// sequences.
   void abandon(sequence_id id);
 
-  /// Removes a sequence. Its slot is free once the plans in flight that touch it are absorbed and no fork reads its
+  /// Removes a sequence. Its slot is free once the steps in flight that touch it are absorbed and no fork reads its
   /// tokens. Ignores unknown ids.
   void cancel(sequence_id id);
 
@@ -143,8 +143,8 @@ class scheduler {
   /// Ignores unknown ids, running sequences and those without a slot.
   void suspend(sequence_id id);
 
-  /// Copies what an idle sequence has cached to a new swap entry, in the next plan's swap-outs; the sequence also keeps
-  /// its slot. It has no row until the copy ends. The copy counts against no budget, and a plan drops it after
+  /// Copies what an idle sequence has cached to a new swap entry, in the next step's swap-outs; the sequence also keeps
+  /// its slot. It has no row until the copy ends. The copy counts against no budget, and a step drops it after
   /// transferred() reported it. Does nothing and returns nothing if the sequence is unknown, runs, has no slot or is
   /// moving(). Throws std::bad_alloc.
   std::optional<kept_snapshot> copy_out(sequence_id id);
@@ -165,37 +165,33 @@ class scheduler {
   /// before the first call arrive at 0.
   void advance_clock(time now);
 
-  /// The next step, planned at `now`. An empty plan means that nothing can run now; it is not in flight and need not be
-  /// absorbed. Throws std::logic_error if limits.depth plans are unabsorbed.
-  plan next(time now = {});
+  /// The next step, planned at `now`. An empty step means that nothing can run now; it is not in flight and need not be
+  /// absorbed. Throws std::logic_error if limits.depth steps are unabsorbed.
+  step next(time now = {});
 
-  /// As above, into a plan whose memory is reused: allocates nothing if that suffices.
-  void next(time now, plan& into);
+  /// As above, into a step whose memory is reused: allocates nothing if that suffices.
+  void next(time now, step& into);
 
-  /// When to call next() again after an empty plan, if nothing else happens: an idle sequence's slot may then be taken
+  /// When to call next() again after an empty step, if nothing else happens: an idle sequence's slot may then be taken
   /// for one that waits. Empty if time alone changes nothing.
   std::optional<time> wake() const;
 
-  /// Absorbs the results of the oldest unabsorbed plan: one for each of its rows, in order. `took` is how long the step
-  /// took for those that waited for it (0: unknown). Events come in the order of the rows. Throws std::logic_error for
-  /// another plan, std::invalid_argument for another number of results.
-  std::vector<event> absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took = {});
-
-  /// As above; `events` is overwritten and its memory reused.
-  void absorb(const plan& done, std::span<const row_result> results, std::chrono::nanoseconds took,
-              std::vector<event>& events);
+  /// Absorbs the oldest unabsorbed step once it has been executed: reads what its rows sampled, and sets its events,
+  /// which it returns. `took` is how long the step took for those that waited for it (0: unknown). Throws
+  /// std::logic_error for another step, std::invalid_argument if it has another number of rows than was planned.
+  std::span<const event> absorb(step& done, std::chrono::nanoseconds took = {});
 
   /// The oldest change of a sequence's slot that was not returned yet; several changes of one sequence count as one.
   /// Changes of cancelled sequences are dropped. Allocates no memory.
   std::optional<slot_change> next_slot_change() noexcept;
 
-  /// Drops what is kept of ended sequences, except what others read or plans in flight name.
+  /// Drops what is kept of ended sequences, except what others read or steps in flight name.
   void drop_prefix_cache();
 
-  /// Reports that a swap-out or swap-in of a plan has ended. If it failed, its swap entry is gone, and a slot to be
-  /// filled is empty. May be called as soon as the plan was returned. Returns the sequence concerned, if it still
-  /// exists. Throws std::out_of_range for a name that is not in transfer. Allocates no memory.
-  std::optional<sequence_id> transferred(swap_id name, bool ok);
+  /// Reports that a swap-out or swap-in of a step has ended. If it failed, its swap entry is gone, and a slot to be
+  /// filled is empty. May be called as soon as the step was returned. Throws std::out_of_range for a name that is not in
+  /// transfer. Allocates no memory.
+  swap_end transferred(swap_id name, bool ok);
 
   /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change. Throws
   /// std::out_of_range for an unknown id, as do the members below that take one, except slot_of().

@@ -100,18 +100,18 @@ struct limits {
   /// Tokens one sequence may hold, sampled ones included.
   int max_sequence_length = 2048;
 
-  /// Tokens of one plan. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
-  /// eighth of the tokens is kept for prefill while any waits: at least one token, and in plans of a single token every
-  /// other plan. An encoder input is read whole in the step of its sequence's first row. If it is longer than the rest
+  /// Tokens of one step. Sequences that feed one token come first, in turn; then prefill chunks, in order. At least an
+  /// eighth of the tokens is kept for prefill while any waits: at least one token, and in steps of a single token every
+  /// other step. An encoder input is read whole in the step of its sequence's first row. If it is longer than the rest
   /// of the step, it takes all of that, and no later row finds room.
   int max_batched_tokens = 512;
 
-  /// Tokens of a plan that has only prefill chunks, so that no sequence feeding one token waits for it. Used if larger
+  /// Tokens of a step that has only prefill chunks, so that no sequence feeding one token waits for it. Used if larger
   /// than max_batched_tokens.
   int prefill_tokens = 0;
 
-  /// Target duration of a plan that has both prefill chunks and rows of sequences that feed one token. Chunks get as
-  /// many tokens as fit by the times that absorb() was given for earlier plans, but at least a sixteenth of
+  /// Target duration of a step that has both prefill chunks and rows of sequences that feed one token. Chunks get as
+  /// many tokens as fit by the times that absorb() was given for earlier steps, but at least a sixteenth of
   /// max_batched_tokens.
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
 
@@ -140,7 +140,7 @@ struct limits {
   /// no other sequence shares what it computes from then on.
   bool exact_swaps = true;
 
-  /// How many plans may be in flight. 1: absorb each plan before calling next(). 2: one plan may be unabsorbed
+  /// How many steps may be in flight. 1: absorb each step before calling next(). 2: one step may be unabsorbed
   /// meanwhile.
   int depth = 1;
 

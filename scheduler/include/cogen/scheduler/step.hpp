@@ -43,7 +43,7 @@ struct copy {
 };
 
 /// Copies everything that slot `slot` holds to the swap entry `name`, including its shared prefix and its encoder
-/// input. No plan changes the slot until transferred() has reported the end.
+/// input. No step changes the slot until transferred() has reported the end.
 struct swapping_out {
   sequence_id sequence;
   int slot;
@@ -63,70 +63,25 @@ struct swapping_in {
 };
 
 /// `count` tokens of one sequence run in this step. Their positions follow from the slot's length, so no row names a
-/// position. A plan has at most one row for each sequence and each slot.
+/// position. A step has at most one row for each sequence and each slot.
 struct row {
   sequence_id sequence;
   int slot;
   int count;
   output wanted;
-  bool chained;  ///< the token to run is the one that this sequence's row in the unabsorbed plan samples
-  int first;     ///< index in plan::tokens of the first token to run, unless chained: see plan::tokens_of()
+  bool chained;  ///< the token to run is the one that this sequence's row in the unabsorbed step samples
+  int first;     ///< index in step::tokens of the first token to run, unless chained: see step::tokens_of()
+  bool prefill;  ///< part of a prompt, of several tokens fed at once, or of tokens recomputed after preemption
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
-};
 
-/// One step. Apply the lists from front to back in this order: drops, clears, truncations, releases, prefix shares,
-/// copies. Then begin the swap-outs and swap-ins, and run all rows in one forward. Plans are applied whole, in the
-/// order of their numbers. Swaps run asynchronously; report the end of each one to scheduler::transferred(). A plan may
-/// have no rows.
-struct plan {
-  std::uint64_t number = 0;    ///< from 1; 0 for the empty plan
-  std::vector<swap_id> drops;  ///< swap entries to delete
-  std::vector<int> clears;     ///< slots to empty
-  std::vector<truncation> truncations;
-  std::vector<release> releases;
-  std::vector<prefix_share> prefix_shares;
-  std::vector<copy> copies;
-  std::vector<swapping_out> swap_outs;
-  std::vector<swapping_in> swap_ins;
-  std::vector<row> rows;
-  std::vector<token> tokens;  ///< of all rows that are not chained, concatenated
-
-  /// Whether there is nothing to do.
-  bool empty() const {
-    return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
-           copies.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
-  }
-
-  /// The tokens of one of `rows`: [count], or none if it is chained. Valid as long as `tokens` is.
-  std::span<const token> tokens_of(const row& one) const {
-    if (one.chained) return {};
-    return std::span(tokens).subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count));
-  }
-
-  /// Empties the plan and keeps its memory.
-  void clear() {
-    number = 0;
-    drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
-    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear();
-  }
-};
-
-/// A change of a sequence's slot.
-struct slot_change {
-  sequence_id sequence;
-  int slot = -1;           ///< its slot now; -1: none
-  bool preempted = false;  ///< it was preempted since its last change; it may have a slot again
-};
-
-/// The outcome of one row of a plan.
-struct row_result {
-  bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
+  // Set by the executor.
   token sampled = -1;   ///< for output::sample
+  bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
 };
 
-/// An event for the owner of a sequence. `row` is an index into the absorbed plan's rows.
+/// What a row brought to the owner of its sequence. `row` is an index into step::rows.
 struct event {
   /// What happened.
   enum class kind : std::uint8_t {
@@ -140,6 +95,62 @@ struct event {
   scheduler::token sampled = -1;
   bool last = false;
   finish reason = finish::length;
+};
+
+/// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
+///
+/// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, prefix shares,
+/// copies. Then begin the swap-outs and swap-ins, run all rows in one forward, and set what the rows sampled. Steps are
+/// executed whole, in the order of their numbers. Swaps run asynchronously; report the end of each one to
+/// scheduler::transferred(). A step may have no rows.
+struct step {
+  std::uint64_t number = 0;    ///< from 1; 0 for the empty step
+  std::vector<swap_id> drops;  ///< swap entries to delete
+  std::vector<int> clears;     ///< slots to empty
+  std::vector<truncation> truncations;
+  std::vector<release> releases;
+  std::vector<prefix_share> prefix_shares;
+  std::vector<copy> copies;
+  std::vector<swapping_out> swap_outs;
+  std::vector<swapping_in> swap_ins;
+  std::vector<row> rows;
+  std::vector<token> tokens;  ///< of all rows that are not chained, concatenated
+  std::vector<event> events;  ///< set by absorb(), in the order of the rows
+
+  /// Whether there is nothing to do.
+  bool empty() const {
+    return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
+           copies.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
+  }
+
+  /// The tokens of one of `rows`: [count], or none if it is chained. Valid as long as `tokens` is.
+  std::span<const token> tokens_of(const row& one) const {
+    if (one.chained) return {};
+    return std::span(tokens).subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count));
+  }
+
+  /// Empties the step and keeps its memory.
+  void clear() {
+    number = 0;
+    drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
+    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear();
+  }
+};
+
+/// A change of a sequence's slot.
+struct slot_change {
+  sequence_id sequence;
+  int slot = -1;           ///< its slot now; -1: none
+  bool preempted = false;  ///< it was preempted since its last change; it may have a slot again
+};
+
+/// A swap-out or swap-in that has ended.
+struct swap_end {
+  sequence_id sequence;  ///< of which it was; it may be gone
+  int length;            ///< tokens
+  bool swap_in;
+  bool beside;      ///< for copy_out()
+  bool is_current;  ///< the sequence exists, and has not been computed again meanwhile
 };
 
 }  // namespace cogen::scheduler
