@@ -24,20 +24,19 @@ class echo final : public cogen::runner {
  public:
   int vocabulary() const override { return 256; }
 
-  void launch(cogen::step_in_progress& step) override {
-    const auto& plan = step.plan();
-    for (const int slot : plan.clears) held_[slot].clear();
-    for (const auto& cut : plan.truncations) held_[cut.slot].resize(cut.length);
-    for (const auto& cut : plan.releases) held_[cut.slot].resize(cut.length);
-    for (const auto& shared : plan.prefix_shares) held_[shared.slot] = held_[shared.of].substr(0, shared.length);
-    for (const auto& copied : plan.copies)
+  void launch(cogen::step& step) override {
+    for (const int slot : step.clears) held_[slot].clear();
+    for (const auto& cut : step.truncations) held_[cut.slot].resize(cut.length);
+    for (const auto& cut : step.releases) held_[cut.slot].resize(cut.length);
+    for (const auto& shared : step.prefix_shares) held_[shared.slot] = held_[shared.of].substr(0, shared.length);
+    for (const auto& copied : step.copies)
       held_[copied.to] += held_[copied.from].substr(copied.begin, copied.end - copied.begin);
-    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-      auto& text = held_[plan.rows[i].slot];
-      for (const auto token : plan.tokens_of(plan.rows[i])) text += static_cast<char>(token);
-      if (plan.rows[i].wanted != cogen::scheduler::output::sample) continue;
+    for (std::size_t i = 0; i < step.rows.size(); ++i) {
+      auto& text = held_[step.rows[i].slot];
+      for (const auto token : step.tokens_of(step.rows[i])) text += static_cast<char>(token);
+      if (step.rows[i].wanted != cogen::scheduler::output::sample) continue;
       auto scores = scores_after(text);
-      step.outcomes()[i] = step.sampler_of(static_cast<int>(i)).sample(scores);
+      step.set_output(i, step.sampler_of(i).sample(scores));
     }
     step.done();
   }

@@ -49,7 +49,7 @@ void swap_out(state& all, sequence& seq) {
   seq.awaits_prefix.reset();
   all.queued.drop(seq);
   all.slots.begin_transfer(seq.slot);
-  all.slots.leave(all.changes.set(seq, -1));
+  all.slots.leave(all.changes.set_slot(seq, -1));
 }
 
 void forget_swapped(state& all, sequence& seq) {
@@ -136,7 +136,7 @@ void lose_slot(state& all, sequence& seq) {
   seq.awaits_prefix.reset();
   if (seq.slot < 0) return;
   all.queued.drop(seq);
-  all.slots.leave(all.changes.set(seq, -1));
+  all.slots.leave(all.changes.set_slot(seq, -1));
 }
 
 void depart(state& all, sequence& seq) {

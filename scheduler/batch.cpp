@@ -108,7 +108,10 @@ class batch_builder {
   void count_in(sequence& seq, int count, bool last) {
     all_.slots.append(seq.slot, count, step_);
     left_ -= count;
-    if (seq.served == 0) all_.prefix_hit_tokens += static_cast<std::uint64_t>(seq.prefix_hit_tokens = seq.cached);
+    if (seq.served == 0) {
+      step_.rows.back().prefix_hit_tokens = seq.prefix_hit_tokens = seq.cached;
+      all_.prefix_hit_tokens += static_cast<std::uint64_t>(seq.cached);
+    }
     seq.cached += count;
     seq.served = step_.number;
     seq.fresh = false;

@@ -67,7 +67,7 @@ bool take_over(state& all, sequence& seq, const prefix_match& found) {
   all.slots.take_over(found.slot, tokens);
   seq.reserved = tokens;
   all.known.cut(found.slot, found.length);
-  all.changes.set(seq, found.slot);
+  all.changes.set_slot(seq, found.slot);
   return true;
 }
 
@@ -166,7 +166,7 @@ bool reclaim(state& all, int capacity, const origin& first, int but) {
 
 void take_slot(state& all, sequence& seq, const origin& first) {
   seq.reserved = to_be_reserved(all, seq);
-  all.changes.set(seq, take_unknown(all, seq.reserved, first));
+  all.changes.set_slot(seq, take_unknown(all, seq.reserved, first));
 }
 
 void learn(state& all, const sequence& seq) {
@@ -180,7 +180,7 @@ void learn(state& all, const sequence& seq) {
 }
 
 void leave_slot(state& all, sequence& seq) {
-  const int left = all.changes.set(seq, -1);
+  const int left = all.changes.set_slot(seq, -1);
   const slot& of = all.slots[left];
   const bool filled = !of.pending && !of.moving && all.known.length(left) >= all.within.usage.block;
   shares(all, seq) && filled ? all.slots.keep(left) : all.slots.leave(left);

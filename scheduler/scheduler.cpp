@@ -299,7 +299,7 @@ swap_end scheduler::transferred(swap_id name, bool ok) {
   return {ended.sequence, ended.length, ended.is_in, ended.beside, is_current};
 }
 
-std::optional<slot_change> scheduler::next_slot_change() noexcept { return state_->changes.next(); }
+std::optional<transition> scheduler::next_transition() noexcept { return state_->changes.next(); }
 
 void scheduler::drop_prefix_cache() {
   while (state_->slots.evict()) {

@@ -42,6 +42,12 @@ struct away {
   bool exact = true;  ///< its slot's contents are exact
 };
 
+/// The state of a sequence after the last of its transitions that was returned.
+struct reported_status {
+  status is = status::waiting;
+  int slot = -1;
+};
+
 struct sequence;
 
 /// The nodes of a sequence in queues, allocated once: changing queues allocates nothing.
@@ -54,7 +60,7 @@ struct queue_nodes {
   std::list<sequence*> unordered{nullptr};
   std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in its current list
   std::list<sequence*> unchanged{nullptr};
-  std::list<sequence*>::iterator change = unchanged.begin();  ///< its node among the slot changes
+  std::list<sequence*>::iterator change = unchanged.begin();  ///< its node among the transitions
 };
 
 /// A sequence, in its state after every step given out so far.
@@ -65,10 +71,11 @@ struct sequence {
   std::vector<token> tokens;
   int sampled = 0;  ///< over all runs
 
-  int slot = -1;           ///< set by slot_changes alone
-  bool preempted = false;  ///< since its last slot change was returned
-  int reserved = 0;        ///< tokens that memory is reserved for in its slot
-  int cached = 0;          ///< tokens in its slot or swap entry: known ones first, then unknown ones
+  int slot = -1;               ///< set by transitions alone
+  bool was_preempted = false;  ///< since its last transition was returned
+  reported_status reported;
+  int reserved = 0;  ///< tokens that memory is reserved for in its slot
+  int cached = 0;    ///< tokens in its slot or swap entry: known ones first, then unknown ones
   std::optional<cogen::scheduler::away> away;
   bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot
 

@@ -3,10 +3,10 @@
 #include "pace.hpp"
 #include "prefix_tree.hpp"
 #include "queues.hpp"
-#include "slot_changes.hpp"
 #include "slot_table.hpp"
 #include "step_costs.hpp"
 #include "swap_pool.hpp"
+#include "transitions.hpp"
 
 #include <cogen/scheduler/allocation_policy.hpp>
 #include <cogen/scheduler/preemption_policy.hpp>
@@ -45,7 +45,7 @@ struct state {
   swap_pool swapped_out;
   prefix_tree known;  ///< what slots hold, for others to share
   queues queued;
-  slot_changes changes;
+  transitions changes;
   std::unordered_map<sequence_id, sequence> sequences;
   std::list<step_in_flight> in_flight;
   std::list<step_in_flight> absorbed;   ///< reused for the next ones

@@ -17,12 +17,11 @@ namespace {
 /// Another runner, whose launches are a part of their own, and take until `ready()`.
 class timed_runner final : public cogen::runner {
  public:
-  timed_runner(std::unique_ptr<cogen::runner> inner, meter& with,
-               std::function<void(const cogen::step_in_progress&)> ready)
+  timed_runner(std::unique_ptr<cogen::runner> inner, meter& with, std::function<void(const cogen::step&)> ready)
       : inner_(std::move(inner)), with_(with), ready_(std::move(ready)) {}
 
   int vocabulary() const override { return inner_->vocabulary(); }
-  void launch(cogen::step_in_progress& step) override {
+  void launch(cogen::step& step) override {
     with_.enter(part::launch);
     ready_(step);
     inner_->launch(step);
@@ -33,7 +32,7 @@ class timed_runner final : public cogen::runner {
  private:
   const std::unique_ptr<cogen::runner> inner_;
   meter& with_;
-  const std::function<void(const cogen::step_in_progress&)> ready_;
+  const std::function<void(const cogen::step&)> ready_;
 };
 
 struct reading {
@@ -167,15 +166,15 @@ class beside {
  private:
   cogen::engine make(const workload& what, int requests) {
     auto parts = what.make(requests);
-    auto ready = [this](const cogen::step_in_progress& step) { this->ready(step); };
+    auto ready = [this](const cogen::step& step) { this->ready(step); };
     parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, std::move(ready));
     return cogen::engine(std::move(parts), options(requests, false));
   }
 
   /// On the engine's thread, as a launch begins.
-  void ready(const cogen::step_in_progress& step) {
+  void ready(const cogen::step& step) {
     while (state_.tokens < told_ && !state_.over) std::this_thread::yield();
-    for (const auto& row : step.plan().rows) told_ += row.wanted == cogen::scheduler::output::sample;
+    for (const auto& row : step.rows) told_ += row.wanted == cogen::scheduler::output::sample;
     with_.end_step();
     with_.enter(part::launch);
     if (++steps_ == how_.steps) with_.take({});

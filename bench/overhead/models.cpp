@@ -14,11 +14,10 @@ class no_runner final : public cogen::runner {
 
   int vocabulary() const override { return static_cast<int>(scores_->size()); }
 
-  void launch(cogen::step_in_progress& step) override {
-    const auto& rows = step.plan().rows;
+  void launch(cogen::step& step) override {
+    const auto& rows = step.rows;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].wanted == cogen::scheduler::output::sample)
-        step.outcomes()[i] = step.sampler_of(static_cast<int>(i)).sample(*scores_);
+      if (rows[i].wanted == cogen::scheduler::output::sample) step.set_output(i, step.sampler_of(i).sample(*scores_));
     step.done();
   }
 

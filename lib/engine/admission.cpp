@@ -5,71 +5,74 @@
 #include <utility>
 
 namespace cogen::detail {
+namespace {
+
+using enum admission_state;
+
+bool is_inside(admission_state one) { return one != outside; }
+bool has_had_slot(admission_state one) { return one == idle || one == working; }
+bool has_work(admission_state one) { return one == queued || one == working; }
+
+/// Never throws: without memory for the sentence there is a shorter one.
+template <class... Values>
+diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noexcept try {
+  return {error::queue_full, fmt::format(sentence, std::forward<Values>(values)...)};
+} catch (...) {
+  return {error::queue_full, "the engine has no room for one more sequence"};
+}
+
+}  // namespace
 
 admission::admission(int max_sequences, int max_waiting, std::function<void()> idle)
     : max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
-std::optional<diagnostics> admission::begin(place& seq) noexcept {
+std::optional<diagnostics> admission::begin(admission_state& one) noexcept {
   const std::lock_guard lock(mutex_);
-  if (auto refused = refusal(seq)) return refused;
-  if (!std::exchange(seq.taken, true)) ++counts_.sequences;
-  if (!seq.scheduled && !std::exchange(seq.waiting, true)) ++counts_.waiting;
-  if (!std::exchange(seq.at_work, true)) ++counts_.at_work;
+  if (auto refused = refusal(one)) return refused;
+  enter(one, has_had_slot(one) ? working : queued);
   return std::nullopt;
 }
 
-std::optional<diagnostics> admission::refusal(const place& seq) const {
-  const auto say = [](error code, auto sentence) {
-    try {
-      return diagnostics(code, sentence());
-    } catch (...) {
-      return diagnostics(code, "the engine has no room for one more sequence");
-    }
-  };
+std::optional<diagnostics> admission::refusal(admission_state of) const {
   if (counts_.draining)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
-  if (!seq.taken && counts_.sequences >= max_sequences_)
-    return say(error::queue_full, [&] {
-      return fmt::format(
-          "the engine holds {} sequences, as many as engine_options.limits.max_sequences allows; {} of them wait for "
-          "their "
-          "first slot",
-          counts_.sequences, counts_.waiting);
-    });
-  if (!seq.scheduled && !seq.waiting && counts_.waiting >= max_waiting_)
-    return say(error::queue_full, [&] {
-      return fmt::format("{} sequences wait for their first slot, as many as engine_options.limits.max_waiting allows",
-                         counts_.waiting);
-    });
+  if (!is_inside(of) && counts_.sequences >= max_sequences_)
+    return full(
+        "the engine holds {} sequences, as many as engine_options.limits.max_sequences allows; {} of them wait for "
+        "their first slot",
+        counts_.sequences, counts_.waiting);
+  if (!has_had_slot(of) && of != queued && counts_.waiting >= max_waiting_)
+    return full("{} sequences wait for their first slot, as many as engine_options.limits.max_waiting allows",
+                counts_.waiting);
   return std::nullopt;
 }
 
-void admission::admission_result(place& seq) noexcept {
+void admission::schedule(admission_state& one) noexcept {
   const std::lock_guard lock(mutex_);
-  seq.scheduled = true;
-  stop_waiting(seq);
+  if (is_inside(one)) enter(one, has_work(one) ? working : idle);
 }
 
-void admission::rest(place& seq) noexcept {
+void admission::end_work(admission_state& one) noexcept {
+  end(one, [](admission_state now) { return has_had_slot(now) ? idle : is_inside(now) ? opened : outside; });
+}
+
+void admission::leave(admission_state& one) noexcept {
+  end(one, [](admission_state) { return outside; });
+}
+
+template <class Next>
+void admission::end(admission_state& one, Next next) noexcept {
   std::unique_lock lock(mutex_);
-  const bool was_last = end_work(seq);
+  const bool worked = has_work(one);
+  enter(one, next(one));
+  const bool was_last = worked && counts_.at_work == 0 && counts_.draining;
   lock.unlock();
   if (was_last) idle_();
 }
 
-void admission::leave(place& seq) noexcept {
-  std::unique_lock lock(mutex_);
-  if (std::exchange(seq.taken, false)) --counts_.sequences;
-  const bool was_last = end_work(seq);
-  lock.unlock();
-  if (was_last) idle_();
-}
-
-void admission::fork(const place& parent, place& child) noexcept {
+void admission::fork(const admission_state& parent, admission_state& child) noexcept {
   const std::lock_guard lock(mutex_);
-  child.scheduled = parent.scheduled;
-  child.taken = parent.taken;
-  if (child.taken) ++counts_.sequences;
+  enter(child, has_had_slot(parent) ? idle : is_inside(parent) ? opened : outside);
 }
 
 void admission::drain() noexcept {
@@ -82,14 +85,11 @@ admission::counts admission::now() const noexcept {
   return counts_;
 }
 
-void admission::stop_waiting(place& seq) noexcept {
-  if (std::exchange(seq.waiting, false)) --counts_.waiting;
-}
-
-bool admission::end_work(place& seq) noexcept {
-  stop_waiting(seq);
-  if (!std::exchange(seq.at_work, false)) return false;
-  return --counts_.at_work == 0 && counts_.draining;
+void admission::enter(admission_state& one, admission_state next) noexcept {
+  counts_.sequences += is_inside(next) - is_inside(one);
+  counts_.waiting += (next == queued) - (one == queued);
+  counts_.at_work += has_work(next) - has_work(one);
+  one = next;
 }
 
 }  // namespace cogen::detail

@@ -2,18 +2,20 @@
 
 #include <cogen/error.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 
 namespace cogen::detail {
 
-/// The admission state of one request or sequence. Only `admission` reads and changes it.
-struct place {
-  bool taken = false;      ///< counts toward max_sequences
-  bool waiting = false;    ///< counts toward max_waiting: it has work to do, and has had no slot yet
-  bool scheduled = false;  ///< has had a slot
-  bool at_work = false;    ///< a generation, or an operation of a sequence, is under way
+/// How a request or sequence counts toward the engine's limits. Only `admission` reads and changes it.
+enum class admission_state : std::uint8_t {
+  outside,  ///< not at all
+  opened,   ///< toward max_sequences; it has had no slot, and has nothing to do
+  queued,   ///< toward max_sequences and max_waiting: it has work to do, and has had no slot yet
+  idle,     ///< toward max_sequences; it has had a slot, and has nothing to do
+  working,  ///< toward max_sequences; it has had a slot, and a generation or an operation is under way
 };
 
 /// Admission control. It counts on the caller's thread, so that a request is accepted or refused immediately and not in
@@ -23,21 +25,21 @@ class admission {
   /// Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
   admission(int max_sequences, int max_waiting, std::function<void()> idle);
 
-  /// Begins work. If the engine is draining or full, returns the reason and changes nothing. A place that is taken and
-  /// has had a slot is refused only while the engine drains.
-  std::optional<diagnostics> begin(place& seq) noexcept;
+  /// Begins work. If the engine is draining or full, returns the reason and changes nothing. One that has had a slot is
+  /// refused only while the engine drains.
+  std::optional<diagnostics> begin(admission_state& one) noexcept;
 
-  /// Records that it has had a slot: it no longer counts as waiting.
-  void admission_result(place& seq) noexcept;
+  /// Records that it has a slot: it no longer counts as waiting.
+  void schedule(admission_state& one) noexcept;
 
-  /// Ends its work. The place stays taken.
-  void rest(place& seq) noexcept;
+  /// Ends its work. It still counts toward max_sequences.
+  void end_work(admission_state& one) noexcept;
 
-  /// Ends its work and gives the place back. May be called more than once.
-  void leave(place& seq) noexcept;
+  /// Ends its work, and counts it no more. May be called more than once.
+  void leave(admission_state& one) noexcept;
 
-  /// The child is taken and scheduled if the parent is. It counts, but is never refused.
-  void fork(const place& parent, place& child) noexcept;
+  /// The child counts as the parent does, without its work, and is never refused.
+  void fork(const admission_state& parent, admission_state& child) noexcept;
 
   /// Refuses new work from now on.
   void drain() noexcept;
@@ -51,14 +53,15 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<diagnostics> refusal(const place& seq) const;
-  void stop_waiting(place& seq) noexcept;
-  bool end_work(place& seq) noexcept;  // true: this was the last work under way, and the engine is draining
+  std::optional<diagnostics> refusal(admission_state of) const;
+  void enter(admission_state& one, admission_state next) noexcept;
+  template <class Next>
+  void end(admission_state& one, Next next) noexcept;
 
   const int max_sequences_;
   const int max_waiting_;
   const std::function<void()> idle_;
-  mutable std::mutex mutex_;  // guards the counts and every place
+  mutable std::mutex mutex_;  // guards the counts and every admission_state
   counts counts_;
 };
 

@@ -46,10 +46,10 @@ cache::device_options cache_options(const device::backend& where, const models::
 }
 
 /// Fails the row if memory is short.
-void add_scores(std::vector<float>& scores, std::span<const float> more, row_output& outcome) try {
+void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::span<const float> more) noexcept try {
   scores.insert(scores.end(), more.begin(), more.end());
 } catch (...) {
-  outcome.error = diagnostics_of(std::current_exception());
+  step.set_output(row, {.error = diagnostics_of(std::current_exception())});
 }
 
 /// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
@@ -128,38 +128,38 @@ void device_runner::record_steps() {
   }
 }
 
-void device_runner::launch(step_in_progress& step) {
+void device_runner::launch(step& step) {
   work_->run_on_stream([&] {
-    prepare_slots(step.plan());
-    begin_transfers(step);
-    if (step.plan().rows.empty())
+    prepare_slots(step);
+    begin_swaps(step);
+    if (step.rows.empty())
       step.done();
     else
       begin_rows(step);
   });
 }
 
-void device_runner::prepare_slots(const scheduler::step& plan) {
+void device_runner::prepare_slots(const scheduler::step& step) {
   swapped_.clear_lost();
-  for (const auto name : plan.drops) swapped_.drop(name);
-  for (const int slot : plan.clears) cache_.clear(slot);
-  for (const auto& each : plan.truncations) cache_.truncate(each.slot, each.length);
-  for (const auto& each : plan.releases) cache_.truncate(each.slot, each.length);
-  const auto forks = forks_in(plan);
+  for (const auto name : step.drops) swapped_.drop(name);
+  for (const int slot : step.clears) cache_.clear(slot);
+  for (const auto& each : step.truncations) cache_.truncate(each.slot, each.length);
+  for (const auto& each : step.releases) cache_.truncate(each.slot, each.length);
+  const auto forks = forks_in(step);
   if (prefetcher_ && !forks.empty()) work_->wait();  // the copies run on the host
   for (const auto& each : forks) cache_.copy(each.origin.from, each.slot, each.origin.end);
 }
 
-void device_runner::begin_transfers(step_in_progress& step) {
-  for (const auto& each : step.plan().swap_outs) swapped_.begin(each, *work_, step.transfers());
-  for (const auto& each : step.plan().swap_ins) swapped_.begin(each, *work_, step.transfers());
+void device_runner::begin_swaps(step& step) {
+  for (const auto& each : step.swap_outs) swapped_.begin(each, *work_, step.swaps());
+  for (const auto& each : step.swap_ins) swapped_.begin(each, *work_, step.swaps());
 }
 
-void device_runner::begin_rows(step_in_progress& step) {
-  const auto& rows = step.plan().rows;
+void device_runner::begin_rows(step& step) {
+  const auto& rows = step.rows;
   const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   put_in_order(rows, recorded);
-  const auto hidden = recorded ? run_recorded(step.plan()) : run_ragged(step.plan());
+  const auto hidden = recorded ? run_recorded(step) : run_ragged(step);
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
@@ -176,7 +176,7 @@ void device_runner::begin_rows(step_in_progress& step) {
     finish_on_device(step);
 }
 
-/// Puts rows of one token first; both kinds stay in the plan's order. Lists the rows whose logits are wanted: those
+/// Puts rows of one token first; both kinds stay in the step's order. Lists the rows whose logits are wanted: those
 /// that sample, then the others. A replayed step computes logits for every row, in the order of the rows.
 void device_runner::put_in_order(std::span<const scheduler::row> rows, bool recorded) {
   order_.clear();
@@ -205,18 +205,18 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 }
 
 /// Replays a graph, which writes the logits of every row to logits_.
-at::Tensor device_runner::run_recorded(const scheduler::step& plan) {
-  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(plan.rows.size()));
-  single_.write(plan, order_, cache_, {});
+at::Tensor device_runner::run_recorded(const scheduler::step& step) {
+  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(step.rows.size()));
+  single_.write(step, order_, cache_, {});
   single_.fill_up(graph->first);
   single_.send();
   graph->second->replay();
   return {};
 }
 
-at::Tensor device_runner::run_ragged(const scheduler::step& plan) {
-  ragged_.write(plan, order_, cache_, outputs_);
-  return forward(plan.rows);
+at::Tensor device_runner::run_ragged(const scheduler::step& step) {
+  ragged_.write(step, order_, cache_, outputs_);
+  return forward(step.rows);
 }
 
 /// Runs the step that was written to ragged_. `rows` are its rows; none for a dummy prompt.
@@ -232,14 +232,15 @@ at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
 
 /// Describes the sampling of the step to the device. True if the host needs some of the logits. Rows that sample are
 /// among the first `logits` ones.
-bool device_runner::describe_sampling(step_in_progress& step, std::int64_t logits) {
+bool device_runner::describe_sampling(step& step, std::int64_t logits) {
   sampling_.begin(logits);
   bool host_sees_some = false;
   for (auto& each : wanted_by_turn_[sampling_.turn()]) {
-    const auto& row = step.plan().rows[static_cast<std::size_t>(each.row)];
+    const auto index = static_cast<std::size_t>(each.row);
+    const auto& row = step.rows[index];
     if (row.wanted == scheduler::output::sample) {
       auto& how = sampling_.row(each.first);
-      each.by = describe(step, each.row, how);
+      each.by = describe(step, index, how);
       how.slot = each.by == sampled_by::device ? row.slot : -1;
     }
     host_sees_some |= each.by == sampled_by::host;
@@ -248,32 +249,32 @@ bool device_runner::describe_sampling(step_in_progress& step, std::int64_t logit
 }
 
 /// Fails the row if memory is short.
-device_runner::sampled_by device_runner::describe(step_in_progress& step, int row, sampling_row& how) try {
-  const bool chained = step.plan().rows[static_cast<std::size_t>(row)].chained;
-  return step.sampler_of(row).describe(chained, how, sampling_.lists()) ? sampled_by::device : sampled_by::host;
+device_runner::sampled_by device_runner::describe(step& step, std::size_t row, sampling_row& how) try {
+  const bool is_described = step.sampler_of(row).describe(step.rows[row].chained, how, sampling_.lists());
+  return is_described ? sampled_by::device : sampled_by::host;
 } catch (...) {
-  step.outcomes()[static_cast<std::size_t>(row)].error = diagnostics_of(std::current_exception());
+  step.set_output(row, {.error = diagnostics_of(std::current_exception())});
   return sampled_by::none;
 }
 
-void device_runner::finish_on_device(step_in_progress& step) {
+void device_runner::finish_on_device(step& step) {
   work_->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
     if (!error) take_sampled(step, turn);
     step.done(error);
   });
 }
 
-void device_runner::take_sampled(step_in_progress& step, std::size_t turn) {
+void device_runner::take_sampled(step& step, std::size_t turn) {
   for (const auto& each : wanted_by_turn_[turn])
     if (each.by == sampled_by::device)
-      step.outcomes()[static_cast<std::size_t>(each.row)] =
-          device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first));
+      step.set_output(static_cast<std::size_t>(each.row),
+                      device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first)));
 }
 
 /// Copies logits to the host in blocks of at most as many rows as logits_ has. Samples there, or gathers the logits.
-void device_runner::show_to_host(step_in_progress& step, const at::Tensor& hidden, std::int64_t total) {
+void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
-  const auto& rows = step.plan().rows;
+  const auto& rows = step.rows;
   std::vector<std::vector<float>> gathered(rows.size());
   for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
     const auto count = std::min(total - first, logits_.size(0));
@@ -287,17 +288,17 @@ void device_runner::show_to_host(step_in_progress& step, const at::Tensor& hidde
       float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
       const auto index = static_cast<std::size_t>(each.row);
       if (rows[index].wanted == scheduler::output::sample) {
-        const auto& outcome = step.outcomes()[index] = step.sampler_of(each.row).sample({scores, width});
-        last_.select(0, rows[index].slot).fill_(outcome.chosen.id);
+        step.set_output(index, step.sampler_of(index).sample({scores, width}));
+        last_.select(0, rows[index].slot).fill_(rows[index].sampled);
       } else {
-        add_scores(gathered[index], {scores, static_cast<std::size_t>(end - begin) * width}, step.outcomes()[index]);
+        add_scores(step, index, gathered[index], {scores, static_cast<std::size_t>(end - begin) * width});
       }
     }
   }
   for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
-    if (rows[index].wanted != scheduler::output::sample && !step.outcomes()[index].error)
-      step.outcomes()[index].scores = logits(std::move(gathered[index]), options_.vocabulary);
+    if (rows[index].wanted != scheduler::output::sample && !rows[index].failed)
+      step.set_output(index, {.scores = logits(std::move(gathered[index]), options_.vocabulary)});
   }
   take_sampled(step, sampling_.turn());
   step.done();

@@ -31,9 +31,9 @@ struct device_runner_options {
   bool recorded = true;  ///< decode steps replay graphs, if the device supports them and `host` is false
 };
 
-/// Runs plans on a network and a cache on a device. launch() only enqueues a step's work, and the device reports its
-/// end, so a plan may be launched before the previous one has ended. If the host needs logits of a step (for rows that
-/// return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
+/// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
+/// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
+/// that return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
 class device_runner final : public runner {
  public:
   /// Allocates all memory that steps need. Throws std::invalid_argument if the caches are too large for the device's
@@ -43,33 +43,33 @@ class device_runner final : public runner {
   ~device_runner() override;
 
   int vocabulary() const override { return options_.vocabulary; }
-  void launch(step_in_progress& step) override;
+  void launch(step& step) override;
 
   const cache::device_cache& cache() const { return cache_; }
 
  private:
   enum class sampled_by : std::uint8_t { host, device, none };
 
-  /// The rows [first, first + count) of the step's logits, which belong to one row of the plan.
+  /// The rows [first, first + count) of the step's logits, which belong to one of its rows.
   struct wanted_rows {
-    int row;  ///< of the plan
+    int row;  ///< of the step
     std::int64_t first;
     std::int64_t count;
     sampled_by by = sampled_by::host;
   };
 
-  void prepare_slots(const scheduler::step& plan);
-  void begin_transfers(step_in_progress& step);
-  void begin_rows(step_in_progress& step);
+  void prepare_slots(const scheduler::step& step);
+  void begin_swaps(step& step);
+  void begin_rows(step& step);
   void put_in_order(std::span<const scheduler::row> rows, bool recorded);
-  at::Tensor run_recorded(const scheduler::step& plan);
-  at::Tensor run_ragged(const scheduler::step& plan);
+  at::Tensor run_recorded(const scheduler::step& step);
+  at::Tensor run_ragged(const scheduler::step& step);
   at::Tensor forward(std::span<const scheduler::row> rows);
-  bool describe_sampling(step_in_progress& step, std::int64_t logits);
-  sampled_by describe(step_in_progress& step, int row, sampling_row& how);
-  void finish_on_device(step_in_progress& step);
-  void show_to_host(step_in_progress& step, const at::Tensor& hidden, std::int64_t total);
-  void take_sampled(step_in_progress& step, std::size_t turn);
+  bool describe_sampling(step& step, std::int64_t logits);
+  sampled_by describe(step& step, std::size_t row, sampling_row& how);
+  void finish_on_device(step& step);
+  void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
+  void take_sampled(step& step, std::size_t turn);
   void warm_up();
   void record_steps();
 
@@ -90,7 +90,7 @@ class device_runner final : public runner {
   at::Tensor host_logits_;  // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
 
-  std::vector<int> order_;                                  // of the plan's rows: rows of one token first
+  std::vector<int> order_;                                  // of the step's rows: rows of one token first
   std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // rows that sample first
   std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, in the same order
 };

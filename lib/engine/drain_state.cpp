@@ -14,7 +14,7 @@ void drain_state::start(std::shared_ptr<drain_operation> wait) {
     const std::lock_guard lock(mutex_);
     wait_ = std::move(wait);
   }
-  engine_->room().drain();
+  engine_->admissions().drain();
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
@@ -22,7 +22,7 @@ void drain_state::cancel() noexcept { tell(net::error::operation_aborted); }
 
 void drain_state::process() {
   post_again();
-  if (engine_->room().now().at_work == 0) tell({});
+  if (engine_->admissions().now().at_work == 0) tell({});
 }
 
 void drain_state::fail(const diagnostics& why) noexcept { tell(why.code()); }
@@ -34,7 +34,7 @@ void drain_state::tell(error_code code) noexcept {
     if (!wait_) return;
     complete(std::exchange(wait_, nullptr), code);
   }
-  engine_->wait_no_more(*this);
+  engine_->cancel_wait(*this);
 }
 
 }  // namespace cogen::detail

@@ -17,11 +17,11 @@ class drain_state final : public request_state, public drain_face {
   void cancel() noexcept override;
 
   void process() override;
-  void take(const scheduler::event&, row_output&) override {}
+  void deliver(const scheduler::event&, row_output&) override {}
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   diagnostics error() const override { return {}; }
-  bool owner_is_thinking() const override { return false; }
+  bool awaits_client() const override { return false; }
 
  private:
   void tell(error_code code) noexcept;

@@ -119,7 +119,7 @@ std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make
 
 engine::executor_type engine::get_executor() const { return loop_->executor(); }
 
-bool engine::poll_one() { return loop_->turn(); }
+bool engine::poll_one() { return loop_->poll_one(); }
 
 void engine::stop() noexcept {
   loop_->request_stop();

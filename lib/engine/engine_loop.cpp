@@ -30,10 +30,10 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       snapshot_format_(parts_.runner->snapshot_format()),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
                  std::move(parts_.allocation_policy)),
-      observer_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
-                [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
+      metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
+               [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
       swap_completions_(parts_.limits.all_slots(), [this] { wake(); }),
-      room_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
+      admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   publish();
 }
@@ -62,7 +62,7 @@ net::any_io_executor engine_loop::default_executor() const {
 }
 
 engine_stats engine_loop::stats() const {
-  const auto accepted = room_.now();
+  const auto accepted = admission_.now();
   std::lock_guard lock(mutex_);
   auto stats = stats_;
   stats.queued = accepted.waiting;
@@ -70,15 +70,15 @@ engine_stats engine_loop::stats() const {
   return stats;
 }
 
-void engine_loop::wait_until_idle(std::shared_ptr<request_state> who) {
+void engine_loop::wait_until_idle(std::shared_ptr<request_state> waiter) {
   std::lock_guard lock(mutex_);
-  until_idle_.push_back(std::move(who));
+  until_idle_.push_back(std::move(waiter));
 }
 
-void engine_loop::wait_no_more(const request_state& who) noexcept {
+void engine_loop::cancel_wait(const request_state& waiter) noexcept {
   std::shared_ptr<request_state> gone;  // destroyed after unlocking
   std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(until_idle_, &who, &std::shared_ptr<request_state>::get);
+  const auto found = std::ranges::find(until_idle_, &waiter, &std::shared_ptr<request_state>::get);
   if (found == until_idle_.end()) return;
   gone = std::move(*found);
   until_idle_.erase(found);
@@ -101,7 +101,7 @@ void engine_loop::offload(std::function<void()> job) {
 
 void engine_loop::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
   auto& joined = members_[id] = std::move(member);
-  observer_.joined(*joined, id, now());
+  metrics_.accepted(*joined, id, now());
 }
 
 template <class Call>
@@ -111,23 +111,23 @@ void engine_loop::attempt(request_state& member, const Call& call) {
   } catch (...) {
     member.end_with(diagnostics_of(std::current_exception()));
   }
-  observer_.look_at(member);
+  metrics_.take_report(member);
 }
 
-bool engine_loop::turn() {
+bool engine_loop::poll_one() {
   if (ended_) return false;
   drain_inbox();
   run_handlers();
   drain_inbox();
-  fire_timers();
+  expire_timers();
   wait_for_batch();
-  return advance();
+  return run_step();
 }
 
 void engine_loop::run() noexcept {
   while (!stop_requested_.load()) {
     try {
-      if (!turn()) sleep(std::nullopt);
+      if (!poll_one()) sleep(std::nullopt);
     } catch (...) {
       log("a handler threw", std::current_exception());
     }
@@ -145,17 +145,17 @@ void engine_loop::run_handlers() {
 void engine_loop::drain_inbox() noexcept try {
   scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
   while (auto sender = inbox_.take()) attempt(*sender, [&] { sender->process(); });
-  observer_.look_at_slots(now());
+  metrics_.take_transitions(now());
   if (!ended_) publish();
 } catch (...) {
   die(std::current_exception());
 }
 
-void engine_loop::fire_timers() {
+void engine_loop::expire_timers() {
   const auto first = timers_.first();
   const auto now = first ? parts_.clock->now() : clock::time_point();
   if (!first || now < *first) return;
-  timers_.fire(now, [this](request_state& woken) { observer_.look_at(woken); });
+  timers_.expire(now, [this](request_state& expired) { metrics_.take_report(expired); });
   publish();
 }
 
@@ -171,47 +171,69 @@ void engine_loop::wait_for_batch() {
 }
 
 bool engine_loop::awaiting_client() {
-  return std::any_of(served_.begin(), served_.end(), [](const auto& each) { return each->owner_is_thinking(); });
+  return std::ranges::any_of(served_, [this](auto id) {
+    const auto found = members_.find(id);
+    return found != members_.end() && found->second->awaits_client();
+  });
 }
 
-bool engine_loop::advance() noexcept try {
+bool engine_loop::run_step() noexcept try {
   if (ended_) return false;
-  take_swap_completions();
-  launch_next();
-  return deliver_done();
+  complete_swaps();
+  if (auto* const next = plan()) execute(*next);
+  auto done = take_executed();
+  if (done.empty()) return false;
+  absorb(done.front());
+  deliver(done.front());
+  recycle(std::move(done));
+  return true;
 } catch (...) {
   die(std::current_exception());
   return false;
 }
 
-void engine_loop::take_swap_completions() {
+void engine_loop::complete_swaps() {
   while (!swap_completions_.empty())
-    for (const auto& each : swap_completions_.take()) take_swap_completion(each);
+    for (const auto& each : swap_completions_.take()) complete_swap(each);
 }
 
-void engine_loop::take_swap_completion(const swap_completions::completion& what) {
+void engine_loop::complete_swap(const swap_completions::completion& what) {
   if (what.job) return what.job();
-  if (what.error) log("what a sequence had cached was lost on its way", what.error);
-  observer_.transferred(what.name, what.error, now());
-  const auto seq = scheduler_.transferred(what.name, !what.error);
-  if (const auto found = seq ? members_.find(*seq) : members_.end(); found != members_.end())
-    attempt(*found->second, [this, id = *seq, member = found->second] {
-      if (!scheduler_.exact(id)) member->lose_exactness();
-      member->moved();
-    });
+  if (what.error) log("a swap failed, and the sequence will be recomputed", what.error);
+  const auto end = scheduler_.transferred(what.name, !what.error);
+  metrics_.swapped(end, what.error, now());
+  const auto found = members_.find(end.sequence);
+  if (!end.is_current || found == members_.end()) return;
+  attempt(*found->second, [this, id = end.sequence, member = found->second] {
+    if (!scheduler_.exact(id)) member->lose_exactness();
+    member->swap_ended();
+  });
 }
 
-void engine_loop::launch_next() {
-  if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return;
+/// The next step, in flight from now on. Null if nothing can run now.
+step_in_flight* engine_loop::plan() {
+  if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return nullptr;
   const auto begin = now();
-  auto& step = recycle_step();
-  auto& plan = step.to_plan();
-  scheduler_.next(begin.time_since_epoch(), plan);
-  if (plan.empty()) return;
-  for (const auto& row : plan.rows) step.belongs_to(members_.at(row.sequence)).scheduled();
+  auto& step = unused_step();
+  scheduler_.next(begin.time_since_epoch(), step);
+  if (step.empty()) return nullptr;
+  for (const auto& row : step.rows) {
+    const auto& member = members_.at(row.sequence);
+    if (row.prefix_hit_tokens) member->schedule(*row.prefix_hit_tokens);
+    step.add_sampler({member, member->sampling()});
+  }
   in_flight_.splice(in_flight_.end(), recycled_, recycled_.begin());
-  observer_.launched(step, begin);
+  metrics_.planned(step, begin);
   publish();
+  return &step;
+}
+
+step_in_flight& engine_loop::unused_step() {
+  if (recycled_.empty()) recycled_.emplace_back(swap_completions_, wake_);
+  return recycled_.front();
+}
+
+void engine_loop::execute(step_in_flight& step) {
   try {
     parts_.runner->launch(step);
   } catch (...) {
@@ -219,37 +241,38 @@ void engine_loop::launch_next() {
   }
 }
 
-step_in_flight& engine_loop::recycle_step() {
-  if (recycled_.empty()) recycled_.emplace_back(swap_completions_, [this] { wake(); });
-  return recycled_.front();
-}
-
-bool engine_loop::deliver_done() {
-  if (in_flight_.empty() || !in_flight_.front().is_done()) return false;
+/// The oldest step in flight, if it has been executed; otherwise nothing.
+std::list<step_in_flight> engine_loop::take_executed() {
   std::list<step_in_flight> done;
-  done.splice(done.end(), in_flight_, in_flight_.begin());
-  auto& step = done.front();
-  if (step.error())
-    die(step.error());
-  else
-    absorb(step);
-  if (ended_) return true;
-  step.recycle(served_);
-  recycled_.splice(recycled_.begin(), done);
-  publish();
-  return true;
+  if (!in_flight_.empty() && in_flight_.front().is_done()) done.splice(done.end(), in_flight_, in_flight_.begin());
+  return done;
 }
 
 void engine_loop::absorb(step_in_flight& step) {
+  if (step.error()) std::rethrow_exception(step.error());
   const auto end = now();
-  observer_.ended(step, end);
-  scheduler_.absorb(step.plan(), step.results(), time_of(step, end), events_);
-  for (const auto& event : events_) {
-    const auto row = static_cast<std::size_t>(event.row);
-    auto& member = step.owner_of(row);
-    if (!member.goes_by(event.sequence) || ended_) continue;
-    attempt(member, [&] { member.take(event, step.outcomes()[row]); });
+  metrics_.executed(step, end);
+  scheduler_.absorb(step, time_of(step, end));
+}
+
+/// Delivers the step's events to the requests that are still there.
+void engine_loop::deliver(step_in_flight& step) {
+  for (const auto& event : step.events) {
+    const auto found = members_.find(event.sequence);
+    if (found == members_.end()) continue;
+    const auto member = found->second;
+    attempt(*member, [&] { member->deliver(event, step.output_of(static_cast<std::size_t>(event.row))); });
   }
+}
+
+void engine_loop::recycle(std::list<step_in_flight> done) {
+  if (ended_) return;
+  auto& step = done.front();
+  served_.clear();
+  for (const auto& row : step.rows) served_.push_back(row.sequence);
+  step.clear();
+  recycled_.splice(recycled_.begin(), done);
+  publish();
 }
 
 std::chrono::nanoseconds engine_loop::time_of(const step_in_flight& step, clock::time_point end) {
@@ -285,7 +308,7 @@ void engine_loop::end() noexcept {
   while (auto sender = inbox_.take()) {
     sender->post_again();
     sender->fail(why);
-    observer_.look_at(*sender);
+    metrics_.take_report(*sender);
   }
   parts_.runner.reset();
   in_flight_.clear();
@@ -294,7 +317,7 @@ void engine_loop::end() noexcept {
   timers_.clear();
   for (auto members = std::exchange(members_, {}); auto& [id, member] : members) {
     member->fail(why);
-    observer_.look_at(*member);
+    metrics_.take_report(*member);
   }
   std::vector<std::shared_ptr<request_state>> until_idle;
   {
@@ -303,7 +326,7 @@ void engine_loop::end() noexcept {
   }
   for (const auto& each : until_idle) each->fail(why);
   publish();
-  observer_.ended(why, now());
+  metrics_.ended(why, now());
   try {
     run_handlers();
   } catch (...) {
@@ -338,8 +361,8 @@ void engine_loop::wake() noexcept {
 
 void engine_loop::publish() {
   std::lock_guard lock(mutex_);
-  stats_ = observer_.stats();
-  stats_.sequences = room_.now().sequences;
+  stats_ = metrics_.stats();
+  stats_.sequences = admission_.now().sequences;
 }
 
 }  // namespace cogen::detail

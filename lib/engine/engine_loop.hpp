@@ -1,9 +1,8 @@
 #pragma once
 
 #include "engine/admission.hpp"
+#include "engine/engine_metrics.hpp"
 #include "engine/inbox.hpp"
-#include "engine/observer.hpp"
-#include "engine/step_in_flight.hpp"
 #include "engine/swap_completions.hpp"
 #include "engine/timers.hpp"
 
@@ -43,12 +42,12 @@ class engine_loop {
   std::uint64_t fresh_seed() noexcept { return seed_.fetch_add(0x9e3779b97f4a7c15); }
 
   /// Counts and limits the sequences that the engine holds.
-  admission& room() noexcept { return room_; }
+  admission& admissions() noexcept { return admission_; }
 
-  /// Enqueues `who` when the last work under way ends after room().drain(). Calls its `fail()` if the engine ends
-  /// first. Throws std::bad_alloc.
-  void wait_until_idle(std::shared_ptr<request_state> who);
-  void wait_no_more(const request_state& who) noexcept;
+  /// Enqueues `waiter` when the last work under way ends after admissions().drain(). Calls its `fail()` if the engine
+  /// ends first. Throws std::bad_alloc.
+  void wait_until_idle(std::shared_ptr<request_state> waiter);
+  void cancel_wait(const request_state& waiter) noexcept;
   std::uint64_t fresh_id() noexcept { return ++ids_; }
 
   /// Runs `job` on another thread, so that neither the caller nor a step waits for it. With external stepping, runs it
@@ -58,7 +57,7 @@ class engine_loop {
   // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
   /// One round of the loop: at most one launch and one delivery. True when a step was delivered.
-  bool turn();
+  bool poll_one();
 
   /// Runs rounds until request_stop(), and sleeps while there is nothing to do; then calls `end()`.
   void run() noexcept;
@@ -72,26 +71,29 @@ class engine_loop {
   runner& device() noexcept { return *parts_.runner; }
   void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
-  void wake_at(clock::time_point time, const std::shared_ptr<request_state>& seq) { timers_.set(time, seq); }
-  void cancel_timer(request_state& seq) noexcept { timers_.forget(seq); }
+  void wake_at(clock::time_point time, const std::shared_ptr<request_state>& one) { timers_.set(time, one); }
+  void cancel_timer(request_state& one) noexcept { timers_.cancel(one); }
 
  private:
   void run_handlers();
   void drain_inbox() noexcept;
-  void take_swap_completions();
-  void take_swap_completion(const swap_completions::completion& what);
+  void complete_swaps();
+  void complete_swap(const swap_completions::completion& what);
 
   /// Calls `call`; an exception ends the member's request. The caller keeps the member alive.
   template <class Call>
   void attempt(request_state& member, const Call& call);
 
-  void fire_timers();
+  void expire_timers();
   void wait_for_batch();
-  bool advance() noexcept;
-  void launch_next();
-  step_in_flight& recycle_step();
-  bool deliver_done();
+  bool run_step() noexcept;
+  step_in_flight* plan();
+  step_in_flight& unused_step();
+  void execute(step_in_flight& step);
+  std::list<step_in_flight> take_executed();
   void absorb(step_in_flight& step);
+  void deliver(step_in_flight& step);
+  void recycle(std::list<step_in_flight> done);
 
   /// The time from the step's launch, or from the end of the previous step if that is later, to `end`.
   std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
@@ -110,16 +112,16 @@ class engine_loop {
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;
-  observer observer_;
+  engine_metrics metrics_;
+  const std::function<void()> wake_ = [this] { wake(); };
   std::list<step_in_flight> in_flight_;
   std::list<step_in_flight> recycled_;  // for the next steps, which reuse their memory
-  std::vector<scheduler::event> events_;
-  clock::time_point last_end_{};  // of the last step
+  clock::time_point last_end_{};        // of the last step
   timers timers_;
-  std::vector<std::shared_ptr<request_state>> served_;  // owners of the last step's rows, until the next round
+  std::vector<scheduler::sequence_id> served_;  // by the last step, until the next round
   inbox inbox_;
   swap_completions swap_completions_;
-  admission room_;
+  admission admission_;
   std::atomic<bool> asleep_ = false;  // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;

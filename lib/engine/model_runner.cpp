@@ -32,11 +32,11 @@ std::string format_of(const cache::quantization& how) {
   return fmt::format(", keys {}, values {}, the newest {} whole", how.keys->name(), how.values->name(), how.residual);
 }
 
-/// Copies the logits to the row's output. Fails the row if memory is short.
-void show(row_output& outcome, std::span<const float> scores, int vocabulary) try {
-  outcome.scores = logits({scores.begin(), scores.end()}, vocabulary);
+/// A copy of the logits. Fails the row if memory is short.
+row_output output_of(std::span<const float> scores, int vocabulary) noexcept try {
+  return {.scores = logits({scores.begin(), scores.end()}, vocabulary)};
 } catch (...) {
-  outcome.error = diagnostics_of(std::current_exception());
+  return {.error = diagnostics_of(std::current_exception())};
 }
 
 std::string_view format_of(compute_type mode) { return mode == compute_type::int8 ? ", int8 products" : ""; }
@@ -69,41 +69,40 @@ model_runner::model_runner(std::shared_ptr<const model> model, const cache::opti
       swapped_(cache_, std::move(swap_by), std::move(room)),
       workspace_(std::move(run)) {}
 
-void model_runner::launch(step_in_progress& step) {
-  const auto& plan = step.plan();
-  prepare_slots(plan);
-  begin_transfers(step);
-  if (!plan.rows.empty()) {
-    read_encoder_inputs(plan);
-    auto scores = model_->forward(collect(plan), cache_, workspace_);
-    hand_out(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+void model_runner::launch(step& step) {
+  prepare_slots(step);
+  begin_swaps(step);
+  if (!step.rows.empty()) {
+    read_encoder_inputs(step);
+    auto scores = model_->forward(collect(step), cache_, workspace_);
+    set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
   }
   step.done();
 }
 
-void model_runner::begin_transfers(step_in_progress& step) {
-  for (const auto& each : step.plan().swap_outs) swapped_.begin(each, step.transfers());
-  for (const auto& each : step.plan().swap_ins) swapped_.begin(each, step.transfers());
+void model_runner::begin_swaps(step& step) {
+  for (const auto& each : step.swap_outs) swapped_.begin(each, step.swaps());
+  for (const auto& each : step.swap_ins) swapped_.begin(each, step.swaps());
 }
 
-void model_runner::prepare_slots(const scheduler::step& plan) {
+void model_runner::prepare_slots(const scheduler::step& step) {
   swapped_.clear_lost();
-  for (const auto name : plan.drops) swapped_.drop(name);
-  for (const int slot : plan.clears) cache_.clear(slot);
-  for (const auto& each : plan.truncations) {
+  for (const auto name : step.drops) swapped_.drop(name);
+  for (const int slot : step.clears) cache_.clear(slot);
+  for (const auto& each : step.truncations) {
     if (each.length == 0)
       cache_.clear(each.slot);
     else
       cache_.truncate(each.slot, each.length);
   }
-  for (const auto& each : plan.releases) cache_.release(each.slot, each.length);
-  for (const auto& each : forks_in(plan)) cache_.fork(each.slot, each.origin);
+  for (const auto& each : step.releases) cache_.release(each.slot, each.length);
+  for (const auto& each : forks_in(step)) cache_.fork(each.slot, each.origin);
 }
 
-void model_runner::read_encoder_inputs(const scheduler::step& plan) {
+void model_runner::read_encoder_inputs(const scheduler::step& step) {
   std::vector<cache::step_row> rows;
   std::vector<token> tokens;
-  for (const auto& row : plan.rows) {
+  for (const auto& row : step.rows) {
     if (!row.encoder_input) continue;
     rows.push_back({row.slot, static_cast<int>(row.encoder_input->size())});
     tokens.insert(tokens.end(), row.encoder_input->begin(), row.encoder_input->end());
@@ -112,10 +111,10 @@ void model_runner::read_encoder_inputs(const scheduler::step& plan) {
 }
 
 /// No row is chained, because each step ends before the next one is planned.
-const batch& model_runner::collect(const scheduler::step& plan) {
+const batch& model_runner::collect(const scheduler::step& step) {
   rows_.clear();
   outputs_.clear();
-  for (const auto& row : plan.rows) {
+  for (const auto& row : step.rows) {
     rows_.push_back({row.slot, row.count});
     const int last = row.first + row.count - 1;
     if (row.wanted == scheduler::output::all_logits)
@@ -123,29 +122,28 @@ const batch& model_runner::collect(const scheduler::step& plan) {
     if (row.wanted != scheduler::output::nothing) outputs_.push_back(last);
   }
   batch_.step.assign(rows_);
-  batch_.tokens = plan.tokens;
+  batch_.tokens = step.tokens;
   batch_.outputs = outputs_;
   return batch_;
 }
 
-void model_runner::hand_out(step_in_progress& step, float* scores) {
+void model_runner::set_outputs(step& step, float* scores) {
   const auto width = static_cast<std::size_t>(vocabulary());
-  const auto& rows = step.plan().rows;
+  const auto& rows = step.rows;
   sampled_.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto& outcome = step.outcomes()[i];
     switch (rows[i].wanted) {
       case scheduler::output::nothing:
         continue;
       case scheduler::output::sample:
-        sampled_.push_back({static_cast<int>(i), scores});
+        sampled_.push_back({i, scores});
         scores += width;
         continue;
       case scheduler::output::last_logits:
       case scheduler::output::all_logits: {
         const auto count =
             rows[i].wanted == scheduler::output::all_logits ? static_cast<std::size_t>(rows[i].count) : 1;
-        show(outcome, {scores, count * width}, vocabulary());
+        step.set_output(i, output_of({scores, count * width}, vocabulary()));
         scores += count * width;
       }
     }
@@ -154,12 +152,12 @@ void model_runner::hand_out(step_in_progress& step, float* scores) {
 }
 
 /// Samples the rows in parallel; then, on this thread, those with the caller's own logits processor.
-void model_runner::sample(step_in_progress& step) {
+void model_runner::sample(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto sample_where = [&](const row_scores& each, bool processed) {
     auto& sampler = step.sampler_of(each.row);
     if (sampler.has_processor() != processed) return;
-    step.outcomes()[static_cast<std::size_t>(each.row)] = sampler.sample({each.scores, width});
+    step.set_output(each.row, sampler.sample({each.scores, width}));
   };
   workspace_.workers()->parallel(
       std::ssize(sampled_), [&](std::int64_t i, int) { sample_where(sampled_[static_cast<std::size_t>(i)], false); });

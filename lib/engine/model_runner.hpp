@@ -10,7 +10,7 @@
 
 namespace cogen::detail {
 
-/// Runs plans on a model and its cache, on the thread that launches them. A step has ended when `launch()` returns.
+/// Executes steps on a model and its cache, on the thread that launches them. A step has ended when `launch()` returns.
 class model_runner final : public runner {
  public:
   /// `own` makes the cache's layers; for those it leaves out, or if it is empty, the options apply. If `swap_by` is
@@ -19,7 +19,7 @@ class model_runner final : public runner {
                std::shared_ptr<cache::transfer> swap_by, swap_room room, workspace run);
 
   int vocabulary() const override { return model_->config().vocabulary; }
-  void launch(step_in_progress& step) override;
+  void launch(step& step) override;
   std::string snapshot_format() const override { return snapshot_format_; }
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
     return swapped_.snapshot(name);
@@ -35,23 +35,23 @@ class model_runner final : public runner {
 
  private:
   struct row_scores {
-    int row;
+    std::size_t row;
     float* scores;  // [vocabulary]
   };
 
-  void prepare_slots(const scheduler::step& plan);
-  void begin_transfers(step_in_progress& step);
-  void read_encoder_inputs(const scheduler::step& plan);
-  const batch& collect(const scheduler::step& plan);
-  void hand_out(step_in_progress& step, float* scores);
-  void sample(step_in_progress& step);
+  void prepare_slots(const scheduler::step& step);
+  void begin_swaps(step& step);
+  void read_encoder_inputs(const scheduler::step& step);
+  const batch& collect(const scheduler::step& step);
+  void set_outputs(step& step, float* scores);
+  void sample(step& step);
 
   const std::shared_ptr<const model> model_;
   cache::cache cache_;
   const std::string snapshot_format_;
   swap_store swapped_;
   workspace workspace_;
-  batch batch_;  // of the last plan, like the three below
+  batch batch_;  // of the last step, like the three below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
   std::vector<row_scores> sampled_;

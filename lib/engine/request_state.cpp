@@ -8,25 +8,24 @@
 namespace cogen::detail {
 
 request_state::request_state(std::shared_ptr<engine_loop> engine)
-    : engine_(std::move(engine)), metrics_(engine_->fresh_id(), engine_->now()) {}
+    : engine_(std::move(engine)), timeline_(engine_->fresh_id(), engine_->now()) {}
 
-request_state::~request_state() { leave_place(); }
+request_state::~request_state() { leave_engine(); }
 
 std::optional<diagnostics> request_state::begin_work() noexcept {
-  auto refused = engine_->room().begin(place_);
+  auto refused = engine_->admissions().begin(admission_);
   if (!refused) return std::nullopt;
   if (auto ended = engine_->error()) return ended;
   return refused;
 }
 
-void request_state::end_work() noexcept { engine_->room().rest(place_); }
+void request_state::end_work() noexcept { engine_->admissions().end_work(admission_); }
 
-void request_state::leave_place() noexcept { engine_->room().leave(place_); }
+void request_state::leave_engine() noexcept { engine_->admissions().leave(admission_); }
 
-void request_state::scheduled() {
-  if (std::exchange(scheduled_, true)) return;
-  engine_->room().admission_result(place_);
-  begin_after(engine_->plans().prefix_hit_tokens(id_.value()));
+void request_state::schedule(int prefix_hit_tokens) noexcept {
+  engine_->admissions().schedule(admission_);
+  set_cached_tokens(prefix_hit_tokens);
 }
 
 void request_state::end_with(const diagnostics& why) {
@@ -40,7 +39,7 @@ void request_state::leave() {
     engine_->plans().cancel(*left);
     engine_->leave(*left);
   }
-  leave_place();
+  leave_engine();
 }
 
 void request_state::post_again() noexcept { completion_lock(*this).unlock(); }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/admission.hpp"
-#include "metrics/metrics_recorder.hpp"
+#include "metrics/request_timeline.hpp"
 
 #include <cogen/async/pending_operations.hpp>
 #include <cogen/clock.hpp>
@@ -31,13 +31,13 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual void process() = 0;
 
   /// The sampler of its rows; null if it never has rows. Any thread.
-  virtual row_sampler* as_sampler() noexcept { return nullptr; }
+  virtual row_sampler* sampling() noexcept { return nullptr; }
 
-  /// Takes an event of the sequence and the output of the row that caused it.
-  virtual void take(const scheduler::event& event, row_output& outcome) = 0;
+  /// Delivers an event of the sequence, with the output of the row that caused it.
+  virtual void deliver(const scheduler::event& event, row_output& output) = 0;
 
   /// A swap or a copy of its KV cache has ended.
-  virtual void moved() {}
+  virtual void swap_ended() {}
 
   /// Its KV cache was restored from an inexact snapshot. May be called more than once.
   virtual void lose_exactness() noexcept {}
@@ -48,22 +48,19 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Ends the request with an error: the engine has ended, or the request could not be served. Any thread.
   virtual void fail(const diagnostics& why) noexcept = 0;
 
-  /// True while the client has a result and is about to ask for more: the next step may wait for it.
-  virtual bool owner_is_thinking() const = 0;
+  /// True while the client has a result and may be about to ask for more: the next step may wait for it.
+  virtual bool awaits_client() const = 0;
 
-  /// Whether this is its id in the scheduler and the engine.
-  bool goes_by(scheduler::sequence_id id) const noexcept { return id_ == id; }
-
-  /// Records that a plan has a row of it, and thus that it has a slot. Only the first call has an effect.
-  void scheduled();
+  /// Its first row has been planned, and so many of its tokens were found in the prefix cache.
+  void schedule(int prefix_hit_tokens) noexcept;
 
   // Its outcome, as the event of its end reports it. Any thread.
   virtual finish_reason reason() const { return finish_reason::failed; }
   virtual cogen::usage usage() const { return {}; }
   virtual diagnostics error() const = 0;
 
-  metrics_recorder& metrics() noexcept { return metrics_; }
-  const metrics_recorder& metrics() const noexcept { return metrics_; }
+  request_timeline& timeline() noexcept { return timeline_; }
+  const request_timeline& timeline() const noexcept { return timeline_; }
 
   /// Removes it from the batch, and fails it with `why`.
   void end_with(const diagnostics& why);
@@ -105,17 +102,16 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Begins a generation or an operation. If it is refused, returns the reason.
   std::optional<diagnostics> begin_work() noexcept;
   void end_work() noexcept;
-  void leave_place() noexcept;
+  void leave_engine() noexcept;
 
-  /// Removes it from the batch, and gives its place back.
+  /// Removes it from the batch and from the engine's counts.
   void leave();
 
-  /// Called before its first row, with the number of tokens that the prefix cache supplied.
-  virtual void begin_after(int /*reused*/) noexcept {}
+  virtual void set_cached_tokens(int /*prefix_hit_tokens*/) noexcept {}
 
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the engine thread only
-  place place_;
+  admission_state admission_ = admission_state::outside;
   mutable std::mutex mutex_;  // guards what the handle and the engine share
 
  private:
@@ -127,11 +123,10 @@ class request_state : public std::enable_shared_from_this<request_state> {
   bool post_all(std::shared_ptr<async::pending_operation> completed) noexcept;  // false: memory is short for some
   void retry() noexcept;
 
-  metrics_recorder metrics_;
+  request_timeline timeline_;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
-  std::optional<clock::time_point> timer_;  // the engine thread only, like the next one
-  bool scheduled_ = false;
+  std::optional<clock::time_point> timer_;               // the engine thread only
   std::shared_ptr<async::pending_operation> completed_;  // under the lock: their handlers are not posted yet
 };
 

@@ -41,7 +41,8 @@ void sequence_state::carry_out(suspend_order& what) {
   continue_suspending();
 }
 
-/// Suspends the sequence. While its KV cache is being swapped or copied, waits for moved(), which calls this again.
+/// Suspends the sequence. While its KV cache is being swapped or copied, waits for swap_ended(), which calls this
+/// again.
 void sequence_state::continue_suspending() {
   if (id_) engine_->plans().suspend(*id_);
   if (id_ && engine_->plans().moving(*id_)) return;
@@ -55,7 +56,7 @@ void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait
   complete(std::exchange(plain_, nullptr), why.code());
 }
 
-void sequence_state::moved() {
+void sequence_state::swap_ended() {
   if (suspending_) continue_suspending();
   if (saving_) go_on_saving();
 }
@@ -65,7 +66,7 @@ void sequence_state::carry_out(save_order& what) {
   go_on_saving();
 }
 
-/// Saves the sequence. While its KV cache is being swapped or copied, waits for moved(), which calls this again.
+/// Saves the sequence. While its KV cache is being swapped or copied, waits for swap_ended(), which calls this again.
 void sequence_state::go_on_saving() {
   auto& plans = engine_->plans();
   if (!awaits(saving_->wait)) return saving_.reset();
@@ -129,7 +130,7 @@ void sequence_state::read(const std::filesystem::path& path) try {
                                .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0});
   {
     const std::lock_guard lock(mutex_);
-    if (!opening_ || opening_->dropped()) return leave_place();
+    if (!opening_ || opening_->dropped()) return leave_engine();
     read_ = std::move(found);
   }
   want_attention();
@@ -171,7 +172,7 @@ void sequence_state::fail_opening(const diagnostics& why) {
   ended_ = true;
   diagnostics_ = why;
   complete(std::exchange(opening_, nullptr), why.code(), sequence(self()));
-  leave_place();
+  leave_engine();
 }
 
 }  // namespace cogen::detail

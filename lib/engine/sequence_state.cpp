@@ -93,7 +93,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     child->diagnostics_ = diagnostics_;
     if (ended_) return child;
     orders_.push_back(fork_order{child});
-    engine_->room().fork(place_, child->place_);
+    engine_->admissions().fork(admission_, child->admission_);
   }
   want_attention();
   return child;
@@ -131,7 +131,7 @@ void sequence_state::lose_exactness() noexcept {
   exact_ = false;
 }
 
-request_metrics sequence_state::request_metrics() const { return metrics().times(engine_->now()); }
+request_metrics sequence_state::request_metrics() const { return timeline().times(engine_->now()); }
 
 void sequence_state::abort() noexcept {
   {
@@ -207,7 +207,7 @@ void sequence_state::complete_waiter(error_code code) {
 void sequence_state::process() {
   post_again();
   completion_lock lock(*this);
-  if (std::exchange(refused_, false) && !id_) metrics().refuse(engine_->now());
+  if (std::exchange(refused_, false) && !id_) timeline().refuse(engine_->now());
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
@@ -223,7 +223,7 @@ void sequence_state::process() {
   if (undone) undo(*undone);
   for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
   if (leaves) {
-    metrics().end(engine_->now(), metrics_recorder::ending::cancelled);
+    timeline().end(engine_->now(), request_timeline::ending::cancelled);
     leave();
   }
 }
@@ -280,16 +280,16 @@ void sequence_state::carry_out(fork_order& what) try {
   engine_->enqueue(what.child);
 }
 
-void sequence_state::take(const scheduler::event& event, row_output& outcome) {
+void sequence_state::deliver(const scheduler::event& event, row_output& output) {
   switch (event.what) {
     case scheduler::event::kind::finished:
-      if (event.reason == scheduler::finish::failed) end_run(outcome.error);
+      if (event.reason == scheduler::finish::failed) end_run(output.error);
       return;
     case scheduler::event::kind::logits: {
-      gathered_.append(outcome.scores);
+      gathered_.append(output.scores);
       if (!event.last) return;
       auto result = std::exchange(gathered_, logits());
-      metrics().bring();
+      timeline().record_result();
       const completion_lock lock(*this);
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have been recomputed
@@ -299,14 +299,14 @@ void sequence_state::take(const scheduler::event& event, row_output& outcome) {
       return end_work();
     }
     case scheduler::event::kind::token: {
-      metrics().bring();
+      timeline().record_result();
       const completion_lock lock(*this);
       if (!decode_ || undo_to_) return;
-      sampling_.absorb(outcome);
+      sampling_.absorb(output);
       held_.insert(held_.end(), fed_.begin(), fed_.end());
-      held_.push_back(outcome.chosen.id);
+      held_.push_back(output.chosen.id);
       thinking_ = true;
-      complete(std::exchange(decode_, nullptr), error_code(), std::move(outcome.chosen));
+      complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
       return end_work();
     }
   }
@@ -319,7 +319,7 @@ void sequence_state::end_run(diagnostics why) {
     length = undo_to_.value_or(held_.size());
   }
   undo(length);
-  if (!id_) metrics().refuse(engine_->now());
+  if (!id_) timeline().refuse(engine_->now());
   const completion_lock lock(*this);
   if (undo_to_) return;
   diagnostics_ = std::move(why);
@@ -333,12 +333,12 @@ void sequence_state::fail(const diagnostics& why) noexcept {
   ended_ = true;
   thinking_ = false;
   diagnostics_ = why;
-  metrics().end(engine_->now(), aborted_ ? metrics_recorder::ending::cancelled : metrics_recorder::ending::finished);
+  timeline().end(engine_->now(), aborted_ ? request_timeline::ending::cancelled : request_timeline::ending::finished);
   complete_waiter(why.code());
-  leave_place();
+  leave_engine();
 }
 
-bool sequence_state::owner_is_thinking() const {
+bool sequence_state::awaits_client() const {
   std::lock_guard lock(mutex_);
   return thinking_ && !aborted_;
 }

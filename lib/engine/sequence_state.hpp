@@ -35,18 +35,18 @@ class sequence_state final : public request_state, public sequence_face, public 
   std::vector<token> tokens() const override;
   bool exact() const override;
   diagnostics error() const override;
-  std::uint64_t id() const override { return metrics().id(); }
+  std::uint64_t id() const override { return timeline().id(); }
   cogen::request_metrics request_metrics() const override;
   void abort() noexcept override;
 
   void process() override;
-  void take(const scheduler::event& event, row_output& outcome) override;
-  void moved() override;
+  void deliver(const scheduler::event& event, row_output& output) override;
+  void swap_ended() override;
   void lose_exactness() noexcept override;
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
-  bool owner_is_thinking() const override;
-  row_sampler* as_sampler() noexcept override { return &sampling_; }
+  bool awaits_client() const override;
+  row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
   struct run_order {
@@ -106,8 +106,8 @@ class sequence_state final : public request_state, public sequence_face, public 
   // The engine thread only.
   sampling_state sampling_;
   logits gathered_;                              // of the forward in progress
-  std::shared_ptr<plain_operation> suspending_;  // waits for moved()
-  std::optional<save_order> saving_;             // waits for moved()
+  std::shared_ptr<plain_operation> suspending_;  // waits for swap_ended()
+  std::optional<save_order> saving_;             // waits for swap_ended()
 
   // Under the lock.
   std::vector<token> held_;  // without the tokens of a pending operation

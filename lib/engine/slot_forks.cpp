@@ -4,11 +4,11 @@
 
 namespace cogen::detail {
 
-std::vector<slot_fork> forks_in(const scheduler::step& plan) {
+std::vector<slot_fork> forks_in(const scheduler::step& step) {
   std::vector<slot_fork> forks;
-  for (const auto& each : plan.prefix_shares)
+  for (const auto& each : step.prefix_shares)
     forks.push_back({each.slot, {.parent = each.of, .shared = each.length, .from = each.of, .end = each.length}});
-  for (const auto& each : plan.copies) {
+  for (const auto& each : step.copies) {
     auto found = std::ranges::find(forks, each.to, &slot_fork::slot);
     if (found == forks.end()) found = forks.insert(found, {each.to, {}});
     found->origin.from = each.from;

@@ -13,7 +13,7 @@ struct slot_fork {
   cache::fork_spec origin;
 };
 
-/// The forks of a plan: for each slot, the tokens that it shares and those copied to it, together.
-std::vector<slot_fork> forks_in(const scheduler::step& plan);
+/// The forks of a step: for each slot, the tokens that it shares and those copied to it, together.
+std::vector<slot_fork> forks_in(const scheduler::step& step);
 
 }  // namespace cogen::detail

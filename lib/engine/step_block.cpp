@@ -12,15 +12,15 @@ step_block::step_block(const device::backend& where, std::int64_t tokens)
     each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);
 }
 
-void step_block::write(const scheduler::step& plan, std::span<const int> order, const cache::device_cache& memory,
+void step_block::write(const scheduler::step& step, std::span<const int> order, const cache::device_cache& memory,
                        std::span<const std::int32_t> outputs) {
   turn_ = 1 - turn_;
   tokens_ = 0;
   std::int64_t single = 0, longest = 0, reach = 0;
   std::vector<device::prompt_row> prompts;
   for (const int index : order) {
-    const auto& row = plan.rows[static_cast<std::size_t>(index)];
-    const auto known = plan.tokens_of(row);
+    const auto& row = step.rows[static_cast<std::size_t>(index)];
+    const auto known = step.tokens_of(row);
     const int held = memory.length(row.slot);
     if (row.count == 1) {
       ++single;

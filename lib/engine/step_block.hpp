@@ -22,10 +22,10 @@ class step_block {
   /// For steps of at most `tokens` tokens.
   step_block(const device::backend& where, std::int64_t tokens);
 
-  /// Writes a step with the rows of `plan` in the order `order`, rows of one token first. The token of a chained row is
+  /// Writes a step with the rows of `step` in the order `order`, rows of one token first. The token of a chained row is
   /// already on the device. The cache's lengths must be those before the step. `outputs` are indices into the step's
   /// tokens.
-  void write(const scheduler::step& plan, std::span<const int> order, const cache::device_cache& memory,
+  void write(const scheduler::step& step, std::span<const int> order, const cache::device_cache& memory,
              std::span<const std::int32_t> outputs);
 
   /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.

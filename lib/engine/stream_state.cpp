@@ -19,8 +19,9 @@ std::string said(clock::duration time) { return fmt::format("{:g} s", std::chron
 stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what)
     : request_state(std::move(engine)),
       request_(std::move(what)),
-      limits_(request_, metrics().times(engine_->now()).opened),
-      sampling_(engine_->fresh_seed(), true) {}
+      limits_(request_, timeline().times(engine_->now()).opened),
+      sampling_(engine_->fresh_seed(), true),
+      channel_(request_.max_buffered_tokens) {}
 
 // Operations of the handle
 
@@ -49,7 +50,7 @@ void stream_state::begin() noexcept {
   }
   {
     std::lock_guard lock(mutex_);
-    prepared_ = true;
+    if (stage_ == stage::preparing) stage_ = stage::prepared;
   }
   want_attention();
 }
@@ -69,11 +70,11 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   last_next_ = wait;
   next_ = std::move(wait);
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
-  if (ready_.empty()) ask();
+  if (channel_.empty()) channel_.request();
   serve_waiters();
-  const bool in_need = owed_ >= std::max(1, max_buffered_tokens() / 2) || (next_ && next_limit_);
+  const bool is_urgent = channel_.is_low() || (next_ && next_limit_);
   lock.unlock();
-  if (in_need) want_attention();
+  if (is_urgent) want_attention();
 }
 
 void stream_state::cancel_next(const next_operation& wait) noexcept {
@@ -86,10 +87,7 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   completion_lock lock(*this);
   if (busy()) return complete(wait, make_error_code(error::operation_in_progress), completion());
   whole_ = wait;
-  thinking_ = false;
-  const int uncredited = static_cast<int>(ready_.size()) - std::exchange(credited_, static_cast<int>(ready_.size()));
-  if (max_buffered_tokens() > 0) owed_ += uncredited;
-  ask();
+  channel_.request_all();
   serve_waiters();
   lock.unlock();
   want_attention();
@@ -107,8 +105,8 @@ void stream_state::cancel_complete(const complete_operation& wait, net::cancella
 void stream_state::stop() noexcept {
   {
     const completion_lock lock(*this);
-    if (ended_) return;
-    stop_asked_ = true;
+    if (stage_ == stage::ended) return;
+    if (wanted_end_ == wanted_end::none) wanted_end_ = wanted_end::stop;
   }
   want_attention();
 }
@@ -116,8 +114,8 @@ void stream_state::stop() noexcept {
 void stream_state::abort() noexcept {
   {
     const completion_lock lock(*this);
-    aborted_ = true;
-    if (!submitted_) leave_place();  // it will never be submitted
+    wanted_end_ = wanted_end::abort;
+    if (stage_ != stage::submitted) leave_engine();  // it will never be submitted
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
     if (whole_) complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
   }
@@ -126,12 +124,12 @@ void stream_state::abort() noexcept {
 
 bool stream_state::ended() const {
   std::lock_guard lock(mutex_);
-  return ended_;
+  return stage_ == stage::ended;
 }
 
 std::optional<finish_reason> stream_state::finish() const {
   std::lock_guard lock(mutex_);
-  return ended_ ? std::optional(reason_) : std::nullopt;
+  return stage_ == stage::ended ? std::optional(reason_) : std::nullopt;
 }
 
 finish_reason stream_state::reason() const {
@@ -149,7 +147,7 @@ diagnostics stream_state::error() const {
   return diagnostics_;
 }
 
-request_metrics stream_state::request_metrics() const { return metrics().times(engine_->now()); }
+request_metrics stream_state::request_metrics() const { return timeline().times(engine_->now()); }
 
 void stream_state::want_attention() {
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
@@ -184,13 +182,13 @@ void stream_state::submit() {
   if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options,
-                                {{prompt.begin(), prompt.end()}, scheduler::output::sample, max_buffered_tokens()});
+                                {{prompt.begin(), prompt.end()}, scheduler::output::sample, channel_.capacity()});
   engine_->join(*id_, shared_from_this());
 }
 
 // On the engine thread
 
-void stream_state::begin_after(int prefix_hit_tokens) noexcept {
+void stream_state::set_cached_tokens(int prefix_hit_tokens) noexcept {
   const completion_lock lock(*this);
   usage_.cached_tokens = prefix_hit_tokens;
 }
@@ -203,15 +201,14 @@ void stream_state::lose_exactness() noexcept {
 void stream_state::process() {
   post_again();
   completion_lock lock(*this);
-  if (aborted_) ended_ = true;
-  if (ended_) {
+  if (wanted_end_ == wanted_end::abort) stage_ = stage::ended;
+  if (stage_ == stage::ended) {
     lock.unlock();
-    metrics().end(engine_->now(), metrics_recorder::ending::cancelled);
+    timeline().end(engine_->now(), request_timeline::ending::cancelled);
     return leave();
   }
-  const bool stop = stop_asked_;
-  const int credits = prepared_ ? std::exchange(owed_, 0) : 0;
-  if (credits > 0) thinking_ = false;
+  const bool stop = wanted_end_ == wanted_end::stop;
+  const int credits = stage_ == stage::preparing ? 0 : channel_.take_credits();
   const auto timer = next_timer();
   lock.unlock();
   if (stop) return finish(finish_reason::aborted);
@@ -224,22 +221,23 @@ void stream_state::process() {
 void stream_state::submit_once() {
   {
     std::lock_guard lock(mutex_);
-    if (aborted_ || !prepared_ || std::exchange(submitted_, true)) return;
+    if (wanted_end_ == wanted_end::abort || stage_ != stage::prepared) return;
+    stage_ = stage::submitted;
   }
   submit();
 }
 
-void stream_state::take(const scheduler::event& event, row_output& outcome) {
+void stream_state::deliver(const scheduler::event& event, row_output& output) {
   if (limits_.any() && keep_limits(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
-      sampling_.absorb(outcome);
-      return take_token(std::move(outcome.chosen),
+      sampling_.absorb(output);
+      return take_token(std::move(output.chosen),
                         std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
     case scheduler::event::kind::logits:
       return;
     case scheduler::event::kind::finished:
-      if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, outcome.error);
+      if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, output.error);
       return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
 }
@@ -251,47 +249,46 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
   const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
   completion_lock lock(*this);
   ++usage_.generated_tokens;
-  usage_.time_to_first_token = metrics().bring();
+  usage_.time_to_first_token = timeline().record_result();
   if (makes_piece) push_piece(std::move(cut.text));
   if (cut.stopped) {
     lock.unlock();
     cutter_->flush();
     return finish(finish_reason::stop_string);
   }
-  const bool read_already = makes_piece && whole_;
-  if (read_already) ++credited_;
+  const bool returns_credit = !makes_piece || whole_;
+  if (makes_piece && whole_) channel_.return_credit();
   if (makes_piece) {
     serve_waiters();
-    thinking_ = max_buffered_tokens() == 0 && !whole_;
+    channel_.await_reader(!whole_);
   }
   lock.unlock();
-  if (read_already || !makes_piece) engine_->plans().grant(*id_, 1);
+  if (returns_credit) engine_->plans().grant(*id_, 1);
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
   auto last = is_prepared() ? cutter_->flush() : output_processor::cut{};
   leave();
   const completion_lock lock(*this);
-  if (ended_) return;
+  if (stage_ == stage::ended) return;
   if (!last.text.empty() || !next_piece_.tokens.empty()) push_piece(std::move(last.text));
-  ended_ = true;
-  thinking_ = false;
+  stage_ = stage::ended;
   reason_ = reason;
   diagnostics_ = std::move(why);
-  usage_.total_time = metrics().end(engine_->now(), metrics_recorder::ending::finished);
+  usage_.total_time = timeline().end(engine_->now(), request_timeline::ending::finished);
   serve_waiters();
 }
 
 void stream_state::fail(const diagnostics& why) noexcept {
   const completion_lock lock(*this);
-  if (ended_) return;
-  ended_ = true;
-  thinking_ = false;
+  if (stage_ == stage::ended) return;
+  stage_ = stage::ended;
   reason_ = finish_reason::failed;
   diagnostics_ = why;
-  usage_.total_time = metrics().end(
-      engine_->now(), aborted_ ? metrics_recorder::ending::cancelled : metrics_recorder::ending::finished);
-  leave_place();
+  usage_.total_time =
+      timeline().end(engine_->now(), wanted_end_ == wanted_end::abort ? request_timeline::ending::cancelled
+                                                                      : request_timeline::ending::finished);
+  leave_engine();
   serve_waiters();
 }
 
@@ -306,7 +303,7 @@ std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
 }
 
 std::optional<clock::time_point> stream_state::next_timer() const {
-  if (ended_) return std::nullopt;
+  if (stage_ == stage::ended) return std::nullopt;
   return earlier(limits_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
 }
 
@@ -314,7 +311,7 @@ bool stream_state::keep_limits(clock::time_point now) {
   deadlines::which passed;
   {
     std::lock_guard lock(mutex_);
-    passed = ended_ ? deadlines::which::none : limits_.passed(now, usage_.generated_tokens > 0);
+    passed = stage_ == stage::ended ? deadlines::which::none : limits_.passed(now, usage_.generated_tokens > 0);
   }
   if (passed == deadlines::which::start) end_with({error::deadline_exceeded, waited(now)});
   if (passed == deadlines::which::finish) finish(finish_reason::deadline_exceeded);
@@ -323,7 +320,7 @@ bool stream_state::keep_limits(clock::time_point now) {
 
 std::string stream_state::waited(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within), said(now - metrics().times(now).opened), waited_for());
+                     said(*request_.start_within), said(now - timeline().times(now).opened), waited_for());
 }
 
 std::string stream_state::waited_for() const {
@@ -333,19 +330,19 @@ std::string stream_state::waited_for() const {
     return fmt::format("for one of {} slots, beside {} others", engine_->parts().limits.slots,
                        engine_->plans().waiting() - 1);
   std::lock_guard lock(mutex_);
-  if (max_buffered_tokens() == 0 && !asked_)
+  if (channel_.capacity() == 0 && !channel_.is_requested())
     return "for its reader to ask for a token, since its max_buffered_tokens is 0";
   return fmt::format("for its prompt of {} tokens to be read", usage_.prompt_tokens);
 }
 
 bool stream_state::is_prepared() const {
   std::lock_guard lock(mutex_);
-  return prepared_;
+  return stage_ == stage::prepared || stage_ == stage::submitted;
 }
 
-bool stream_state::owner_is_thinking() const {
+bool stream_state::awaits_client() const {
   const std::lock_guard lock(mutex_);
-  return thinking_ && !aborted_;
+  return stage_ != stage::ended && wanted_end_ != wanted_end::abort && channel_.awaits_reader();
 }
 
 // Pieces, under the lock
@@ -356,46 +353,26 @@ bool stream_state::busy() {
   return next_ || whole_;
 }
 
-void stream_state::ask() {
-  if (max_buffered_tokens() == 0 && !std::exchange(asked_, true)) ++owed_;
-}
-
 void stream_state::push_piece(std::string text) {
   next_piece_.text = std::move(text);
-  asked_ = false;
-  if (busy() && next_ && ready_.empty()) {
-    count_read();
+  if (busy() && next_ && channel_.empty()) {
+    channel_.pass();
     complete(std::exchange(next_, nullptr), error_code(), std::move(next_piece_));
   } else {
-    if (ready_.full()) ready_.set_capacity(std::max<std::size_t>(2, 2 * ready_.capacity()));
-    ready_.push_back(std::move(next_piece_));
+    channel_.push(std::move(next_piece_));
   }
   next_piece_.text.clear();
   next_piece_.tokens.clear();
 }
 
-piece stream_state::read_piece() {
-  auto front = std::move(ready_.front());
-  ready_.pop_front();
-  count_read();
-  return front;
-}
-
-void stream_state::count_read() {
-  if (credited_ > 0)
-    --credited_;
-  else if (max_buffered_tokens() > 0)
-    ++owed_;
-}
-
 completion stream_state::gather_completion() {
   completion all;
   std::size_t bytes = 0, tokens = 0;
-  for (const auto& each : ready_) bytes += each.text.size(), tokens += each.tokens.size();
+  for (const auto& each : channel_) bytes += each.text.size(), tokens += each.tokens.size();
   all.text.reserve(bytes);  // after both reservations nothing throws, so no piece is lost
   all.tokens.reserve(tokens);
-  while (!ready_.empty()) {
-    auto each = read_piece();
+  while (!channel_.empty()) {
+    auto each = channel_.pop();
     all.text += each.text;
     std::move(each.tokens.begin(), each.tokens.end(), std::back_inserter(all.tokens));
   }
@@ -406,13 +383,14 @@ completion stream_state::gather_completion() {
 
 void stream_state::serve_waiters() {
   if (!busy()) return;
-  if (next_ && !ready_.empty())
-    complete(std::exchange(next_, nullptr), error_code(), read_piece());
-  else if (next_ && ended_)
+  const bool ended = stage_ == stage::ended;
+  if (next_ && !channel_.empty())
+    complete(std::exchange(next_, nullptr), error_code(), channel_.pop());
+  else if (next_ && ended)
     complete(std::exchange(next_, nullptr), diagnostics_.code(), std::optional<piece>());
-  else if (whole_ && ended_ && diagnostics_)
+  else if (whole_ && ended && diagnostics_)
     complete(std::exchange(whole_, nullptr), diagnostics_.code(), completion());
-  else if (whole_ && ended_)
+  else if (whole_ && ended)
     complete_whole();
 }
 

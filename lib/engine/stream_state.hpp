@@ -4,19 +4,15 @@
 #include "engine/output_processor.hpp"
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
+#include "engine/token_channel.hpp"
 
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
 
-#include <boost/circular_buffer.hpp>
-
 namespace cogen::detail {
 
-/// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader.
-///
-/// Credits enforce the limit. It begins with `max_buffered_tokens` credits and spends one for each token. Reading a
-/// piece returns one. A token that completes no piece (part of a character or of a stop string) returns its credit
-/// immediately. With buffer size 0, a credit is granted when a reader waits and no piece is ready.
+/// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader, on the credits of its
+/// channel. A token that completes no piece (part of a character or of a stop string) returns its credit immediately.
 class stream_state final : public request_state, public stream_face {
  public:
   stream_state(std::shared_ptr<engine_loop> engine, request what);
@@ -44,17 +40,17 @@ class stream_state final : public request_state, public stream_face {
   finish_reason reason() const override;
   cogen::usage usage() const override;
   diagnostics error() const override;
-  std::uint64_t id() const override { return metrics().id(); }
+  std::uint64_t id() const override { return timeline().id(); }
   cogen::request_metrics request_metrics() const override;
 
   void process() override;
   void lose_exactness() noexcept override;
-  void begin_after(int prefix_hit_tokens) noexcept override;
-  void take(const scheduler::event& event, row_output& outcome) override;
+  void set_cached_tokens(int prefix_hit_tokens) noexcept override;
+  void deliver(const scheduler::event& event, row_output& output) override;
   std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const diagnostics& why) noexcept override;
-  bool owner_is_thinking() const override;
-  row_sampler* as_sampler() noexcept override { return &sampling_; }
+  bool awaits_client() const override;
+  row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
   void prepare();
@@ -68,15 +64,17 @@ class stream_state final : public request_state, public stream_face {
   void take_token(sampled_token chosen, bool is_end);
   void finish(finish_reason reason, diagnostics why = {});
   void push_piece(std::string text);
-  piece read_piece();
-  void count_read();
   completion gather_completion();
   void complete_whole();
   void serve_waiters();
   void want_attention();
   bool busy();  // releases operations whose execution context has shut down
-  void ask();
-  int max_buffered_tokens() const { return request_.max_buffered_tokens; }
+
+  /// How far it has come.
+  enum class stage : std::uint8_t { preparing, prepared, submitted, ended };
+
+  /// How its handle wants it to end before its time.
+  enum class wanted_end : std::uint8_t { none, stop, abort };
 
   const request request_;
   const deadlines limits_;
@@ -90,20 +88,13 @@ class stream_state final : public request_state, public stream_face {
   piece next_piece_;  // has the tokens that have completed no piece yet
 
   // Under the lock.
-  boost::circular_buffer<piece> ready_;
-  int credited_ = 0;  // pieces at the front of ready_ whose credits were returned already
-  int owed_ = 0;      // credits to grant to the scheduler in process()
+  token_channel channel_;
   std::shared_ptr<next_operation> next_;
   std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
   std::shared_ptr<complete_operation> whole_;
-  bool prepared_ = false;
-  bool submitted_ = false;
-  bool stop_asked_ = false;
-  bool aborted_ = false;
-  bool ended_ = false;
-  bool asked_ = false;     // buffer size 0: a credit was returned that has brought no piece yet
-  bool thinking_ = false;  // buffer size 0: the reader has a piece, and no further read has been processed
+  stage stage_ = stage::preparing;
+  wanted_end wanted_end_ = wanted_end::none;
   finish_reason reason_ = finish_reason::aborted;
   diagnostics diagnostics_;
   cogen::usage usage_;

@@ -6,37 +6,37 @@
 namespace cogen::detail {
 namespace {
 
-std::optional<clock::time_point> woken(request_state& seq, clock::time_point now) noexcept try {
-  return seq.expire(now);
+std::optional<clock::time_point> expired(request_state& one, clock::time_point now) noexcept try {
+  return one.expire(now);
 } catch (...) {
-  seq.end_with(diagnostics_of(std::current_exception()));
+  one.end_with(diagnostics_of(std::current_exception()));
   return std::nullopt;
 }
 
 }  // namespace
 
-void timers::set(clock::time_point time, const std::shared_ptr<request_state>& seq) {
-  if (seq->timer_ && *seq->timer_ <= time) return;
-  due_.insert_or_assign({time, seq.get()}, seq);
-  forget(*seq);
-  seq->timer_ = time;
+void timers::set(clock::time_point time, const std::shared_ptr<request_state>& one) {
+  if (one->timer_ && *one->timer_ <= time) return;
+  due_.insert_or_assign({time, one.get()}, one);
+  cancel(*one);
+  one->timer_ = time;
 }
 
-void timers::forget(request_state& seq) noexcept {
-  if (seq.timer_) due_.erase({*seq.timer_, &seq});
-  seq.timer_.reset();
+void timers::cancel(request_state& one) noexcept {
+  if (one.timer_) due_.erase({*one.timer_, &one});
+  one.timer_.reset();
 }
 
-void timers::fire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept {
+void timers::expire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept {
   while (!due_.empty() && due_.begin()->first.first <= now) {
     auto timer = due_.extract(due_.begin());
-    const auto seq = timer.mapped().lock();
-    if (!seq) continue;
-    seq->timer_.reset();
-    const auto next = woken(*seq, now);
-    notify(*seq);
+    const auto one = timer.mapped().lock();
+    if (!one) continue;
+    one->timer_.reset();
+    const auto next = expired(*one, now);
+    notify(*one);
     if (!next) continue;
-    seq->timer_ = next;
+    one->timer_ = next;
     timer.key().first = *next;
     due_.insert(std::move(timer));
   }

@@ -16,13 +16,13 @@ class request_state;
 /// the next time. Timers do not keep their request states alive. The engine thread only.
 class timers {
  public:
-  /// Sets the timer of `seq` to `time`, unless it already has an earlier one. Throws std::bad_alloc.
-  void set(clock::time_point time, const std::shared_ptr<request_state>& seq);
+  /// Sets the timer of `one` to `time`, unless it already has an earlier one. Throws std::bad_alloc.
+  void set(clock::time_point time, const std::shared_ptr<request_state>& one);
 
-  void forget(request_state& seq) noexcept;
+  void cancel(request_state& one) noexcept;
 
   /// Calls `expire()` of each request state whose time has come, and then `notify` with it, which must not throw.
-  void fire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
+  void expire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
 
   std::optional<clock::time_point> first() const;
 

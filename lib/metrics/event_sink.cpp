@@ -20,13 +20,13 @@ std::string_view to_string(sequence_event::kind what) noexcept {
     case kind::resumed:
       return "resumed";
     case kind::swapping_out:
-      return "swapping out";
+      return "swapping_out";
     case kind::swapped_out:
-      return "swapped out";
+      return "swapped_out";
     case kind::swapping_in:
-      return "restoring";
+      return "swapping_in";
     case kind::swapped_in:
-      return "restored";
+      return "swapped_in";
     case kind::cancelled:
       return "cancelled";
     case kind::finished:

@@ -63,12 +63,12 @@ class keeping_runner final : public runner {
 
   int vocabulary() const override { return toy_vocabulary; }
 
-  void launch(step_in_progress& step) override try {
+  void launch(step& step) override try {
     if (control_->launches++ == control_->failing_launch) throw std::runtime_error("the bus is on fire");
-    apply(step.plan());
-    control_->swap_ins += static_cast<int>(step.plan().swap_ins.size());
-    control_->listener = &step.transfers();
-    for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
+    apply(step);
+    control_->swap_ins += static_cast<int>(step.swap_ins.size());
+    control_->listener = &step.swaps();
+    for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i);
     step.done();
   } catch (const std::logic_error& e) {
     control_->wrong = e.what();
@@ -93,24 +93,25 @@ class keeping_runner final : public runner {
   }
 
  private:
-  void apply(const scheduler::step& plan) {
-    if (!lost_one_) return control_->cache.apply(plan);
-    auto rest = plan;
+  void apply(const scheduler::step& step) {
+    if (!lost_one_) return control_->cache.apply(step);
+    auto rest = step;
     std::erase_if(rest.drops, [this](auto name) { return !control_->cache.keeps(name); });
     control_->cache.apply(rest);
   }
 
-  void run(step_in_progress& step, int index) {
-    const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
-    control_->cache.append(row.slot, step.plan().tokens_of(row));
+  void run(step& step, std::size_t index) {
+    const auto& row = step.rows[index];
+    control_->cache.append(row.slot, step.tokens_of(row));
     const auto held = control_->cache.content(row.slot);
-    auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = toy_scores(held);
-    if (row.wanted == scheduler::output::sample) outcome = step.sampler_of(index).sample(last);
-    if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
+    if (row.wanted == scheduler::output::sample) step.set_output(index, step.sampler_of(index).sample(last));
+    if (row.wanted == scheduler::output::last_logits) step.set_output(index, {.scores = logits(last, toy_vocabulary)});
     if (row.wanted != scheduler::output::all_logits) return;
+    row_output all;
     for (auto length = held.size() - static_cast<std::size_t>(row.count) + 1; length <= held.size(); ++length)
-      outcome.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
+      all.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
+    step.set_output(index, std::move(all));
   }
 
   std::shared_ptr<keeping_control> control_;

@@ -21,10 +21,9 @@ class mute_runner final : public runner {
   explicit mute_runner(int vocabulary) : scores_(static_cast<std::size_t>(vocabulary), 1) {}
 
   int vocabulary() const override { return static_cast<int>(scores_.size()); }
-  void launch(step_in_progress& step) override {
-    for (std::size_t i = 0; i < step.plan().rows.size(); ++i)
-      if (step.plan().rows[i].wanted == scheduler::output::sample)
-        step.outcomes()[i] = step.sampler_of(static_cast<int>(i)).sample(scores_);
+  void launch(step& step) override {
+    for (std::size_t i = 0; i < step.rows.size(); ++i)
+      if (step.rows[i].wanted == scheduler::output::sample) step.set_output(i, step.sampler_of(i).sample(scores_));
     step.done();
   }
 

@@ -44,8 +44,8 @@ struct toy_control {
   std::function<void(const scheduler::step&)> before;  // may throw: the device fails
   std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
   bool hold = false;                                   // steps end only when `release()` is called
-  std::function<void(step_in_progress&)> at_end;       // what becomes of held steps then; empty: it is done already
-  std::vector<step_in_progress*> held;
+  std::function<void(step&)> at_end;                   // what becomes of held steps then; empty: it is done already
+  std::vector<step*> held;
   // Samples described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
   std::function<std::pair<sampling_status, token>(const sampling_row&, const sampling_lists&, std::vector<float>,
                                                   token)>
@@ -63,18 +63,18 @@ struct toy_control {
   }
 };
 
-/// Carries plans out literally: a slot is the list of its tokens.
+/// Executes steps literally: a slot is the list of its tokens.
 class toy_runner final : public runner {
  public:
   toy_runner(std::shared_ptr<toy_control> control, int slots, bool late = false) : control_(std::move(control)) {
     control_->slots.resize(static_cast<std::size_t>(slots));
-    if (late) control_->at_end = [this](step_in_progress& step) { carry_out(step); };
+    if (late) control_->at_end = [this](step& step) { carry_out(step); };
   }
 
   int vocabulary() const override { return toy_vocabulary; }
 
-  void launch(step_in_progress& step) override {
-    if (control_->before) control_->before(step.plan());
+  void launch(step& step) override {
+    if (control_->before) control_->before(step);
     if (control_->device) describe(step);
     if (!control_->hold || !control_->at_end) carry_out(step);
     if (control_->hold)
@@ -89,63 +89,61 @@ class toy_runner final : public runner {
     sampling_lists lists;
   };
 
-  void describe(step_in_progress& step) {
-    auto& made = descriptions_[step.plan().number];
-    for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
-      const auto& row = step.plan().rows[i];
+  void describe(step& step) {
+    auto& made = descriptions_[step.number];
+    for (std::size_t i = 0; i < step.rows.size(); ++i) {
+      const auto& row = step.rows[i];
       auto& how = made.rows.emplace_back();
       how.slot = row.slot;
-      how.by_host = row.wanted != scheduler::output::sample ||
-                    !step.sampler_of(static_cast<int>(i)).describe(row.chained, how, made.lists);
+      how.by_host =
+          row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, made.lists);
     }
     control_->described.push_back(made.rows);
   }
 
-  void carry_out(step_in_progress& step) {
-    const auto& plan = step.plan();
-    for (const int each : plan.clears) slot(each).clear();
-    for (const auto& each : plan.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : plan.releases) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : plan.prefix_shares)
+  void carry_out(step& step) {
+    for (const int each : step.clears) slot(each).clear();
+    for (const auto& each : step.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
+    for (const auto& each : step.releases) slot(each.slot).resize(static_cast<std::size_t>(each.length));
+    for (const auto& each : step.prefix_shares)
       slot(each.slot) = {slot(each.of).begin(), slot(each.of).begin() + each.length};
-    for (const auto& each : plan.copies) {
+    for (const auto& each : step.copies) {
       slot(each.to).resize(static_cast<std::size_t>(each.begin));
       slot(each.to).insert(slot(each.to).end(), slot(each.from).begin() + each.begin,
                            slot(each.from).begin() + each.end);
     }
     const auto before = std::exchange(sampled_, {});
-    for (std::size_t i = 0; i < plan.rows.size(); ++i) run(step, static_cast<int>(i), before);
-    if (!plan.rows.empty()) control_->batches.push_back(static_cast<int>(plan.rows.size()));
+    for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i, before);
+    if (!step.rows.empty()) control_->batches.push_back(static_cast<int>(step.rows.size()));
   }
 
   std::vector<token>& slot(int index) { return control_->slots.at(static_cast<std::size_t>(index)); }
 
   using sampling = std::map<scheduler::sequence_id, token>;
 
-  void run(step_in_progress& step, int index, const sampling& before) {
-    const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
+  void run(step& step, std::size_t index, const sampling& before) {
+    const auto& row = step.rows[index];
     auto& held = slot(row.slot);
     std::vector<float> all;
-    for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.plan().tokens_of(row)) {
+    for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row)) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
       if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
     }
-    auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
     auto last = scores_of(held);
     if (row.wanted == scheduler::output::sample) {
-      outcome = sample(step, index, last);
-      sampled_[row.sequence] = outcome.chosen.id;
+      step.set_output(index, sample(step, index, last));
+      sampled_[row.sequence] = row.sampled;
     }
-    if (row.wanted == scheduler::output::last_logits) outcome.scores = logits(last, toy_vocabulary);
-    if (row.wanted == scheduler::output::all_logits) outcome.scores = logits(all, toy_vocabulary);
+    if (row.wanted == scheduler::output::last_logits) step.set_output(index, {.scores = logits(last, toy_vocabulary)});
+    if (row.wanted == scheduler::output::all_logits) step.set_output(index, {.scores = logits(all, toy_vocabulary)});
   }
 
-  row_output sample(step_in_progress& step, int index, std::vector<float>& scores) {
+  row_output sample(step& step, std::size_t index, std::vector<float>& scores) {
     if (!control_->device) return step.sampler_of(index).sample(scores);
-    const auto& made = descriptions_.at(step.plan().number);
-    const auto& how = made.rows[static_cast<std::size_t>(index)];
+    const auto& made = descriptions_.at(step.number);
+    const auto& how = made.rows[index];
     if (how.by_host) return step.sampler_of(index).sample(scores);
     const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
     last_[how.slot] = sampled;

@@ -128,7 +128,7 @@ class world {
   void check_account_without_forks() const;
   void check_short(const step& made);
   void check_sequences();
-  void check_slot_changes();
+  void check_transitions();
   void check_busy_slots() const;
   void check_empty();
   void count_features(const step& step);
@@ -154,9 +154,9 @@ class world {
   toy::runner runner_;
   std::map<sequence_id, mirror> live_;
   std::vector<sequence_id> gone_;
-  std::map<int, mark> marks_;         ///< of what slots hold
-  std::map<sequence_id, int> slots_;  ///< as the changes of live ones said
-  int kept_ = 0;                      ///< slots, before the plan
+  std::map<int, mark> marks_;                            ///< of what slots hold
+  std::map<sequence_id, std::pair<status, int>> slots_;  ///< of live ones, as their transitions said
+  int kept_ = 0;                                         ///< slots, before the plan
   std::deque<flown> in_flight_;
   std::map<swap_id, session> copies_;  ///< on their way
   std::deque<session> sessions_;

@@ -301,23 +301,28 @@ void world::check_account_without_forks() const {
   require(machine_.memory_in_use() == bytes, "the memory account is wrong");
 }
 
-/// The changes say of each sequence which slot it has.
-void world::check_slot_changes() {
+/// The transitions say of each sequence which slot it has.
+void world::check_transitions() {
   std::erase_if(slots_, [&](const auto& each) { return !live_.contains(each.first); });
-  while (const auto change = machine_.next_slot_change()) {
-    require(live_.contains(change->sequence), "a slot change is of a sequence that has gone");
-    slots_[change->sequence] = change->slot;
+  while (const auto next = machine_.next_transition()) {
+    require(live_.contains(next->sequence), "a transition is of a sequence that has gone");
+    auto& [is, slot] = slots_.try_emplace(next->sequence, status::waiting, -1).first->second;
+    require(next->from == is, text(next->sequence) + " was in another state before its transition");
+    require(next->to != status::preempted || next->slot == slot, text(next->sequence) + " gave up another slot");
+    is = next->to;
+    slot = is == status::running ? next->slot : -1;
   }
   for (const auto& [id, each] : live_) {
     const auto found = slots_.find(id);
-    require(machine_.slot_of(id) == (found == slots_.end() ? -1 : found->second),
-            text(id) + " has another slot than its changes said");
+    const int slot = machine_.slot_of(id);
+    require(slot < 0 || (found != slots_.end() && found->second.second == slot),
+            text(id) + " has another slot than its transitions said");
   }
 }
 
 void world::check_sequences() {
   machine_.verify();
-  check_slot_changes();
+  check_transitions();
   check_busy_slots();
   note_scheduled();
   look_at_shares();

@@ -71,7 +71,7 @@ class device::face final : public runner {
   }
 
   int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
-  void launch(step_in_progress& step) override { device_->launch(step); }
+  void launch(step& step) override { device_->launch(step); }
 
   std::string snapshot_format() const override { return device_->settings_.snapshots ? "toy" : ""; }
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
@@ -103,10 +103,10 @@ std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
   return std::make_unique<face>(std::move(self));
 }
 
-void device::launch(step_in_progress& step) {
-  describe(step.plan());
+void device::launch(step& step) {
+  describe(step);
   if (breaks_) std::rethrow_exception(std::exchange(breaks_, nullptr));
-  check(step.plan());
+  check(step);
   if (settings_.sampling) describe_sampling(step);
   const bool held = holds_ || !held_.empty();
   if (!held || !settings_.late) carry_out(step);
@@ -144,64 +144,65 @@ bool device::end_transfer(simulation::random& chance) {
   return true;
 }
 
-void device::carry_out(step_in_progress& step) {
-  cache_.apply(step.plan());
-  if (kept_) kept_->apply(step.plan());
-  listener_ = &step.transfers();
+void device::carry_out(step& step) {
+  cache_.apply(step);
+  if (kept_) kept_->apply(step);
+  listener_ = &step.swaps();
   sampled_before_ = std::exchange(sampled_, {});
-  for (std::size_t i = 0; i < step.plan().rows.size(); ++i) run(step, static_cast<int>(i));
-  if (kept_) kept_->run(step.plan(), cache_);
-  described_.erase(step.plan().number);
+  for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i);
+  if (kept_) kept_->run(step, cache_);
+  described_.erase(step.number);
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
 
-void device::run(step_in_progress& step, int index) {
-  const auto& row = step.plan().rows[static_cast<std::size_t>(index)];
+void device::run(step& step, std::size_t index) {
+  const auto& row = step.rows[index];
   if (row.encoder_input) {
     cache_.read(row.slot, *row.encoder_input);
     seen_.visit(feature::encoder_read);
   }
   if (row.chained) seen_.visit(feature::chained);
-  cache_.append(row.slot, row.chained ? std::span(&sampled_before_.at(row.sequence), 1) : step.plan().tokens_of(row));
+  cache_.append(row.slot, row.chained ? std::span(&sampled_before_.at(row.sequence), 1) : step.tokens_of(row));
   const auto content = cache_.content(row.slot);
   const auto& encoder_input = cache_.encoder_input(row.slot);
   const auto scores = [&](std::size_t length) {
     return settings_.spoken.scores(std::span(content).first(length), encoder_input);
   };
-  auto& outcome = step.outcomes()[static_cast<std::size_t>(index)];
   switch (row.wanted) {
     case scheduler::output::nothing:
       return;
     case scheduler::output::sample: {
-      outcome = draw(step, index, scores(content.size()));
-      sampled_[row.sequence] = outcome.chosen.id;
+      step.set_output(index, sample(step, index, scores(content.size())));
+      sampled_[row.sequence] = row.sampled;
       return;
     }
     case scheduler::output::last_logits:
-      outcome.scores = logits(scores(content.size()), settings_.spoken.vocabulary());
+      step.set_output(index, {.scores = logits(scores(content.size()), settings_.spoken.vocabulary())});
       return;
-    case scheduler::output::all_logits:
+    case scheduler::output::all_logits: {
+      row_output all;
       for (auto i = content.size() - static_cast<std::size_t>(row.count); i < content.size(); ++i)
-        outcome.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
+        all.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
+      step.set_output(index, std::move(all));
       return;
+    }
   }
 }
 
-void device::describe_sampling(step_in_progress& step) {
-  auto& [rows, lists] = described_[step.plan().number];
-  for (std::size_t i = 0; i < step.plan().rows.size(); ++i) {
-    const auto& row = step.plan().rows[i];
+void device::describe_sampling(step& step) {
+  auto& [rows, lists] = described_[step.number];
+  for (std::size_t i = 0; i < step.rows.size(); ++i) {
+    const auto& row = step.rows[i];
     auto& how = rows.emplace_back();
     how.slot = row.slot;
-    how.by_host = row.wanted != scheduler::output::sample ||
-                  !step.sampler_of(static_cast<int>(i)).describe(row.chained, how, lists);
+    how.by_host = row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, lists);
   }
 }
 
-row_output device::draw(step_in_progress& step, int index, std::vector<float> scores) {
-  const auto found = described_.find(step.plan().number);
+row_output device::sample(step& step, std::size_t index, std::vector<float> scores) {
+  const auto found = described_.find(step.number);
   if (found == described_.end()) return step.sampler_of(index).sample(scores);
-  const auto& how = found->second.rows[static_cast<std::size_t>(index)];
+  const auto& how = found->second.rows[index];
   if (how.by_host) return step.sampler_of(index).sample(scores);
   seen_.visit(feature::sampled_by_device);
   if (how.unknown_last) seen_.visit(feature::sampled_after_unknown);
@@ -211,17 +212,17 @@ row_output device::draw(step_in_progress& step, int index, std::vector<float> sc
   return device_outcome(status, sampled);
 }
 
-void device::check(const scheduler::step& plan) const {
+void device::check(const scheduler::step& step) const {
   if (held() >= settings_.within.depth) throw std::logic_error("more steps are in flight than may be");
   std::set<scheduler::sequence_id> sequences;
   std::set<int> slots;
   int tokens = 0;
-  for (const auto& row : plan.rows) {
+  for (const auto& row : step.rows) {
     tokens += row.count;
-    if (!sequences.insert(row.sequence).second) throw std::logic_error("a sequence has two rows in one plan");
-    if (!slots.insert(row.slot).second) throw std::logic_error("a slot has two rows in one plan");
+    if (!sequences.insert(row.sequence).second) throw std::logic_error("a sequence has two rows in one step");
+    if (!slots.insert(row.slot).second) throw std::logic_error("a slot has two rows in one step");
   }
-  if (tokens > settings_.within.max_batched_tokens) throw std::logic_error("a plan has more tokens than it may");
+  if (tokens > settings_.within.max_batched_tokens) throw std::logic_error("a step has more tokens than it may");
 }
 
 int device::held_of(std::span<const token> tokens, std::size_t common) const {
@@ -242,21 +243,21 @@ int device::filled_slots() const {
   return filled;
 }
 
-void device::describe(const scheduler::step& plan) const {
+void device::describe(const scheduler::step& step) const {
   if (!told_) return;
-  std::string line = fmt::format("  plan {}:", plan.number);
-  for (const int slot : plan.clears) line += fmt::format(" clear {};", slot);
-  for (const auto& each : plan.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
-  for (const auto& each : plan.releases) line += fmt::format(" release {} to {};", each.slot, each.length);
-  for (const auto& each : plan.prefix_shares)
+  std::string line = fmt::format("  step {}:", step.number);
+  for (const int slot : step.clears) line += fmt::format(" clear {};", slot);
+  for (const auto& each : step.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
+  for (const auto& each : step.releases) line += fmt::format(" release {} to {};", each.slot, each.length);
+  for (const auto& each : step.prefix_shares)
     line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
-  for (const auto& each : plan.copies)
+  for (const auto& each : step.copies)
     line += fmt::format(" copy {}..{} from {} to {};", each.begin, each.end, each.from, each.to);
-  for (const auto& each : plan.swap_outs)
+  for (const auto& each : step.swap_outs)
     line += fmt::format(" swap out {} as {};", each.slot, static_cast<std::uint64_t>(each.name));
-  for (const auto& each : plan.swap_ins)
+  for (const auto& each : step.swap_ins)
     line += fmt::format(" restore {} to {};", static_cast<std::uint64_t>(each.name), each.slot);
-  for (const auto& each : plan.rows)
+  for (const auto& each : step.rows)
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
                         each.count, each.encoder_input ? " encoder input" : "", each.chained ? " chained" : "",
                         each.wanted == scheduler::output::sample ? " sample" : "");

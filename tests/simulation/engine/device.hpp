@@ -55,20 +55,20 @@ class device {
     sampling_lists lists;
   };
 
-  void launch(step_in_progress& step);
-  void carry_out(step_in_progress& step);
-  void run(step_in_progress& step, int index);
-  void describe_sampling(step_in_progress& step);
-  row_output draw(step_in_progress& step, int index, std::vector<float> scores);
-  void check(const scheduler::step& plan) const;
-  void describe(const scheduler::step& plan) const;
+  void launch(step& step);
+  void carry_out(step& step);
+  void run(step& step, std::size_t index);
+  void describe_sampling(step& step);
+  row_output sample(step& step, std::size_t index, std::vector<float> scores);
+  void check(const scheduler::step& step) const;
+  void describe(const scheduler::step& step) const;
 
   const settings settings_;
   coverage& seen_;
   const simulation::log& told_;
   scheduler::toy::cache cache_;
   std::optional<kept_cache> kept_;
-  std::deque<step_in_progress*> held_;
+  std::deque<step*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
   std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
   std::map<int, token> device_sampled_;  // the last that the device has sampled in each slot

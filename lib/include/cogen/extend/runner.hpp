@@ -6,17 +6,19 @@
 #include <cogen/sampling_params.hpp>
 #include <cogen/scheduler/step.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen {
 
-/// The result of one row of a step: an error, or what its plan row wanted.
+/// The result of one row of a step: an error, or what it wanted.
 struct row_output {
   diagnostics error;
   sampled_token chosen;    ///< for scheduler::output::sample
@@ -28,7 +30,7 @@ struct row_output {
 row_output device_outcome(sampling_status status, token sampled) noexcept;
 
 /// Samples the next token of one sequence with that sequence's parameters, or describes how a device samples it.
-/// Exactly one of the two is called for each row that wants a sample, in the order of the plans; rows in flight
+/// Exactly one of the two is called for each row that wants a sample, in the order of the steps; rows in flight
 /// together use the same one.
 class row_sampler {
  public:
@@ -44,7 +46,7 @@ class row_sampler {
   virtual row_output sample(std::span<float> scores) noexcept = 0;
 
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
-  /// Called within runner::launch(). `chained` is that of the plan's row: then only the device knows the token before
+  /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
   /// counts for the next rows once the step is absorbed.
   ///
@@ -53,7 +55,7 @@ class row_sampler {
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
 };
 
-/// Receives the end of each swap-out and swap-in of a plan, once: null, or its error. Thread-safe, also before launch()
+/// Receives the end of each swap-out and swap-in of a step, once: null, or its error. Thread-safe, also before launch()
 /// returns. Valid as long as the runner.
 class swap_listener {
  public:
@@ -61,7 +63,7 @@ class swap_listener {
   /// The swap of this name has ended.
   virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;
 
-  /// Schedules `job` to run on the launching thread before the next plan, to continue a swap. At most one job for each
+  /// Schedules `job` to run on the launching thread before the next step, to continue a swap. At most one job for each
   /// swap, before its end. If the engine ends first, the job is not called.
   virtual void go_on(std::function<void()> job) noexcept = 0;
 };
@@ -79,28 +81,68 @@ class kv_snapshot {
   virtual void read(const std::function<void(std::span<const std::byte>)>& visit) const = 0;
 };
 
-/// One step in a runner.
-class step_in_progress {
+/// One step of an engine: planned by the scheduler, executed by a runner, absorbed by the scheduler. Its memory is
+/// reused, and it stays at its address until it has been absorbed.
+class step : public scheduler::step {
  public:
-  virtual ~step_in_progress() = default;
+  /// `ready` is called by done(), on its thread. It must not throw. Both must outlive the step.
+  step(swap_listener& swaps, const std::function<void()>& ready) : swaps_(swaps), ready_(ready) {}
 
-  virtual const scheduler::step& plan() const = 0;
+  /// Adds the sampler of the next of the rows; null if it never wants a sample.
+  void add_sampler(std::shared_ptr<row_sampler> one) {
+    outputs_.emplace_back();
+    samplers_.push_back(std::move(one));
+  }
 
-  /// One result for each of the plan's rows, for the runner to fill in.
-  virtual std::span<row_output> outcomes() = 0;
+  // For the runner, between launch() and done().
 
   /// The sampler of a row that wants a sample.
-  virtual row_sampler& sampler_of(int row) = 0;
+  row_sampler& sampler_of(std::size_t row) { return *samplers_[row]; }
 
-  /// Receives the ends of the plan's swap-outs and swap-ins, which may come after the step.
-  virtual swap_listener& transfers() = 0;
+  /// Sets the output of a row; different rows from any threads.
+  void set_output(std::size_t row, row_output what) noexcept {
+    rows[row].sampled = what.chosen.id;
+    rows[row].failed = static_cast<bool>(what.error);
+    outputs_[row] = std::move(what);
+  }
+
+  /// Receives the ends of the step's swap-outs and swap-ins, which may come after the step.
+  swap_listener& swaps() noexcept { return swaps_; }
 
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
-  virtual void done(std::exception_ptr error = nullptr) noexcept = 0;
+  void done(std::exception_ptr error = nullptr) noexcept {
+    error_ = std::move(error);
+    const auto& ready = ready_;
+    done_.store(true);
+    ready();
+  }
+
+  // For the engine, once the step has ended.
+
+  bool is_done() const noexcept { return done_.load(); }
+  const std::exception_ptr& error() const noexcept { return error_; }
+  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }
+
+  /// Empties the step and keeps its memory.
+  void clear() noexcept {
+    scheduler::step::clear();
+    samplers_.clear();
+    outputs_.clear();
+    error_ = nullptr;
+    done_.store(false);
+  }
+
+ private:
+  std::vector<std::shared_ptr<row_sampler>> samplers_;
+  std::vector<row_output> outputs_;
+  swap_listener& swaps_;
+  const std::function<void()>& ready_;
+  std::exception_ptr error_;
+  std::atomic<bool> done_ = false;
 };
 
-/// Executes plans: applies them to the caches, runs the model, samples. Plans arrive in order, on the engine's thread.
-/// Plans contain swap-outs only if limits.swap_bytes allows them or snapshot_format() is not empty, and swap-ins only
+/// Executes steps: applies them to the caches, runs the model, samples. Steps arrive in order, on the engine's thread.
+/// They contain swap-outs only if limits.swap_bytes allows them or snapshot_format() is not empty, and swap-ins only
 /// of those; none may be pending when the runner is destroyed. If swapping in does not restore a slot bit for bit,
 /// limits.exact_swaps must be false; entries swapped out `beside` must be restored bit for bit even then.
 class runner {
@@ -111,7 +153,7 @@ class runner {
   virtual int vocabulary() const = 0;
 
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
-  virtual void launch(step_in_progress& step) = 0;
+  virtual void launch(step& step) = 0;
 
   /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
   /// bytes. Empty: this runner provides no snapshots, and sessions hold tokens only.
@@ -121,7 +163,7 @@ class runner {
   virtual std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id /*name*/) const { return nullptr; }
 
   /// Stores the snapshot under `name`, as if it had been swapped out of one of this runner's slots. Where that is not
-  /// possible, a plan still drops the name.
+  /// possible, a step still drops the name.
   virtual void keep(scheduler::swap_id /*name*/, std::shared_ptr<const kv_snapshot> /*what*/) {}
 
   /// A snapshot from the bytes of a runner with the same format.

@@ -2,9 +2,9 @@
 
 #include <cogen/scheduler/allocation_policy.hpp>
 #include <cogen/scheduler/deadline_unreachable.hpp>
-#include <cogen/scheduler/step.hpp>
 #include <cogen/scheduler/preemption_policy.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
+#include <cogen/scheduler/step.hpp>
 #include <cogen/scheduler/types.hpp>
 
 #include <limits>
@@ -181,16 +181,17 @@ class scheduler {
   /// std::logic_error for another step, std::invalid_argument if it has another number of rows than was planned.
   std::span<const event> absorb(step& done, std::chrono::nanoseconds took = {});
 
-  /// The oldest change of a sequence's slot that was not returned yet; several changes of one sequence count as one.
-  /// Changes of cancelled sequences are dropped. Allocates no memory.
-  std::optional<slot_change> next_slot_change() noexcept;
+  /// The oldest transition of a sequence that was not returned yet. What happened to one sequence meanwhile is reported
+  /// as at most two: it was preempted, and it has a slot. Transitions of removed sequences are dropped. Allocates no
+  /// memory.
+  std::optional<transition> next_transition() noexcept;
 
   /// Drops what is kept of ended sequences, except what others read or steps in flight name.
   void drop_prefix_cache();
 
   /// Reports that a swap-out or swap-in of a step has ended. If it failed, its swap entry is gone, and a slot to be
-  /// filled is empty. May be called as soon as the step was returned. Throws std::out_of_range for a name that is not in
-  /// transfer. Allocates no memory.
+  /// filled is empty. May be called as soon as the step was returned. Throws std::out_of_range for a name that is not
+  /// in transfer. Allocates no memory.
   swap_end transferred(swap_id name, bool ok);
 
   /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change. Throws

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -76,6 +77,9 @@ struct row {
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
 
+  /// In the first row of a sequence: how many of its tokens were found in the prefix cache.
+  std::optional<int> prefix_hit_tokens = {};
+
   // Set by the executor.
   token sampled = -1;   ///< for output::sample
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
@@ -99,9 +103,9 @@ struct event {
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
 ///
-/// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, prefix shares,
-/// copies. Then begin the swap-outs and swap-ins, run all rows in one forward, and set what the rows sampled. Steps are
-/// executed whole, in the order of their numbers. Swaps run asynchronously; report the end of each one to
+/// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, prefix
+/// shares, copies. Then begin the swap-outs and swap-ins, run all rows in one forward, and set what the rows sampled.
+/// Steps are executed whole, in the order of their numbers. Swaps run asynchronously; report the end of each one to
 /// scheduler::transferred(). A step may have no rows.
 struct step {
   std::uint64_t number = 0;    ///< from 1; 0 for the empty step
@@ -137,11 +141,19 @@ struct step {
   }
 };
 
-/// A change of a sequence's slot.
-struct slot_change {
+/// The state of a sequence between its submission and its end.
+enum class status : std::uint8_t {
+  waiting,    ///< it has had no slot yet
+  running,    ///< it has a slot, or needs none
+  preempted,  ///< its slot was taken for others, or by suspend()
+};
+
+/// A transition of a sequence. From running to running: it got another slot.
+struct transition {
   sequence_id sequence;
-  int slot = -1;           ///< its slot now; -1: none
-  bool preempted = false;  ///< it was preempted since its last change; it may have a slot again
+  status from;
+  status to;
+  int slot;  ///< that it got, or has given up
 };
 
 /// A swap-out or swap-in that has ended.

@@ -9,19 +9,19 @@
 
 namespace cogen::scheduler {
 
-/// The sequences whose slot has changed since that was last asked for, oldest change first. Each sequence brings its
-/// own node, so nothing here needs memory.
-class slot_changes {
+/// The transitions of sequences that were not returned yet, oldest first. Each sequence brings its own list node, so
+/// nothing here allocates.
+class transitions {
  public:
   /// Gives the sequence `slot`; -1 takes its slot away. Returns the slot it had.
-  int set(sequence& seq, int slot) noexcept;
+  int set_slot(sequence& seq, int slot) noexcept;
 
-  /// Its slot is taken away for others.
+  /// The sequence is preempted.
   void preempt(sequence& seq) noexcept;
 
-  std::optional<slot_change> next() noexcept;
+  std::optional<transition> next() noexcept;
 
-  /// Drops the change of a sequence that goes.
+  /// Drops the transitions of a sequence that ends.
   void drop(sequence& seq) noexcept;
 
  private:

@@ -1,0 +1,187 @@
+#include "engine/engine_metrics.hpp"
+
+#include "engine/diagnostics_of.hpp"
+
+#include <algorithm>
+
+namespace cogen::detail {
+namespace {
+
+using scheduler::status;
+
+int tokens_of(const scheduler::step& step) {
+  int tokens = 0;
+  for (const auto& row : step.rows) tokens += row.count;
+  return tokens;
+}
+
+}  // namespace
+
+request_state* engine_metrics::find(scheduler::sequence_id id) const noexcept {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : found->second.get();
+}
+
+// Requests
+
+void engine_metrics::accepted(request_state& one, scheduler::sequence_id id, clock::time_point now) noexcept {
+  const auto tokens = static_cast<int>(plans_.tokens(id).size());
+  one.timeline().accept(now, tokens);
+  stats_.waiting_tokens += tokens;
+  notify(kind::accepted, one, now, tokens);
+  take_transitions(now);
+}
+
+void engine_metrics::take_transitions(clock::time_point now) noexcept {
+  while (const auto next = plans_.next_transition()) {
+    auto* const one = find(next->sequence);
+    if (!one || !one->timeline().record(*next, now)) continue;
+    count(*next, one->timeline());
+    notify(next->to == status::preempted     ? kind::preempted
+           : next->from == status::preempted ? kind::resumed
+                                             : kind::scheduled,
+           *one, now);
+  }
+}
+
+void engine_metrics::take_report(request_state& one) noexcept {
+  const auto report = one.timeline().take_report();
+  if (report.first_token) notify(kind::first_token, one, *report.first_token);
+  if (report.refused) {
+    ++stats_.refused;
+    notify(kind::refused, one, *report.refused);
+  }
+  if (!report.ended) return;
+  count_end(report, one);
+  const bool is_refused = one.reason() == finish_reason::failed && !report.before;
+  notify(report.how == request_timeline::ending::cancelled ? kind::cancelled
+         : is_refused                                      ? kind::refused
+                                                           : kind::finished,
+         one, *report.ended);
+}
+
+void engine_metrics::count(const scheduler::transition& what, const request_timeline& of) noexcept {
+  if (what.from == status::waiting) stats_.waiting_tokens -= of.tokens();
+  stats_.scheduled += (what.to == status::running) - (what.from == status::running);
+  preempted_ += (what.to == status::preempted) - (what.from == status::preempted);
+}
+
+void engine_metrics::count_end(const request_timeline::report& what, const request_state& of) noexcept {
+  if (what.before == status::waiting) stats_.waiting_tokens -= of.timeline().tokens();
+  stats_.scheduled -= what.before == status::running;
+  preempted_ -= what.before == status::preempted;
+  if (what.how == request_timeline::ending::cancelled)
+    ++stats_.cancelled;
+  else if (of.reason() != finish_reason::failed)
+    ++stats_.finished;
+  else
+    ++(what.before ? stats_.failed : stats_.refused);
+}
+
+// Steps and swaps
+
+void engine_metrics::planned(step_in_flight& step, clock::time_point now) noexcept {
+  take_transitions(now);
+  for (const auto& each : step.swap_outs)
+    if (!each.beside) notify(kind::swapping_out, each.sequence, now, each.length);
+  for (const auto& each : step.swap_ins) notify(kind::swapping_in, each.sequence, now, each.length);
+  if (step.rows.empty()) return;
+  const auto bytes = cache_bytes();
+  count(step, bytes);
+  step.event = {.number = stats_.steps,
+                .begin = now,
+                .rows = static_cast<int>(step.rows.size()),
+                .tokens = tokens_of(step),
+                .slots_in_use = slots_ - plans_.free_slots(),
+                .waiting = plans_.waiting(),
+                .preempted = preempted_,
+                .cache_bytes = bytes};
+  for (const auto& row : step.rows)
+    if (row.prefill) step.event.prefilled += row.count;
+}
+
+void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexcept {
+  if (step.rows.empty()) return;
+  step.event.end = now;
+  notify_sink([&](event_sink& sink) { sink.on_step(step.event); });
+  for (const auto& row : step.rows) {
+    auto* const one = find(row.sequence);
+    if (one && one->timeline().record(step.event, row.prefill) && row.prefill)
+      notify(kind::prefilled, *one, step.event.end, row.count);
+  }
+}
+
+void engine_metrics::swapped(const scheduler::swap_end& what, const std::exception_ptr& error,
+                             clock::time_point now) noexcept {
+  if (what.beside) return;
+  notify(what.swap_in ? kind::swapped_in : kind::swapped_out, what.sequence, now, what.length,
+         error ? diagnostics_of(error) : diagnostics());
+}
+
+// Statistics and the event sink
+
+void engine_metrics::count(const scheduler::step& step, std::int64_t bytes) noexcept {
+  ++stats_.steps;
+  stats_.rows += step.rows.size();
+  stats_.tokens += static_cast<std::uint64_t>(tokens_of(step));
+  for (const auto& row : step.rows) stats_.sampled += row.wanted == scheduler::output::sample;
+  stats_.peak_rows = std::max(stats_.peak_rows, static_cast<int>(step.rows.size()));
+  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, bytes);
+}
+
+std::int64_t engine_metrics::cache_bytes() const noexcept {
+  return plans_.memory_in_use() - plans_.prefix_cached_bytes();
+}
+
+engine_stats engine_metrics::stats() noexcept {
+  stats_.sequences = plans_.live();
+  stats_.waiting = plans_.waiting();
+  stats_.preempted = plans_.preempted();
+  stats_.swapped_out = plans_.swapped_out();
+  stats_.swap_bytes = plans_.swap_in_use();
+  stats_.free_slots = plans_.free_slots();
+  stats_.prefix_hit_tokens = plans_.prefix_hit_tokens();
+  stats_.prefix_cached_slots = plans_.prefix_cached_slots();
+  stats_.prefix_cached_bytes = plans_.prefix_cached_bytes();
+  stats_.cache_bytes = plans_.memory_in_use() - stats_.prefix_cached_bytes;
+  stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
+  return stats_;
+}
+
+void engine_metrics::ended(const diagnostics& why, clock::time_point now) noexcept {
+  notify_sink([&](event_sink& sink) { sink.on_end(why, now); });
+  sink_.reset();
+}
+
+void engine_metrics::notify(kind what, scheduler::sequence_id of, clock::time_point at, int tokens,
+                            const diagnostics& why) noexcept {
+  if (const auto* const one = find(of)) notify(what, *one, at, tokens, why);
+}
+
+void engine_metrics::notify(kind what, const request_state& of, clock::time_point at, int tokens,
+                            const diagnostics& why) noexcept {
+  notify_sink([&](event_sink& sink) {
+    const auto& timeline = of.timeline();
+    const bool failed = what == kind::refused || (what == kind::finished && of.reason() == finish_reason::failed);
+    sink.on_sequence({.what = what,
+                      .id = timeline.id(),
+                      .at = at,
+                      .slot = timeline.slot(),
+                      .tokens = tokens,
+                      .step = timeline.step(),
+                      .reason = of.reason(),
+                      .error = failed ? of.error() : why,
+                      .usage = of.usage(),
+                      .request_metrics = timeline.times(at)});
+  });
+}
+
+template <class Call>
+void engine_metrics::notify_sink(Call call) noexcept try {
+  if (sink_) call(*sink_);
+} catch (...) {
+  sink_.reset();
+  log_("the event sink threw and was released", std::current_exception());
+}
+
+}  // namespace cogen::detail
