@@ -141,25 +141,27 @@ void sequence_state::read(const std::filesystem::path& path) try {
 }
 
 void sequence_state::take_up(read_session& what) try {
-  auto& saved_state = what.saved;
-  for (std::size_t i = 0; i < saved_state.tokens.size(); ++i) {
-    if (saved_state.generated[i])
-      sampling_.history.append_generated(saved_state.tokens[i]);
+  auto& saved = what.saved;
+  token_history history;
+  for (std::size_t i = 0; i < saved.tokens.size(); ++i) {
+    if (saved.generated[i])
+      history.append_generated(saved.tokens[i]);
     else
-      sampling_.history.append_given({&saved_state.tokens[i], 1});
+      history.append_given({&saved.tokens[i], 1});
   }
-  sampling_.random = random_stream(saved_state.seed, saved_state.branch, saved_state.forks);
-  sampling_.truncations = saved_state.truncations;
-  if (!saved_state.encoder_input.empty())
-    encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved_state.encoder_input));
-  id_ = engine_->plans().resume(served_as(), {saved_state.tokens, static_cast<int>(sampling_.history.generated()),
-                                              saved_state.snapshot, saved_state.exact});
+  sampling_.random = random_stream(saved.seed, saved.branch, saved.forks);
+  sampling_.truncations = saved.truncations;
+  if (!saved.encoder_input.empty())
+    encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved.encoder_input));
+  id_ = engine_->plans().resume(
+      served_as(), {std::move(saved.tokens), static_cast<int>(history.generated()), saved.snapshot, saved.exact});
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));
   engine_->join(*id_, shared_from_this());
   const completion_lock lock(*this);
-  held_ = std::move(saved_state.tokens);
-  exact_ = saved_state.exact;
+  held_ = history.length();
+  sampling_.history = std::move(history);
+  exact_ = saved.exact;
   if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
   end_work();
 } catch (const std::length_error& e) {

@@ -88,6 +88,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     const completion_lock lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
     child->held_ = held_;
+    child->sampling_.history = sampling_.history.first(held_);
     child->exact_ = exact_;
     child->ended_ = ended_;
     child->diagnostics_ = diagnostics_;
@@ -103,17 +104,18 @@ void sequence_state::truncate(int length) {
   {
     const completion_lock lock(*this);
     if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "truncate()");
-    if (length < 0 || length > static_cast<int>(held_.size()))
-      throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_.size(), length));
+    if (length < 0 || static_cast<std::size_t>(length) > held_)
+      throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_, length));
     orders_.push_back(truncate_order{length});
-    held_.resize(static_cast<std::size_t>(length));
+    held_ = static_cast<std::size_t>(length);
   }
   want_attention();
 }
 
 std::vector<token> sequence_state::tokens() const {
   std::lock_guard lock(mutex_);
-  return held_;
+  const auto held = sampling_.history.tokens().first(held_);
+  return {held.begin(), held.end()};
 }
 
 diagnostics sequence_state::error() const {
@@ -165,9 +167,9 @@ std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed
     if (id < 0 || id >= engine_->vocabulary())
       return diagnostics(error::invalid_request, fmt::format("token {} does not exist; the vocabulary ends at {}", id,
                                                              engine_->vocabulary() - 1));
-  if (fed.empty() && held_.empty())
+  if (fed.empty() && held_ == 0)
     return diagnostics(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
-  const auto length = static_cast<int>(held_.size() + fed.size()) + sampled;
+  const auto length = static_cast<int>(held_ + fed.size()) + sampled;
   if (length > *options_.max_sequence_length)
     return diagnostics(error::does_not_fit, fmt::format("the sequence would hold {} tokens; it holds {} at most",
                                                         length, *options_.max_sequence_length));
@@ -175,13 +177,12 @@ std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed
 }
 
 std::optional<diagnostics> sequence_state::add_run(run_order what) {
-  auto fed = what.fed;
   orders_.reserve(orders_.size() + 1);
   if (auto refused = begin_work()) {
     refused_ = engine_->enqueue(shared_from_this());
     return refused;
   }
-  fed_ = std::move(fed);
+  fed_ = what.fed.size();
   orders_.push_back(std::move(what));
   return std::nullopt;
 }
@@ -190,8 +191,8 @@ void sequence_state::withdraw() noexcept {
   if (!orders_.empty() && is_run(orders_.back()))
     orders_.pop_back();
   else
-    undo_to_ = held_.size();
-  fed_.clear();
+    undo_to_ = held_;
+  fed_ = 0;
 }
 
 void sequence_state::complete_waiter(error_code code) {
@@ -229,11 +230,21 @@ void sequence_state::process() {
 }
 
 void sequence_state::undo(std::size_t length) {
-  sampling_.history.truncate(length);
+  truncate_history(length);
   gathered_ = logits();
   if (!id_) return;
   engine_->plans().abandon(*id_);
   if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
+}
+
+void sequence_state::append_given(std::span<const token> tokens) {
+  const std::lock_guard lock(mutex_);
+  sampling_.history.append_given(tokens);
+}
+
+void sequence_state::truncate_history(std::size_t length) {
+  const std::lock_guard lock(mutex_);
+  sampling_.history.truncate(length);
 }
 
 scheduler::sequence_options sequence_state::served_as() const {
@@ -253,7 +264,7 @@ void sequence_state::carry_out(run_order& what) try {
     engine_->join(*id_, shared_from_this());
   }
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
-  sampling_.history.append_given(what.fed);
+  append_given(what.fed);
   if (what.sampled_by)
     sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted
 } catch (const std::length_error& e) {
@@ -262,7 +273,7 @@ void sequence_state::carry_out(run_order& what) try {
 
 void sequence_state::carry_out(truncate_order& what) {
   ++sampling_.truncations;
-  sampling_.history.truncate(static_cast<std::size_t>(what.length));
+  truncate_history(static_cast<std::size_t>(what.length));
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
@@ -270,7 +281,6 @@ void sequence_state::carry_out(truncate_order& what) {
 void sequence_state::carry_out(fork_order& what) try {
   auto& child = *what.child;
   child.sampling_.random = sampling_.random.fork();
-  child.sampling_.history = sampling_.history;
   if (!id_) return;
   child.id_ = engine_->plans().fork(*id_);
   engine_->join(*child.id_, what.child);
@@ -292,8 +302,8 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       timeline().record_result();
       const completion_lock lock(*this);
       if (!forward_ || undo_to_) return;
-      result.keep_last(std::max(1, static_cast<int>(fed_.size())));  // tokens held before may have been recomputed
-      held_.insert(held_.end(), fed_.begin(), fed_.end());
+      result.keep_last(std::max(1, static_cast<int>(fed_)));  // tokens held before may have been recomputed
+      held_ = sampling_.history.length();
       thinking_ = true;
       complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
       return end_work();
@@ -303,8 +313,7 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       const completion_lock lock(*this);
       if (!decode_ || undo_to_) return;
       sampling_.absorb(output);
-      held_.insert(held_.end(), fed_.begin(), fed_.end());
-      held_.push_back(output.chosen.id);
+      held_ = sampling_.history.length();
       thinking_ = true;
       complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
       return end_work();
@@ -316,14 +325,14 @@ void sequence_state::end_run(diagnostics why) {
   std::size_t length;
   {
     std::lock_guard lock(mutex_);
-    length = undo_to_.value_or(held_.size());
+    length = undo_to_.value_or(held_);
   }
   undo(length);
   if (!id_) timeline().refuse(engine_->now());
   const completion_lock lock(*this);
   if (undo_to_) return;
   diagnostics_ = std::move(why);
-  fed_.clear();
+  fed_ = 0;
   complete_waiter(diagnostics_.code());
 }
 

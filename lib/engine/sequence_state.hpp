@@ -12,8 +12,8 @@
 
 namespace cogen::detail {
 
-/// A sequence that the client controls operation by operation. The handle keeps the tokens held and a list of orders,
-/// which the engine thread carries out in order. A cancelled operation withdraws its order, or has it undone.
+/// A sequence that the client controls operation by operation. The handle keeps a list of orders, which the engine
+/// thread carries out in order. A cancelled operation withdraws its order, or has it undone.
 class sequence_state final : public request_state, public sequence_face, public opening_face {
  public:
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
@@ -82,6 +82,8 @@ class sequence_state final : public request_state, public sequence_face, public 
   void withdraw() noexcept;
   void want_attention();
   void undo(std::size_t length);
+  void append_given(std::span<const token> tokens);
+  void truncate_history(std::size_t length);
   void carry_out(run_order& what);
   void carry_out(truncate_order& what);
   void carry_out(fork_order& what);
@@ -103,15 +105,16 @@ class sequence_state final : public request_state, public sequence_face, public 
   const open_options options_;
   scheduler::encoder_tokens encoder_input_;  // changes only while a session is opened
 
+  sampling_state sampling_;  // its history changes on the engine thread and under the lock: either may read it
+
   // The engine thread only.
-  sampling_state sampling_;
   logits gathered_;                              // of the forward in progress
   std::shared_ptr<plain_operation> suspending_;  // waits for swap_ended()
   std::optional<save_order> saving_;             // waits for swap_ended()
 
   // Under the lock.
-  std::vector<token> held_;  // without the tokens of a pending operation
-  std::vector<token> fed_;   // by the pending operation
+  std::size_t held_ = 0;  // tokens of the history, without those of a pending operation
+  std::size_t fed_ = 0;   // tokens, by the pending operation
   std::vector<order> orders_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;

@@ -1,5 +1,7 @@
 #include "sampling/token_history.hpp"
 
+#include <algorithm>
+
 namespace cogen {
 namespace {
 
@@ -30,6 +32,15 @@ void token_history::truncate(std::size_t length) {
     tokens_.pop_back();
     was_generated_.pop_back();
   }
+}
+
+token_history token_history::first(std::size_t length) const {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(length, tokens_.size()));
+  token_history result;
+  result.tokens_.assign(tokens_.begin(), tokens_.begin() + count);
+  result.was_generated_.assign(was_generated_.begin(), was_generated_.begin() + count);
+  result.generated_ = static_cast<std::size_t>(std::ranges::count(result.was_generated_, true));
+  return result;
 }
 
 std::span<const token_count> token_history::counts() {

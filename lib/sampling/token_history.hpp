@@ -23,6 +23,9 @@ class token_history {
   /// Keeps the first `length` tokens; longer than the history changes nothing.
   void truncate(std::size_t length);
 
+  /// A history of the first `length` tokens. Reads no counts, so another thread may ask for those meanwhile.
+  token_history first(std::size_t length) const;
+
   std::span<const token> tokens() const { return tokens_; }
   std::size_t length() const { return tokens_.size(); }
   std::size_t generated() const { return generated_; }
