@@ -16,7 +16,7 @@ struct no_swaps final : swap_listener {
   void transferred(scheduler::swap_id, std::exception_ptr) noexcept override {}
   void go_on(std::function<void()>) noexcept override {}
 } none;
-const std::function<void()> ready = [] {};
+const std::function<void()> on_done = [] {};
 
 /// Fills `made` with the next step: two slots begin with these tokens, and the logits of all are wanted of the second.
 void plan_two_rows(step& made, std::uint64_t number, const std::vector<token>& tokens) {
@@ -44,13 +44,13 @@ BOOST_AUTO_TEST_CASE(logits_without_memory_are_the_failure_of_their_row) {
   int failed[] = {0, 0};
   bool refused = true;
   for (long n = 0; refused; ++n) {
-    step whole(none, ready);
+    step whole(none, on_done);
     plan_two_rows(whole, ++number, tokens);
     runner.launch(whole);
     BOOST_REQUIRE(whole.is_done() && !whole.error());
     const auto last = whole.output_of(0).scores.last();
     if (!expected) expected.emplace(last.begin(), last.end());
-    step refused_some(none, ready);
+    step refused_some(none, on_done);
     plan_two_rows(refused_some, ++number, tokens);
     bool thrown = false;
     failing_memory::refuse(n);

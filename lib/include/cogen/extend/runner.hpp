@@ -85,19 +85,19 @@ class kv_snapshot {
 /// reused, and it stays at its address until it has been absorbed.
 class step : public scheduler::step {
  public:
-  /// `ready` is called by done(), on its thread. It must not throw. Both must outlive the step.
-  step(swap_listener& swaps, const std::function<void()>& ready) : swaps_(swaps), ready_(ready) {}
+  /// done() calls `on_done`, which must not throw. Both must outlive the step.
+  step(swap_listener& swaps, const std::function<void()>& on_done) : swaps_(swaps), on_done_(on_done) {}
 
   /// Adds the sampler of the next of the rows; null if it never wants a sample.
   void add_sampler(std::shared_ptr<row_sampler> one) {
     outputs_.emplace_back();
-    samplers_.push_back(std::move(one));
+    sampling_.push_back(std::move(one));
   }
 
   // For the runner, between launch() and done().
 
   /// The sampler of a row that wants a sample.
-  row_sampler& sampler_of(std::size_t row) { return *samplers_[row]; }
+  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }
 
   /// Sets the output of a row; different rows from any threads.
   void set_output(std::size_t row, row_output what) noexcept {
@@ -112,31 +112,34 @@ class step : public scheduler::step {
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   void done(std::exception_ptr error = nullptr) noexcept {
     error_ = std::move(error);
-    const auto& ready = ready_;
+    const auto& on_done = on_done_;
     done_.store(true);
-    ready();
+    on_done();
   }
 
   // For the engine, once the step has ended.
 
+  /// Whether done() was called.
   bool is_done() const noexcept { return done_.load(); }
+  /// What done() was called with.
   const std::exception_ptr& error() const noexcept { return error_; }
+  /// The output of a row.
   row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }
 
   /// Empties the step and keeps its memory.
   void clear() noexcept {
     scheduler::step::clear();
-    samplers_.clear();
+    sampling_.clear();
     outputs_.clear();
     error_ = nullptr;
     done_.store(false);
   }
 
  private:
-  std::vector<std::shared_ptr<row_sampler>> samplers_;
+  std::vector<std::shared_ptr<row_sampler>> sampling_;
   std::vector<row_output> outputs_;
   swap_listener& swaps_;
-  const std::function<void()>& ready_;
+  const std::function<void()>& on_done_;
   std::exception_ptr error_;
   std::atomic<bool> done_ = false;
 };
