@@ -30,22 +30,12 @@ double collect_top_k(std::span<const float> logits, std::size_t count, const sof
   return weigh(candidates, scale);
 }
 
-/// Replaces the candidates by the tokens whose weight is at least `bound`. Without a branch for each weight: in a flat
-/// row half of them would be mispredicted.
+/// Replaces the candidates by the tokens whose weight is at least `bound`.
 void collect_at_least_weight(std::span<const float> logits, float bound, sampling_scratch& scratch) {
-  auto& ids = scratch.ids;
-  ids.resize(logits.size() + 1);
-  std::size_t count = 0;
-  for (std::size_t b = 0; b < scratch.block_sums.size(); ++b) {
-    if (scratch.block_sums[b] < bound) continue;
-    for (std::size_t i = b * row_block; i < std::min(logits.size(), (b + 1) * row_block); ++i) {
-      ids[count] = static_cast<std::uint32_t>(i);
-      count += scratch.weights[i] >= bound ? 1 : 0;
-    }
-  }
-  scratch.candidates.clear();
-  for (const auto id : std::span(ids).first(count))
-    scratch.candidates.push_back({static_cast<token>(id), logits[id], scratch.weights[id]});
+  const auto ids = indices_above(scratch.weights, scratch.block_sums, bound, scratch.ids);
+  scratch.candidates.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    scratch.candidates[i] = {static_cast<token>(ids[i]), logits[ids[i]], scratch.weights[ids[i]]};
 }
 
 /// A bound of weights that top_p keeps no token below. n tokens of the share (1 - p) / n or less have no more than 1 -
@@ -126,7 +116,8 @@ void apply_filters(std::span<const float> logits, const filters& which, const so
   const double total = which.limits_count(logits.size()) ? collect_top_k(logits, which.top_k, scale, scratch)
                                                          : collect_for_top_p(logits, which, scale, scratch);
   if (which.top_p < 1) cut_top_p(which.top_p * total, scratch);
-  std::erase_if(scratch.candidates, [&](const candidate& each) { return each.weight < which.min_p; });
+  if (which.min_p > 0)
+    std::erase_if(scratch.candidates, [&](const candidate& each) { return each.weight < which.min_p; });
 }
 
 }  // namespace cogen

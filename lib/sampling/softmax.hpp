@@ -4,6 +4,8 @@
 #include "sampling/scratch.hpp"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -34,14 +36,25 @@ using masses = std::array<double, weight_bounds.size()>;
 /// To 1e-5 of themselves.
 masses masses_above(std::span<const float> weights);
 
-/// Both passes over a row, compiled for one instruction set. All give the same bits.
+/// The indices of the weights that are at least `bound`, in order, in the memory of `ids`. `block_sums` are those of
+/// the weights.
+std::span<const std::uint32_t> indices_above(std::span<const float> weights, std::span<const double> block_sums,
+                                             float bound, std::vector<std::uint32_t>& ids);
+
+/// What indices_above() may write beyond the last index.
+inline constexpr std::size_t index_padding = 16;
+
+/// The passes over a row, compiled for one instruction set. All give the same bits.
 struct row_passes {
   /// weigh_row() into memory that is large enough.
   double (*weigh)(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums);
   masses (*masses_above)(std::span<const float> weights);
+  /// indices_above() into memory for each weight and index_padding more. Returns their number.
+  std::size_t (*indices_above)(std::span<const float> weights, std::span<const double> block_sums, float bound,
+                               std::uint32_t* ids);
 };
 
-/// Those that this processor has, the fastest last: weigh_row() and masses_above() take that.
+/// Those that this processor has, the fastest last: the functions above take that.
 std::vector<row_passes> available_row_passes();
 
 /// Sets the candidates' weights; returns their sum.

@@ -60,6 +60,27 @@ BOOST_AUTO_TEST_CASE(a_row_is_weighed_as_its_entries_one_by_one) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(every_instruction_set_finds_the_indices_of_the_weights_above_a_bound) {
+  for (const std::size_t count : {1, 15, 16, 17, 64, 65, 1000, 4099}) {
+    const auto logits = some_logits(count, static_cast<unsigned>(count), 20);
+    const softmax_scale scale{*std::max_element(logits.begin(), logits.end())};
+    std::vector<float> weights;
+    std::vector<double> block_sums;
+    weigh_row(logits, scale, weights, block_sums);
+    for (const float bound : {0.0F, weights[count / 2], 0x1p-12F, 1.0F}) {
+      std::vector<std::uint32_t> expected, memory;
+      for (std::size_t i = 0; i < count; ++i)
+        if (weights[i] >= bound) expected.push_back(static_cast<std::uint32_t>(i));
+      for (const auto& by : available_row_passes()) {
+        std::vector<std::uint32_t> ids(count + index_padding);
+        ids.resize(by.indices_above(weights, block_sums, bound, ids.data()));
+        BOOST_TEST(ids == expected, boost::test_tools::per_element());
+      }
+      BOOST_TEST(indices_above(weights, block_sums, bound, memory) == expected, boost::test_tools::per_element());
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_mass_above_a_bound_is_that_of_the_weights_not_below_it) {
   for (const std::size_t count : {1, 17, 1024, 1025, 50001}) {
     std::vector<float> weights(count);
