@@ -3,7 +3,7 @@
 #include "engine/admission.hpp"
 #include "metrics/metrics_recorder.hpp"
 
-#include <cogen/async/pending_operations.hpp>
+#include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/extend/runner.hpp>
 #include <cogen/piece.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/async/pending_operations.hpp>
 #include <cogen/error.hpp>
+#include <cogen/net.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -10,15 +10,73 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
 
 #include <atomic>
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 namespace cogen::async {
+
+/// An operation that waits on behalf of a handler of some execution context.
+class pending_operation {
+ public:
+  virtual ~pending_operation() = default;
+
+  /// Destroys the handler without calling it, because its context is being destroyed.
+  virtual void drop() noexcept = 0;
+
+  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
+  virtual bool post_again() noexcept = 0;
+
+  /// Where the handler of a completed operation runs, never within execute().
+  virtual net::any_io_executor executor() const noexcept = 0;
+
+  /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
+  virtual void call(std::shared_ptr<pending_operation> self) = 0;
+
+  /// Links operations that still have to be posted.
+  std::shared_ptr<pending_operation> next;
+};
+
+/// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
+/// handler still pending when its `io_context` ends would access the dead context.
+class pending_operations {
+ public:
+  using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
+
+  /// Registers an operation.
+  entry add(std::weak_ptr<pending_operation> operation);
+
+  /// Removes it; does nothing after close().
+  void remove(entry at) noexcept;
+
+  /// Has the executor of `completed` call it, with no lock held, unless the context is being destroyed. Throws
+  /// std::bad_alloc, and has then changed nothing.
+  void post(const std::shared_ptr<pending_operation>& completed);
+
+  /// Drops all operations, once no post() is in progress: their context is being destroyed.
+  void close() noexcept;
+
+ private:
+  class posting;
+
+  std::mutex mutex_;  // guards those below
+  std::condition_variable none_posting_;
+  std::list<std::weak_ptr<pending_operation>> waiting_;
+  int posting_ = 0;  // calls of post() that use the context
+  bool closed_ = false;
+};
+
+/// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
+std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
 
 /// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
 /// and can then be reused for another wait.
@@ -27,8 +85,8 @@ namespace cogen::async {
 /// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
 /// being called.
 ///
-/// States: waiting -> posted (complete() took the result) -> called (spent) -> waiting (make() reuses it); from any of
-/// them -> dropped (the context is gone).
+/// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
+/// it); from any of them -> dropped (the context is gone).
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
@@ -64,15 +122,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (entry_) registry_->remove(*entry_);
   }
 
-  /// Takes the result, made of `results`, and posts the handler. Returns false if there is no memory for that; call
-  /// `post_again()` later.
-  template <class... Values>
-  bool complete(error_code code, Values&&... results) noexcept {
-    set_result(code, std::forward<Values>(results)...);
-    return post_again();
-  }
-
-  /// The first half of complete(): takes the result. `post_again()` is the other half.
+  /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
   void set_result(error_code code, Values&&... results) noexcept {
     result_.emplace(code, std::forward<Values>(results)...);
@@ -85,7 +135,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     return false;
   }
 
-  const net::any_io_executor* executor() const noexcept override { return wait_ ? &wait_->executor : nullptr; }
+  net::any_io_executor executor() const noexcept override { return wait_->executor; }
 
   void call(std::shared_ptr<pending_operation> self) override {
     if (slot_) slot_->clear();
