@@ -75,8 +75,8 @@ asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settin
   auto stream = engine.generate(std::move(request));
   try {
     while (auto piece = co_await stream.async_next()) shown.add(index, piece->text);
-  } catch (const boost::system::system_error&) {
-    into.diagnostics = stream.error().message();
+  } catch (const cogen::generation_error& e) {
+    into.diagnostics = e.what();
   }
   into.usage = stream.usage();
   shown.close(index, into.diagnostics.empty()

@@ -74,7 +74,8 @@ class stream_state final : public request_state, public stream_face {
   void complete_whole();
   void serve_waiters();
   void want_attention();
-  bool busy();  // releases operations whose execution context has shut down
+  bool busy();                            // releases operations whose execution context has shut down
+  diagnostics conflict() const noexcept;  // of a new operation with the pending one
   void ask();
   int max_buffered_tokens() const { return request_.max_buffered_tokens; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/async/engine_executor.hpp>
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
@@ -79,7 +80,8 @@ class pending_operations {
 std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
 
 /// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
-/// and can then be reused for another wait.
+/// and can then be reused for another wait. A handler with a nested type `takes_diagnostics` is called with
+/// `(diagnostics, Results...)`.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
 /// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
@@ -90,9 +92,6 @@ std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_exec
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
-  /// What the handler is called with.
-  using signature = void(error_code, Results...);
-
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
   /// it is not referenced elsewhere and has the same context.
   template <class Handler, class Cancel>
@@ -102,7 +101,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
     auto made = again ? std::move(spent) : fresh(executor);
-    made->wait_.emplace(executor, net::any_completion_handler<signature>(std::move(handler)));
+    made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
         if (auto self = weak.lock()) cancel(type, self);
@@ -124,8 +123,8 @@ class operation final : public pending_operation, public std::enable_shared_from
 
   /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
-  void set_result(error_code code, Values&&... results) noexcept {
-    result_.emplace(code, std::forward<Values>(results)...);
+  void set_result(diagnostics why, Values&&... results) noexcept {
+    result_.emplace(std::move(why), std::forward<Values>(results)...);
   }
 
   bool post_again() noexcept override try {
@@ -159,15 +158,25 @@ class operation final : public pending_operation, public std::enable_shared_from
   }
 
  private:
+  using any_handler = net::any_completion_handler<void(diagnostics, Results...)>;
+
   struct wait {
-    wait(const net::any_io_executor& on, net::any_completion_handler<signature> h)
+    wait(const net::any_io_executor& on, any_handler h)
         : executor(
               net::require(net::prefer(on, net::execution::outstanding_work.tracked), net::execution::blocking.never)),
           handler(std::move(h)) {}
 
     net::any_io_executor executor;
-    net::any_completion_handler<signature> handler;
+    any_handler handler;
   };
+
+  template <class Handler>
+  static any_handler for_diagnostics(Handler handler) {
+    if constexpr (takes_diagnostics<Handler, Results...>)
+      return any_handler(std::move(handler));
+    else
+      return any_handler(adapted_handler<Handler, as_code>(std::move(handler)));
+  }
 
   static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
     auto made = std::make_shared<operation>(executor);
@@ -191,7 +200,7 @@ class operation final : public pending_operation, public std::enable_shared_from
   std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
-  std::optional<std::tuple<error_code, Results...>> result_;
+  std::optional<std::tuple<diagnostics, Results...>> result_;
   std::atomic<bool> dropped_ = false;
 };
 
