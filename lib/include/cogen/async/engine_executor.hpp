@@ -60,10 +60,13 @@ class adapted_handler {
  public:
   using takes_diagnostics = void;
 
+  /// Takes over the handler.
   explicit adapted_handler(Handler handler) : handler_(std::move(handler)) {}
 
+  /// The handler.
   const Handler& get() const noexcept { return handler_; }
 
+  /// Calls the handler.
   template <class... Results>
   void operator()(const diagnostics& why, Results&&... results) {
     std::move(handler_)(Form::of(why), std::forward<Results>(results)...);
@@ -75,6 +78,7 @@ class adapted_handler {
 
 /// The form of handlers for void(error_code, Results...).
 struct as_code {
+  /// The code alone.
   static const error_code& of(const diagnostics& why) noexcept { return why.code(); }
 };
 
