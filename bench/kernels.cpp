@@ -335,7 +335,7 @@ void bench_regions(worker_pool& workers) {
 
 int main(int count, char** arguments) try {
   const std::string set = count > 1 ? arguments[1] : std::string(name_of(preferred_instruction_set()));
-  worker_pool workers(count > 2 ? std::atoi(arguments[2]) : 0);
+  worker_pool workers(count > 2 ? std::optional(std::atoi(arguments[2])) : std::nullopt);
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
   const execution run{&workers, instruction_set_named(set)};
   at::set_num_threads(1);

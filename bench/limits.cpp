@@ -137,7 +137,7 @@ double median(int repetitions, Measure measure) {
 }
 
 struct settings {
-  int threads;
+  std::optional<int> threads;
   int repetitions;
   int mebibytes;
   int again;
@@ -222,7 +222,8 @@ std::optional<settings> parse(int argc, char** argv) {
       "COGEN_INSTRUCTION_SET chooses the instructions, as it does for the engine.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("threads", po::value(&wanted.threads)->default_value(0), "threads that work; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
+      "that work; all if not given");
   add("repetitions", po::value(&wanted.repetitions)->default_value(31), "of which the median is shown");
   add("mebibytes", po::value(&wanted.mebibytes)->default_value(128), "memory that is read, for each thread");
   add("again", po::value(&wanted.again)->default_value(100), "megabytes that are read over and over, as by steps");

@@ -23,7 +23,7 @@ using clock_type = std::chrono::steady_clock;
 struct settings {
   std::string model;
   int repeat;
-  int threads;
+  std::optional<int> threads;
   bool json;
 };
 
@@ -101,7 +101,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("help", "show this and end");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("repeat", po::value(&wanted.repeat)->default_value(9), "loads, of which the first and the median are shown");
-  add("threads", po::value(&wanted.threads)->default_value(0), "threads that read and pack; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
+      "that read and pack; all if not given");
   add("json", po::bool_switch(&wanted.json), "one JSON object");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <clocale>
+#include <optional>
 
 namespace asio = boost::asio;
 namespace po = boost::program_options;
@@ -44,7 +45,7 @@ struct settings {
   int requests;
   int max_tokens;
   int slots;
-  int threads;
+  std::optional<int> threads;
   cogen::compute_type compute_type;
   std::string trace;
   bool plain;
@@ -75,8 +76,8 @@ asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settin
   auto stream = engine.generate(std::move(request));
   try {
     while (auto piece = co_await stream.async_next()) shown.add(index, piece->text);
-  } catch (const boost::system::system_error&) {
-    into.diagnostics = stream.error().message();
+  } catch (const cogen::generation_error& e) {
+    into.diagnostics = e.what();
   }
   into.usage = stream.usage();
   shown.close(index, into.diagnostics.empty()
@@ -114,7 +115,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("requests", po::value(&wanted.requests)->default_value(16), "chats at the same time");
   add("max-tokens", po::value(&wanted.max_tokens)->default_value(96), "tokens for each answer at most");
   add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
-  add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
+      "that compute; all if not given");
   add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
@@ -145,7 +147,7 @@ int run(const settings& wanted) {
     return true;
   };
   cogen::engine_options options{.batching = {.slots = wanted.slots}};
-  if (wanted.threads > 0) options.threads = wanted.threads;
+  options.threads = wanted.threads;
   options.compute_type = wanted.compute_type;
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));

@@ -88,7 +88,7 @@ at::Tensor logits_file::read(tokens ids) {
 }
 
 std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model, std::span<const std::string> kinds,
-                                                      const room& room, int threads) {
+                                                      const room& room, std::optional<int> threads) {
   constexpr std::string_view prefix = "logits:";
   const cogen::workspace shared(threads);
   std::vector<std::unique_ptr<predictor>> all;
@@ -101,7 +101,7 @@ std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model,
 }
 
 std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::span<const std::string> kinds,
-                                                const room& room, int threads) {
+                                                const room& room, std::optional<int> threads) {
   const cogen::workspace shared(threads);
   std::vector<std::unique_ptr<reader>> all;
   for (const auto& name : kinds) all.push_back(std::make_unique<reader>(model, name, room, shared));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,10 +89,10 @@ class logits_file final : public predictor {
 
 /// A reader for each kind, in order, sharing threads; for `logits:FILE` that file.
 std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model, std::span<const std::string> kinds,
-                                                      const room& room, int threads);
+                                                      const room& room, std::optional<int> threads);
 
 /// One reader for each kind, in order, sharing threads.
 std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::span<const std::string> kinds,
-                                                const room& room, int threads);
+                                                const room& room, std::optional<int> threads);
 
 }  // namespace curves

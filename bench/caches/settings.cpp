@@ -105,7 +105,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("stride", po::value(&given.stride)->default_value(256), "endless, recompute: tokens judged from one window");
   add("temperature", po::value(&given.temperature)->default_value(1.0), "free: how boldly tokens are sampled");
   add("seed", po::value(&given.seed)->default_value(7), "retrieval, free: names the random numbers");
-  add("threads", po::value(&given.threads)->default_value(0), "threads that compute; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { given.threads = threads; }),
+      "that compute; all if not given");
   add("serve", po::bool_switch(&given.serve),
       "latency: measure what each line of standard input says: KIND LENGTH STEPS");
   po::positional_options_description first;

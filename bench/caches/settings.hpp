@@ -30,7 +30,7 @@ struct settings {
   int stride;
   double temperature;
   std::uint64_t seed;
-  int threads;
+  std::optional<int> threads;
   bool serve;
 };
 

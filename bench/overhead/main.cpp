@@ -23,7 +23,7 @@ struct settings {
   std::string only;
   int requests;
   effort how;
-  int threads;
+  std::optional<int> threads;
   bool json;
 };
 
@@ -138,7 +138,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("steps", po::value(&wanted.how.steps)->default_value(128), "of one round, and of one before the first");
   add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is told");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
-  add("threads", po::value(&wanted.threads)->default_value(0), "that the model computes with; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
+      "that the model computes with; all if not given");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);

@@ -54,7 +54,8 @@ std::shared_ptr<std::vector<float>> some_scores(int vocabulary) {
   return scores;
 }
 
-cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model, int requests, int threads) {
+cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model, int requests,
+                               std::optional<int> threads) {
   cogen::engine_parts parts;
   parts.limits = limits_of(requests);
   cogen::cache::options kept;

@@ -4,6 +4,7 @@
 #include <cogen/extend/engine_parts.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace overhead {
 
@@ -16,6 +17,7 @@ std::shared_ptr<std::vector<float>> some_scores(int vocabulary);
 
 /// An engine of a real model on the processor, with its tokenizer, as engine(model) makes it but for what is swapped
 /// out.
-cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model, int requests, int threads);
+cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model, int requests,
+                               std::optional<int> threads);
 
 }  // namespace overhead

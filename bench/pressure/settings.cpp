@@ -30,7 +30,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("stream-tokens", po::value(&wanted.stream_tokens)->default_value(64),
       "length of each stream beside the slow one; and of answers, on average");
   add("rounds", po::value(&wanted.rounds)->default_value(3), "runs of each, by turns, the second round backwards");
-  add("threads", po::value(&wanted.threads)->default_value(0), "threads that compute; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
+      "that compute; all if not given");
   add("only", po::value(&wanted.only)->default_value(""), "conversations, lengths or streams; all if not given");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last conversations that swapped out, for chrome://tracing, ui.perfetto.dev and "

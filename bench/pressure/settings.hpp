@@ -16,7 +16,7 @@ struct settings {
   int idle_timeout_ms;
   int stream_tokens;
   int rounds;
-  int threads;
+  std::optional<int> threads;
   std::string only;   // conversations, lengths or streams; empty: all
   std::string trace;  // a file; empty: none
   bool quick;

@@ -87,7 +87,7 @@ void print(const measurement& one, const cogen::model& model, bool json) {
 /// Loads the model, and warms the file cache, the pages and the threads.
 std::shared_ptr<const cogen::model> warm_model(const settings& wanted) {
   cogen::load_options loading;
-  loading.threads = wanted.engine.threads.value_or(0);
+  loading.threads = wanted.engine.threads;
   auto model = cogen::load_model(wanted.model, loading);
   measure(model, 1, wanted, "");
   return model;

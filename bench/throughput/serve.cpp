@@ -77,7 +77,7 @@ std::string listed(const std::vector<observation>& seen) {
 void serve(const settings& wanted) {
   say("{{\"hello\": \"cogen\"}}");
   cogen::load_options loading;
-  loading.threads = wanted.engine.threads.value_or(0);
+  loading.threads = wanted.engine.threads;
   const auto model = cogen::load_model(wanted.model, loading);
   served_engine engine(model, wanted.engine);
   say("{{\"ready\": \"{}, {} compute type, {} bytes of weights a step\"}}", model->weight_type(),

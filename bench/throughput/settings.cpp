@@ -49,7 +49,7 @@ void check(const settings& wanted) {
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
   std::string requests, compute_type, kv_dtype;
-  int threads = 0, max_batched_tokens = 0;
+  int max_batched_tokens = 0;
   po::options_description options("Measures tokens per second by number of concurrent requests.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
@@ -58,7 +58,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("prompt-tokens", po::value(&wanted.prompt_tokens)->default_value(64), "length of each prompt");
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(64), "tokens to generate for each");
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
-  add("threads", po::value(&threads)->default_value(0), "threads that compute; 0: all");
+  add("threads", po::value<int>()->notifier([&](int threads) { wanted.engine.threads = threads; }),
+      "that compute; all if not given");
   add("max-batched-tokens", po::value(&max_batched_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
   add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
       "tokens ahead of the reader; -1: all of them");
@@ -81,7 +82,6 @@ std::optional<settings> parse(int argc, char** argv) {
   po::notify(given);
   if (given.contains("help")) return std::cout << options, std::nullopt;
   wanted.requests = numbers(requests);
-  if (threads > 0) wanted.engine.threads = threads;
   if (max_batched_tokens > 0) wanted.engine.batching.max_batched_tokens = max_batched_tokens;
   wanted.engine.compute_type = compute_type_named(compute_type);
   wanted.engine.kv.dtype = cache_type_named(kv_dtype);

@@ -1,6 +1,7 @@
 #include <cogen/error.hpp>
 
 #include <new>
+#include <utility>
 
 namespace cogen {
 namespace {
@@ -64,5 +65,11 @@ std::string diagnostics::message() const {
   if (message_) return *message_;
   return code_ ? code_.message() : std::string();
 }
+
+generation_error::generation_error(diagnostics why) : system_error(why.code()), why_(std::move(why)) {
+  if (!why_.message_) why_.message_ = std::make_shared<const std::string>(why_.message());
+}
+
+const char* generation_error::what() const noexcept { return why_.message_->c_str(); }
 
 }  // namespace cogen

@@ -1,94 +1,66 @@
-#include <cogen/async/pending_operations.hpp>
+#include <cogen/async/operation.hpp>
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
 
-#include <exception>
 #include <utility>
 
 namespace cogen::async {
 
-namespace {
+/// Keeps close() from returning, and thus the context alive, unless it is closed already.
+class pending_operations::posting {
+ public:
+  explicit posting(pending_operations& of) : of_(of) {
+    const std::lock_guard lock(of_.mutex_);
+    allowed_ = !of_.closed_;
+    if (allowed_) ++of_.posting_;
+  }
+  posting(const posting&) = delete;
+  posting& operator=(const posting&) = delete;
+  ~posting() {
+    if (!allowed_) return;
+    const std::lock_guard lock(of_.mutex_);
+    if (--of_.posting_ == 0 && of_.closed_) of_.none_posting_.notify_all();
+  }
 
-void call_alone(std::shared_ptr<pending_operation> completed) {
-  auto& operation = *completed;
-  operation.call(std::move(completed));
-}
+  bool allowed() const noexcept { return allowed_; }
 
-}  // namespace
+ private:
+  pending_operations& of_;
+  bool allowed_;
+};
 
 pending_operations::entry pending_operations::add(std::weak_ptr<pending_operation> operation) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return waiting_.insert(waiting_.end(), std::move(operation));
 }
 
 void pending_operations::remove(entry at) noexcept {
   std::list<std::weak_ptr<pending_operation>> removed;
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (!closed_) removed.splice(removed.end(), waiting_, at);
 }
 
-void pending_operations::post(std::shared_ptr<pending_operation> completed) {
-  std::lock_guard lock(mutex_);
-  const auto* const executor = closed_ ? nullptr : completed->executor();
-  if (!executor) return;
-  if (first_ && *first_->executor() != *executor)
-    return executor->execute([alone = std::move(completed)]() mutable { call_alone(std::move(alone)); });
-  if (!sent_) send(*executor);
-  sent_ = true;
-  auto& place = first_ ? last_->next : first_;
-  last_ = completed.get();
-  place = std::move(completed);
-}
-
-/// Sends a job; `sent_` is set by the caller.
-void pending_operations::send(const net::any_io_executor& to) {
-  to.execute([self = shared_from_this()] { self->call_first(); });
-}
-
-bool pending_operations::send_another(const net::any_io_executor& to) noexcept try {
-  send(to);
-  return true;
-} catch (...) {
-  return false;
-}
-
-std::pair<std::shared_ptr<pending_operation>, bool> pending_operations::take_first() noexcept {
-  std::lock_guard lock(mutex_);
-  auto taken = std::exchange(first_, nullptr);
-  if (taken) first_ = std::move(taken->next);
-  sent_ = first_ != nullptr;
-  return {std::move(taken), sent_};
-}
-
-/// Without memory for another job this one continues, and is the only one meanwhile: the queue does not run empty.
-void pending_operations::call_first() {
-  std::exception_ptr thrown;
-  for (bool more = true; more;) {
-    auto [taken, others] = take_first();
-    if (!taken) break;
-    more = others && !send_another(*taken->executor());
-    try {
-      call_alone(std::move(taken));
-    } catch (...) {
-      if (!thrown) thrown = std::current_exception();
-    }
-  }
-  if (thrown) std::rethrow_exception(thrown);
+void pending_operations::post(const std::shared_ptr<pending_operation>& completed) {
+  const posting now(*this);
+  if (!now.allowed()) return;
+  const auto executor = completed->executor();  // a copy: the handler may have run before execute() returns
+  executor.execute([self = completed]() mutable {
+    auto& operation = *self;
+    operation.call(std::move(self));
+  });
 }
 
 void pending_operations::close() noexcept {
   std::list<std::weak_ptr<pending_operation>> waiting;
-  std::shared_ptr<pending_operation> completed;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     closed_ = true;
+    none_posting_.wait(lock, [this] { return posting_ == 0; });
     waiting.swap(waiting_);
-    completed = std::move(first_);
   }
   for (const auto& each : waiting)
     if (auto operation = each.lock()) operation->drop();
-  while (completed) completed = std::move(completed->next);
 }
 
 namespace {

@@ -25,14 +25,14 @@ void drain_state::process() {
   if (engine_->admissions().now().at_work == 0) tell({});
 }
 
-void drain_state::fail(const diagnostics& why) noexcept { tell(why.code()); }
+void drain_state::fail(const diagnostics& why) noexcept { tell(why); }
 
-void drain_state::tell(error_code code) noexcept {
+void drain_state::tell(const diagnostics& why) noexcept {
   const auto self = shared_from_this();
   {
     const completion_lock lock(*this);
     if (!wait_) return;
-    complete(std::exchange(wait_, nullptr), code);
+    complete(std::exchange(wait_, nullptr), why);
   }
   engine_->cancel_wait(*this);
 }

@@ -1,4 +1,5 @@
 #include "engine/checked_encoder_input.hpp"
+#include "engine/checked_options.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
@@ -23,7 +24,7 @@ std::size_t bytes_of(const request& what) {
   return bytes;
 }
 
-/// Replaces a max_sequence_length of 0 by the engine's limit.
+/// Sets an empty max_sequence_length to the engine's limit.
 open_options checked(open_options options, const detail::engine_loop& of) {
   const int limit = of.parts().limits.max_sequence_length;
   const int length = options.max_sequence_length.value_or(limit);
@@ -32,20 +33,6 @@ open_options checked(open_options options, const detail::engine_loop& of) {
         fmt::format("open_options.max_sequence_length is {}; it must be between 1 and {}", length, limit));
   options.max_sequence_length = length;
   return options;
-}
-
-void check(const engine_options& options) {
-  const auto refuse = [](std::string_view name, auto value, auto least) {
-    throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
-  };
-  if (options.batching.max_batch_delay.count() < 0)
-    refuse("batching.max_batch_delay", options.batching.max_batch_delay.count(), 0);
-  if (options.policies.idle_timeout.count() < 0)
-    refuse("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
-  if (options.swap.bytes && *options.swap.bytes < 0) refuse("swap.bytes", *options.swap.bytes, 0);
-  if (options.swap.file_bytes < 0) refuse("swap.file_bytes", options.swap.file_bytes, std::int64_t{0});
-  if (options.limits.max_sequences < 1) refuse("limits.max_sequences", options.limits.max_sequences, 1);
-  if (options.limits.max_waiting < 1) refuse("limits.max_waiting", options.limits.max_waiting, 1);
 }
 
 }  // namespace
@@ -69,7 +56,7 @@ class engine::engine_thread {
 };
 
 engine::engine(engine_parts parts, engine_options options) {
-  check(options);
+  detail::check(options);
   const bool external_stepping = options.external_stepping;
   loop_ = std::make_shared<detail::engine_loop>(std::move(parts), std::move(options));
   if (!external_stepping) thread_ = std::make_unique<engine_thread>(loop_);

@@ -1,3 +1,4 @@
+#include "engine/checked_options.hpp"
 #include "engine/device_engine.hpp"
 #include "engine/machine_memory.hpp"
 #include "engine/model_runner.hpp"
@@ -158,9 +159,9 @@ std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& 
 /// Sets the runner and the scheduler's limits for an engine on the CPU.
 void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options) {
   const auto kept = cache_options(*model, options);
-  auto runner = std::make_unique<detail::model_runner>(model, kept, options.kv.layer_factory, swap_transfer(options),
-                                                       swap_room_of(options),
-                                                       workspace(options.threads.value_or(0), options.compute_type));
+  auto runner =
+      std::make_unique<detail::model_runner>(model, kept, options.kv.layer_factory, swap_transfer(options),
+                                             swap_room_of(options), workspace(options.threads, options.compute_type));
   const auto& cache = runner->cache();
   parts.limits.slots = options.batching.slots;
   parts.limits.spare_slots = spare_slots(options);
@@ -180,6 +181,7 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
 
 engine_parts parts_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   if (!model) throw std::invalid_argument("engine: the model is null");
+  detail::check(options);
   engine_parts parts;
   if (const auto* device = model->on_device())
     detail::put_on_device(parts, *device, static_cast<int>(model->config().vocabulary), model->config().max_positions,
@@ -211,6 +213,7 @@ engine::engine(std::shared_ptr<const model> model, engine_options options)
     : engine(parts_of(model, options), std::move(options)) {}
 
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
+  detail::check(options);
   const auto outline = models::read_outline(path);
   const auto cache = outline.shape->make_cache(cache_options(*outline.shape, options), options.kv.layer_factory);
   memory_estimate result;

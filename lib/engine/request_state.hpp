@@ -3,7 +3,7 @@
 #include "engine/admission.hpp"
 #include "metrics/request_timeline.hpp"
 
-#include <cogen/async/pending_operations.hpp>
+#include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/extend/runner.hpp>
 #include <cogen/piece.hpp>
@@ -92,8 +92,8 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   /// Completes `operation`, under a completion_lock. If memory is short, its handler is posted in a later round.
   template <class Operation, class... Results>
-  void complete(std::shared_ptr<Operation> operation, error_code code, Results&&... results) noexcept {
-    operation->set_result(code, std::forward<Results>(results)...);
+  void complete(std::shared_ptr<Operation> operation, diagnostics why, Results&&... results) noexcept {
+    operation->set_result(std::move(why), std::forward<Results>(results)...);
     keep(std::move(operation));
   }
 

@@ -18,8 +18,8 @@ void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::file
 
 void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order what) {
   completion_lock lock(*this);
-  if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress));
-  if (ended_) return complete(std::move(wait), diagnostics_.code());
+  if (busy()) return complete(std::move(wait), conflict());
+  if (ended_) return complete(std::move(wait), diagnostics_);
   orders_.push_back(std::move(what));
   plain_ = std::move(wait);
   lock.unlock();
@@ -53,7 +53,7 @@ void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait
   const completion_lock lock(*this);
   if (plain_ != wait) return;
   if (why) diagnostics_ = why;
-  complete(std::exchange(plain_, nullptr), why.code());
+  complete(std::exchange(plain_, nullptr), why);
 }
 
 void sequence_state::swap_ended() {
@@ -173,7 +173,7 @@ void sequence_state::fail_opening(const diagnostics& why) {
   if (!opening_) return;
   ended_ = true;
   diagnostics_ = why;
-  complete(std::exchange(opening_, nullptr), why.code(), sequence(self()));
+  complete(std::exchange(opening_, nullptr), why, sequence(self()));
   leave_engine();
 }
 

@@ -3,7 +3,6 @@
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
 
-#include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,12 +28,12 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
                                    logits_of which) {
   const auto wanted = which == logits_of::all ? scheduler::output::all_logits : scheduler::output::last_logits;
   completion_lock lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), logits());
+  if (busy()) return complete(wait, conflict(), logits());
   auto wrong = problem(tokens, 0);
   if (!wrong) wrong = add_run({std::move(tokens), wanted, {}});
   if (wrong) {
     diagnostics_ = std::move(*wrong);
-    return complete(wait, diagnostics_.code(), logits());
+    return complete(wait, diagnostics_, logits());
   }
   forward_ = std::move(wait);
   lock.unlock();
@@ -44,7 +43,7 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
                                   sampling_params how) {
   completion_lock lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), sampled_token());
+  if (busy()) return complete(wait, conflict(), sampled_token());
   auto wrong = problem(tokens, 1);
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
     wrong = diagnostics(error::invalid_request, *sentence);
@@ -53,7 +52,7 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
                      sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
   if (wrong) {
     diagnostics_ = std::move(*wrong);
-    return complete(wait, diagnostics_.code(), sampled_token());
+    return complete(wait, diagnostics_, sampled_token());
   }
   decode_ = std::move(wait);
   lock.unlock();
@@ -86,7 +85,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
   auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_);
   {
     const completion_lock lock(*this);
-    if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "fork()");
+    if (busy()) throw generation_error(conflict());
     child->held_ = held_;
     child->sampling_.history = sampling_.history.first(held_);
     child->exact_ = exact_;
@@ -103,7 +102,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
 void sequence_state::truncate(int length) {
   {
     const completion_lock lock(*this);
-    if (busy()) throw boost::system::system_error(make_error_code(error::operation_in_progress), "truncate()");
+    if (busy()) throw generation_error(conflict());
     if (length < 0 || static_cast<std::size_t>(length) > held_)
       throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_, length));
     orders_.push_back(truncate_order{length});
@@ -161,6 +160,12 @@ bool sequence_state::busy() {
   return forward_ || decode_ || plain_;
 }
 
+diagnostics sequence_state::conflict() const noexcept {
+  return {error::operation_in_progress, forward_  ? "an async_forward() is pending on this sequence"
+                                        : decode_ ? "an async_decode() is pending on this sequence"
+                                                  : "an async_suspend() or async_save() is pending on this sequence"};
+}
+
 std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed, int sampled) const {
   if (ended_) return diagnostics_;
   for (const token id : fed)
@@ -195,11 +200,11 @@ void sequence_state::withdraw() noexcept {
   fed_ = 0;
 }
 
-void sequence_state::complete_waiter(error_code code) {
-  if (forward_) complete(std::exchange(forward_, nullptr), code, logits());
-  if (decode_) complete(std::exchange(decode_, nullptr), code, sampled_token());
-  if (plain_) complete(std::exchange(plain_, nullptr), code);
-  if (opening_) complete(std::exchange(opening_, nullptr), code, sequence(self()));
+void sequence_state::complete_waiter(const diagnostics& why) {
+  if (forward_) complete(std::exchange(forward_, nullptr), why, logits());
+  if (decode_) complete(std::exchange(decode_, nullptr), why, sampled_token());
+  if (plain_) complete(std::exchange(plain_, nullptr), why);
+  if (opening_) complete(std::exchange(opening_, nullptr), why, sequence(self()));
   end_work();
 }
 
@@ -333,7 +338,7 @@ void sequence_state::end_run(diagnostics why) {
   if (undo_to_) return;
   diagnostics_ = std::move(why);
   fed_ = 0;
-  complete_waiter(diagnostics_.code());
+  complete_waiter(diagnostics_);
 }
 
 void sequence_state::fail(const diagnostics& why) noexcept {
@@ -343,7 +348,7 @@ void sequence_state::fail(const diagnostics& why) noexcept {
   thinking_ = false;
   diagnostics_ = why;
   timeline().end(engine_->now(), aborted_ ? request_timeline::ending::cancelled : request_timeline::ending::finished);
-  complete_waiter(why.code());
+  complete_waiter(why);
   leave_engine();
 }
 

@@ -77,6 +77,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
   scheduler::sequence_options served_as() const;
   bool busy();
+  diagnostics conflict() const noexcept;  // of a new operation with the pending one
   std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
   std::optional<diagnostics> add_run(run_order what);  // changes nothing if it throws
   void withdraw() noexcept;
@@ -100,7 +101,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   void start_plain(std::shared_ptr<plain_operation> wait, order what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
   void end_run(diagnostics why);
-  void complete_waiter(error_code code);
+  void complete_waiter(const diagnostics& why);
 
   const open_options options_;
   scheduler::encoder_tokens encoder_input_;  // changes only while a session is opened

@@ -66,7 +66,7 @@ std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept
 
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
   completion_lock lock(*this);
-  if (busy()) return complete(std::move(wait), make_error_code(error::operation_in_progress), std::optional<piece>());
+  if (busy()) return complete(std::move(wait), conflict(), std::optional<piece>());
   last_next_ = wait;
   next_ = std::move(wait);
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
@@ -85,7 +85,7 @@ void stream_state::cancel_next(const next_operation& wait) noexcept {
 
 void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   completion_lock lock(*this);
-  if (busy()) return complete(wait, make_error_code(error::operation_in_progress), completion());
+  if (busy()) return complete(wait, conflict(), completion());
   whole_ = wait;
   channel_.request_all();
   serve_waiters();
@@ -298,7 +298,7 @@ std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
   if (keep_limits(now)) return std::nullopt;
   const completion_lock lock(*this);
   if (next_ && next_limit_ && *next_limit_ <= now)
-    complete(std::exchange(next_, nullptr), make_error_code(error::timed_out), std::optional<piece>());
+    complete(std::exchange(next_, nullptr), error::timed_out, std::optional<piece>());
   return next_timer();
 }
 
@@ -353,6 +353,11 @@ bool stream_state::busy() {
   return next_ || whole_;
 }
 
+diagnostics stream_state::conflict() const noexcept {
+  return {error::operation_in_progress,
+          next_ ? "an async_next() is pending on this stream" : "an async_complete() is pending on this stream"};
+}
+
 void stream_state::push_piece(std::string text) {
   next_piece_.text = std::move(text);
   if (busy() && next_ && channel_.empty()) {
@@ -387,9 +392,9 @@ void stream_state::serve_waiters() {
   if (next_ && !channel_.empty())
     complete(std::exchange(next_, nullptr), error_code(), channel_.pop());
   else if (next_ && ended)
-    complete(std::exchange(next_, nullptr), diagnostics_.code(), std::optional<piece>());
+    complete(std::exchange(next_, nullptr), diagnostics_, std::optional<piece>());
   else if (whole_ && ended && diagnostics_)
-    complete(std::exchange(whole_, nullptr), diagnostics_.code(), completion());
+    complete(std::exchange(whole_, nullptr), diagnostics_, completion());
   else if (whole_ && ended)
     complete_whole();
 }
@@ -400,7 +405,7 @@ void stream_state::complete_whole() {
     auto all = gather_completion();
     complete(std::move(waiting), error_code(), std::move(all));
   } catch (...) {
-    complete(std::move(waiting), diagnostics_of(std::current_exception()).code(), completion());
+    complete(std::move(waiting), diagnostics_of(std::current_exception()), completion());
   }
 }
 

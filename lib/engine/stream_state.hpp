@@ -68,7 +68,8 @@ class stream_state final : public request_state, public stream_face {
   void complete_whole();
   void serve_waiters();
   void want_attention();
-  bool busy();  // releases operations whose execution context has shut down
+  bool busy();                            // releases operations whose execution context has shut down
+  diagnostics conflict() const noexcept;  // of a new operation with the pending one
 
   /// How far it has come.
   enum class stage : std::uint8_t { preparing, prepared, submitted, ended };

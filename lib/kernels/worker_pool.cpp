@@ -45,10 +45,12 @@ bool spin_until(Condition done) {
   return done();
 }
 
-int checked(int threads) {
-  if (threads < 0 || threads > most_threads)
-    throw std::invalid_argument(fmt::format("a worker pool takes 0 to {} threads, not {}", most_threads, threads));
-  return threads == 0 ? available_cores() : threads;
+int checked(std::optional<int> threads) {
+  if (!threads) return std::min(available_cores(), most_threads);
+  if (*threads < 1 || *threads > most_threads)
+    throw std::invalid_argument(
+        fmt::format("the number of threads is {}; it must be between 1 and {}", *threads, most_threads));
+  return *threads;
 }
 
 }  // namespace
@@ -61,8 +63,8 @@ int available_cores() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-worker_pool::worker_pool(int threads) {
-  const int count = std::min(checked(threads), most_threads);
+worker_pool::worker_pool(std::optional<int> threads) {
+  const int count = checked(threads);
   workers_.reserve(static_cast<std::size_t>(count - 1));
   try {
     for (int thread = 1; thread < count; ++thread) workers_.emplace_back([this, thread] { work(thread); });

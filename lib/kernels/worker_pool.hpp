@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -19,9 +20,9 @@ namespace cogen::kernels {
 /// waited for.
 class worker_pool {
  public:
-  /// `threads` counts the calling thread too: threads - 1 workers are started. 0: as many as `available_cores()`.
-  /// Throws std::invalid_argument if negative or over 1024, std::system_error if no thread can be started.
-  explicit worker_pool(int threads = 0);
+  /// `threads` counts the calling thread too: threads - 1 workers are started. Empty: as many as `available_cores()`.
+  /// Throws std::invalid_argument if below 1 or over 1024, std::system_error if no thread can be started.
+  explicit worker_pool(std::optional<int> threads = {});
   worker_pool(const worker_pool&) = delete;
   worker_pool& operator=(const worker_pool&) = delete;
   /// No region may be running.

@@ -75,6 +75,8 @@ std::unique_ptr<const models::network> read_device_network(const load::checkpoin
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
   const load::checkpoint files(path);
   models::family_named(files.family());  // refused as such, whatever else is wrong
+  if (options.threads && *options.threads < 1)
+    throw std::invalid_argument(fmt::format("load_options.threads is {}; it must be at least 1", *options.threads));
   if (options.device == "cpu" && options.device_weights != device_weights::whole)
     throw std::invalid_argument(
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",

@@ -24,7 +24,7 @@ const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary
 
 }  // namespace models
 
-workspace::workspace(int threads, cogen::compute_type mode)
+workspace::workspace(std::optional<int> threads, cogen::compute_type mode)
     : workspace(std::make_shared<kernels::worker_pool>(threads), mode) {}
 
 workspace::workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::compute_type mode)

@@ -1,13 +1,15 @@
-// Completed operations are called where they belong, and all of them, also where memory for their jobs runs out.
-#include <cogen/async/pending_operations.hpp>
+// Completed operations are posted one by one, with no lock held, and can be posted again where memory was short.
+#include <cogen/async/operation.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <new>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cogen::async {
@@ -17,8 +19,8 @@ namespace {
 struct place {
   net::io_context context;
   std::deque<std::function<void()>> jobs;
+  std::function<void()> before_execute = [] {};
   bool refuses = false;
-  int sent = 0;
 
   /// The first job.
   void run_one() {
@@ -26,6 +28,10 @@ struct place {
     jobs.pop_front();
     here = this;
     job();
+  }
+
+  void run() {
+    while (!jobs.empty()) run_one();
   }
 
   static inline const place* here = nullptr;  ///< where a job was run last
@@ -43,8 +49,8 @@ class place_executor {
 
   template <class Function>
   void execute(Function&& function) const {
+    where_->before_execute();
     if (where_->refuses) throw std::bad_alloc();
-    ++where_->sent;
     auto shared = std::make_shared<std::decay_t<Function>>(std::forward<Function>(function));
     where_->jobs.emplace_back([shared] { (*shared)(); });
   }
@@ -55,14 +61,14 @@ class place_executor {
   place* where_;
 };
 
-class told final : public pending_operation {
+class recorded final : public pending_operation {
  public:
-  told(place& where, std::function<void()> handler = {})
+  explicit recorded(place& where, std::function<void()> handler = {})
       : where_(&where), executor_(place_executor(where)), handler_(std::move(handler)) {}
 
-  void drop() noexcept override {}
+  void drop() noexcept override { dropped = true; }
   bool post_again() noexcept override { return false; }
-  const net::any_io_executor* executor() const noexcept override { return &executor_; }
+  net::any_io_executor executor() const noexcept override { return executor_; }
   void call(std::shared_ptr<pending_operation>) override {
     ++calls;
     in_place = place::here == where_;
@@ -71,6 +77,7 @@ class told final : public pending_operation {
 
   int calls = 0;
   bool in_place = false;
+  bool dropped = false;
 
  private:
   place* where_;
@@ -78,11 +85,17 @@ class told final : public pending_operation {
   std::function<void()> handler_;
 };
 
-struct line {
-  std::shared_ptr<told> add(place& where, std::function<void()> handler = {}) {
-    auto added = std::make_shared<told>(where, std::move(handler));
+struct fixture {
+  std::shared_ptr<recorded> add(place& where, std::function<void()> handler = {}) {
+    auto added = std::make_shared<recorded>(where, std::move(handler));
+    entries.push_back(registry.add(added));
     all.push_back(added);
-    registry->post(added);
+    return added;
+  }
+
+  std::shared_ptr<recorded> post(place& where, std::function<void()> handler = {}) {
+    auto added = add(where, std::move(handler));
+    registry.post(added);
     return added;
   }
 
@@ -93,81 +106,97 @@ struct line {
     }
   }
 
-  std::shared_ptr<pending_operations> registry = std::make_shared<pending_operations>();
-  std::vector<std::shared_ptr<told>> all;
+  pending_operations registry;
+  std::vector<pending_operations::entry> entries;
+  std::vector<std::shared_ptr<recorded>> all;
 };
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(pending)
 
-BOOST_AUTO_TEST_CASE(one_job_is_sent_for_many_and_each_one_sends_the_next) {
-  place where;
-  line all;
-  for (int i = 0; i < 3; ++i) all.add(where);
-  for (int i = 1; i <= 3; ++i) {
-    BOOST_TEST(where.sent == i);
-    BOOST_TEST(where.jobs.size() == 1);
-    where.run_one();
-  }
-  BOOST_TEST(where.jobs.empty());
-  all.check();
-}
-
-BOOST_AUTO_TEST_CASE(those_of_another_executor_go_by_themselves) {
+BOOST_AUTO_TEST_CASE(each_is_a_job_of_its_own_executor) {
   place one, other;
-  line all;
-  all.add(one);
-  all.add(other);
-  other.run_one();
-  one.run_one();
-  all.check();
+  fixture f;
+  for (int i = 0; i < 3; ++i) f.post(one);
+  f.post(other);
+  BOOST_TEST(one.jobs.size() == 3);
+  BOOST_TEST(other.jobs.size() == 1);
+  other.run();
+  one.run();
+  f.check();
 }
 
-BOOST_AUTO_TEST_CASE(without_memory_for_a_job_the_one_that_runs_goes_on) {
+BOOST_AUTO_TEST_CASE(those_of_one_executor_are_called_in_the_order_of_their_posts) {
   place where;
-  line all;
-  for (int i = 0; i < 4; ++i) all.add(where);
-  where.refuses = true;
-  where.run_one();
-  BOOST_TEST(where.jobs.empty());
-  all.check();
+  fixture f;
+  std::vector<int> order;
+  for (int i = 0; i < 5; ++i) f.post(where, [&order, i] { order.push_back(i); });
+  where.run();
+  BOOST_TEST(order == (std::vector<int>{0, 1, 2, 3, 4}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(while_it_goes_on_no_second_job_takes_from_a_line_of_another_executor) {
+BOOST_AUTO_TEST_CASE(a_handler_may_complete_another_one) {
   place one, other;
-  line all;
-  all.add(one, [&] {
-    one.refuses = false;
-    all.add(one, [&] { all.add(other); });  // the line has run empty then, and begins anew
+  fixture f;
+  f.post(one, [&] {
+    f.post(one);
+    f.post(other);
+    BOOST_TEST(f.all.at(1)->calls == 0);
   });
-  all.add(one);
-  one.refuses = true;
-  while (!one.jobs.empty()) one.run_one();
-  while (!other.jobs.empty()) other.run_one();
-  all.check();
+  one.run();
+  other.run();
+  f.check();
 }
 
-BOOST_AUTO_TEST_CASE(a_throwing_handler_leaves_no_operation_behind_it_without_a_job) {
+BOOST_AUTO_TEST_CASE(an_executor_may_use_the_registry_because_no_lock_is_held) {
+  place one, other;
+  fixture f;
+  one.before_execute = [&] {
+    f.post(other);
+    f.registry.remove(f.entries.back());
+  };
+  f.post(one);
+  one.run();
+  other.run();
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_nothing_has_changed_and_it_can_be_posted_again) {
   place where;
-  line all;
-  all.add(where, [] { throw std::runtime_error("a handler"); });
-  for (int i = 0; i < 2; ++i) all.add(where);
+  fixture f;
+  const auto one = f.add(where);
   where.refuses = true;
-  BOOST_CHECK_THROW(where.run_one(), std::runtime_error);
+  BOOST_CHECK_THROW(f.registry.post(one), std::bad_alloc);
   BOOST_TEST(where.jobs.empty());
-  all.check();
+  BOOST_TEST(one.use_count() == 2);
+  where.refuses = false;
+  f.registry.post(one);
+  where.run();
+  f.check();
 }
 
-BOOST_AUTO_TEST_CASE(after_a_handler_that_throws_the_others_have_their_job) {
+BOOST_AUTO_TEST_CASE(a_handler_that_throws_does_not_keep_others_from_being_called) {
   place where;
-  line all;
-  all.add(where, [] { throw std::runtime_error("a handler"); });
-  all.add(where);
+  fixture f;
+  f.post(where, [] { throw std::runtime_error("a handler"); });
+  for (int i = 0; i < 2; ++i) f.post(where);
   BOOST_CHECK_THROW(where.run_one(), std::runtime_error);
-  BOOST_TEST(where.jobs.size() == 1);
-  where.run_one();
-  all.check();
+  where.run();
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(after_close_they_are_dropped_and_nothing_is_posted) {
+  place where;
+  fixture f;
+  const auto one = f.add(where);
+  where.refuses = true;
+  BOOST_CHECK_THROW(f.registry.post(one), std::bad_alloc);  // a failed post is no longer in progress
+  where.refuses = false;
+  f.registry.close();
+  BOOST_TEST(one->dropped);
+  f.registry.post(one);
+  BOOST_TEST(where.jobs.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -240,6 +240,22 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache
   }
 }
 
+BOOST_AUTO_TEST_CASE(options_below_their_limits_are_refused_with_name_value_and_limit) {
+  const auto refused = [](const std::string& sentence, const keep& spoil) {
+    auto options = tiny_engine();
+    spoil(options);
+    const auto is_it = [&](const auto& error) { return error.what() == sentence; };
+    BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, is_it);
+    BOOST_CHECK_EXCEPTION(estimate_memory(COGEN_TEST_DATA "/golden/llama_default", options), std::invalid_argument,
+                          is_it);
+  };
+  refused("engine_options.kv.bytes is 0; it must be at least 1", [](auto& options) { options.kv.bytes = 0; });
+  refused("engine_options.kv.bytes is -5; it must be at least 1", [](auto& options) { options.kv.bytes = -5; });
+  refused("engine_options.threads is 0; it must be at least 1", [](auto& options) { options.threads = 0; });
+  refused("engine_options.threads is -1; it must be at least 1", [](auto& options) { options.threads = -1; });
+  refused("engine_options.swap.bytes is -1; it must be at least 0", [](auto& options) { options.swap.bytes = -1; });
+}
+
 BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
   const auto refused = [](const std::string& word, const keep& spoil) {
     auto options = tiny_engine();

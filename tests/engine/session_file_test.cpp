@@ -152,6 +152,22 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
   BOOST_TEST(s.code == make_error_code(error::bad_session));
 }
 
+BOOST_AUTO_TEST_CASE(opening_a_file_of_another_model_throws_the_sentence) {
+  saved_one s;
+  const auto other = golden_model("llama_yarn");
+  const auto sentence = s.refusal(s.options, other);
+  engine running(other, s.options);
+  drive(running, [&]() -> net::awaitable<void> {
+    try {
+      std::ignore = co_await running.async_open(s.file.path);
+      BOOST_ERROR("it was opened");
+    } catch (const generation_error& e) {
+      BOOST_TEST(e.what() == sentence);
+      BOOST_TEST(e.code() == make_error_code(error::bad_session));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
   BOOST_TEST(golden_model("llama_default")->fingerprint() != golden_model("llama_linear")->fingerprint());
   BOOST_TEST(golden_model("llama_default")->fingerprint() ==
@@ -189,7 +205,13 @@ BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
     const auto [code, opened] = co_await running.async_open(s.file.path, {}, net::as_tuple(net::deferred));
     BOOST_TEST((code == error::bad_session));
     why = opened.error();
-    BOOST_CHECK_THROW(std::ignore = co_await running.async_open(s.file.path), boost::system::system_error);
+    try {
+      std::ignore = co_await running.async_open(s.file.path);
+      BOOST_ERROR("it was opened");
+    } catch (const generation_error& e) {
+      BOOST_TEST(e.what() == why.message());
+      BOOST_TEST((e.code() == error::bad_session));
+    }
   });
   BOOST_TEST((why.code() == error::bad_session));
   BOOST_TEST(has(why.message(), "it is no session file of cogen"), why.message());

@@ -6,6 +6,7 @@
 #include <cogen/model.hpp>
 #include <cogen/token.hpp>
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,7 +27,7 @@ class runner {
  public:
   /// Caches are as `memory` says; of slots and lengths they get what the prompts take.
   runner(const model& model, cache::options memory, compute_type mode = compute_type::float32)
-      : model_(model), memory_(std::move(memory)), workspace_(0, mode) {}
+      : model_(model), memory_(std::move(memory)), workspace_(std::nullopt, mode) {}
 
   compute_type mode() const { return workspace_.compute_type(); }
 

@@ -31,7 +31,7 @@ at::Tensor logits_of(const model& model, cache::scalar type, compute_type mode =
   std::vector<int> outputs;
   for (int i = 0; i < count; ++i) outputs.push_back(i);
   auto cache = model.make_cache({.type = type, .slots = 1, .max_sequence_length = count});
-  workspace workspace(0, mode);
+  workspace workspace(std::nullopt, mode);
   return model
       .forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens, .outputs = outputs}, cache,
                workspace)

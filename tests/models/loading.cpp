@@ -91,6 +91,17 @@ BOOST_AUTO_TEST_CASE(progress_can_end_it_at_every_tensor) {
   BOOST_TEST(last_call > 10);
 }
 
+BOOST_AUTO_TEST_CASE(fewer_than_one_thread_is_refused) {
+  for (const int threads : {0, -1})
+    BOOST_CHECK_EXCEPTION(load_model(golden_folder("llama_default"), {.threads = threads}), std::invalid_argument,
+                          [&](const auto& error) {
+                            return std::string(error.what()) ==
+                                   "load_options.threads is " + std::to_string(threads) + "; it must be at least 1";
+                          });
+  BOOST_CHECK_THROW(workspace(std::optional<int>(0)), std::invalid_argument);
+  BOOST_TEST(workspace().threads() >= 1);
+}
+
 BOOST_AUTO_TEST_CASE(what_progress_throws_comes_through) {
   const auto fail = [](const load_progress&) -> bool { throw std::range_error("mine"); };
   BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.progress = fail}), std::range_error);

@@ -57,7 +57,8 @@ class opening_face {
 /// A moved-from engine may only be destroyed or assigned to.
 ///
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor.
+/// without an executor of their own run on net::system_executor. A failed operation that is started without a
+/// completion token throws generation_error from `co_await`; other tokens report the code.
 class engine {
  public:
   using executor_type = async::engine_executor;
@@ -98,7 +99,8 @@ class engine {
   /// Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes no sense. Fails
   /// with error::bad_session if the file is no session, damaged, of a newer version, or of another model or kind of
   /// cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
-  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`, the sentence.
+  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`, the sentence
+  /// that generation_error carries.
   /// Every cancellation type ends the operation at once with operation_aborted.
   template <
       net::completion_token_for<void(error_code, sequence)> Token = net::default_completion_token_t<executor_type>>

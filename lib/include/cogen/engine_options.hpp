@@ -39,8 +39,8 @@ struct batching_options {
 
 /// How keys, values and recurrent states are stored.
 struct kv_options {
-  /// Bytes for all caches. A sequence waits while its whole length does not fit. Empty: half of the machine's memory;
-  /// on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
+  /// Bytes for all caches, at least 1. A sequence waits while its whole length does not fit. Empty: half of the
+  /// machine's memory; on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
   std::optional<std::int64_t> bytes = {};
 
   /// The number format of keys and values. Empty: the model's own, float16 if its weights are quantized. A GPU has the
@@ -154,7 +154,7 @@ struct engine_options {
   /// little. Output is batch-invariant either way. A GPU has float32 alone.
   cogen::compute_type compute_type = cogen::compute_type::float32;
 
-  /// Threads that compute, the engine's own included. Empty: as many as the process may use.
+  /// Threads that compute, the engine's own included. At least 1. Empty: as many as the process may use.
   std::optional<int> threads = {};
 
   /// The engine has no thread of its own, and steps when the program calls `poll_one()`.

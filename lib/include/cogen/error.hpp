@@ -1,7 +1,9 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <boost/system/system_error.hpp>
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,8 +13,8 @@ namespace cogen {
 
 using boost::system::error_code;
 
-/// Errors of one request. `diagnostics::message()` has the sentence that explains a particular one, with the thing, the
-/// value and the limit.
+/// Errors of one request. `generation_error::what()` and `diagnostics::message()` have the sentence that explains a
+/// particular one, with the thing, the value and the limit.
 enum class error {
   invalid_request = 1,    ///< a parameter makes no sense, or names something that the model lacks
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
@@ -35,11 +37,14 @@ const boost::system::error_category& category() noexcept;
 
 error_code make_error_code(error value) noexcept;
 
-/// Why a stream or sequence failed; empty code and message if it did not. Cheap to copy. Its constructors do not throw,
-/// so a failure can be reported even when memory has run out.
+/// Why something failed; empty code and message if it did not. Cheap to copy. Its constructors do not throw, so a
+/// failure can be reported even when memory has run out.
 class diagnostics {
  public:
   diagnostics() = default;
+  /// With the code's own message.
+  template <std::convertible_to<error_code> Code>
+  diagnostics(Code code) noexcept : code_(code) {}
   /// If there is no memory for `message`, the code's own message is used.
   diagnostics(error_code code, std::string_view message) noexcept;
   diagnostics(error code, std::string_view message) noexcept : diagnostics(make_error_code(code), message) {}
@@ -49,8 +54,26 @@ class diagnostics {
   std::string message() const;
 
  private:
+  friend class generation_error;
+
   error_code code_;
   std::shared_ptr<const std::string> message_;
+};
+
+/// What `co_await` throws if an operation of an engine, stream or sequence fails: `code()` is the code, `what()` the
+/// sentence. Copying does not throw.
+///
+///     catch (const cogen::generation_error& e) { fmt::print("{}\n", e.what()); }
+class generation_error : public boost::system::system_error {
+ public:
+  /// Throws std::bad_alloc.
+  explicit generation_error(diagnostics why);
+
+  const char* what() const noexcept override;
+  const diagnostics& why() const noexcept { return why_; }
+
+ private:
+  diagnostics why_;
 };
 
 }  // namespace cogen

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -32,8 +33,8 @@ struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
   /// load_aborted; an exception ends it, too.
   std::function<bool(const load_progress&)> progress = {};
-  /// Threads that read and convert, including the calling one. 0: as many as the process may run on.
-  int threads = 0;
+  /// Threads that read and convert, including the calling one. At least 1. Empty: as many as the process may run on.
+  std::optional<int> threads = {};
   /// Where the model's weights are and its engines compute: "cpu", "cuda" (which is "cuda:0") or "cuda:N". On a GPU,
   /// weights and activations are bfloat16, or float16 if the file's weights are.
   std::string device = "cpu";
@@ -52,7 +53,7 @@ class load_aborted : public std::runtime_error {
 ///
 /// Throws load::load_error if the file cannot be read or does not match its configuration, naming each tensor that is
 /// missing, unexpected or misshapen. Throws std::invalid_argument for a model family that this build or device does not
-/// support (naming the supported ones), an unavailable device, a negative number of threads, or impossible
+/// support (naming the supported ones), an unavailable device, a number of threads below 1 or over 1024, or impossible
 /// device_weights. Also throws load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a
 /// std::exception. Thread-safe.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,9 +48,9 @@ struct encoder_batch {
 /// allocates nothing. Used by one thread at a time; several workspaces may share one pool of threads.
 class workspace {
  public:
-  /// `threads` includes the calling one. 0: as many as the process may run on. `mode` is how forwards multiply. Throws
-  /// std::invalid_argument if `threads` is negative or over 1024, std::system_error if no thread can be started.
-  explicit workspace(int threads = 0, cogen::compute_type mode = cogen::compute_type::float32);
+  /// `threads` includes the calling one. Empty: as many as the process may run on. `mode` is how forwards multiply.
+  /// Throws std::invalid_argument if `threads` is below 1 or over 1024, std::system_error if no thread can be started.
+  explicit workspace(std::optional<int> threads = {}, cogen::compute_type mode = cogen::compute_type::float32);
   /// Shares another workspace's threads. Parallel regions of two workspaces that overlap take turns or run
   /// single-threaded.
   explicit workspace(std::shared_ptr<kernels::worker_pool> workers,

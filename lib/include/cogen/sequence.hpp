@@ -76,8 +76,9 @@ class sequence_face {
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
 ///
-/// `Executor` decides the default completion token; it is made from the engine's executor. Asio's
-/// `as_default_on_t<sequence>` gives a sequence with another default token.
+/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
+/// `co_await` throws generation_error, whose what() is the sentence. Asio's `as_default_on_t<sequence>` gives a
+/// sequence with another default token.
 template <class Executor>
 class [[nodiscard]] basic_sequence {
  public:
@@ -188,11 +189,11 @@ class [[nodiscard]] basic_sequence {
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
-  /// Throws error::operation_in_progress (as system_error) while an operation is pending.
+  /// Throws generation_error with error::operation_in_progress while an operation is pending.
   [[nodiscard]] basic_sequence fork() { return basic_sequence(face().fork()); }
 
-  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and
-  /// error::operation_in_progress (as system_error) while an operation is pending.
+  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
+  /// with error::operation_in_progress while an operation is pending.
   void truncate(int length) { face().truncate(length); }
 
   /// The tokens it holds, without those of a pending operation.

@@ -58,7 +58,8 @@ class stream_face {
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
 /// without an executor of their own run on net::system_executor.
 ///
-/// `Executor` decides the default completion token; it is made from the engine's executor. Asio's
+/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
+/// `co_await` throws generation_error, whose what() is the sentence of `error()`. Asio's
 /// `as_default_on_t<token_stream>` gives a stream with another default token.
 template <class Executor>
 class [[nodiscard]] basic_token_stream {

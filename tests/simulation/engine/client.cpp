@@ -26,7 +26,11 @@ net::awaitable<random> client::turn() {
       net::use_awaitable);
 }
 
-void client::take_turn(random chance) { std::exchange(turn_, nullptr)->complete(error_code(), chance); }
+void client::take_turn(random chance) {
+  const auto turn = std::exchange(turn_, nullptr);
+  turn->set_result(error_code(), chance);
+  turn->post_again();
+}
 
 void client::cancel(net::cancellation_type type) {
   stage_.say("{}: cancel {}", name_, static_cast<int>(type));

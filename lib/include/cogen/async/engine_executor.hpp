@@ -1,15 +1,21 @@
 #pragma once
 
+#include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
+#include <boost/asio/associator.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
-#include <atomic>
+#include <concepts>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
 namespace cogen::async {
 
@@ -42,13 +48,63 @@ class engine_queue final : public net::io_context {
   net::executor_work_guard<executor_type> work_;
 };
 
+/// A handler that an operation calls with diagnostics instead of their code.
+template <class Handler, class... Results>
+concept takes_diagnostics =
+    requires { typename Handler::takes_diagnostics; } && std::invocable<Handler, diagnostics, Results...>;
+
+/// Calls `handler` with `Form::of(diagnostics)` instead of diagnostics. Its associated executor, allocator and
+/// cancellation slot are those of `handler`.
+template <class Handler, class Form>
+class adapted_handler {
+ public:
+  using takes_diagnostics = void;
+
+  /// Takes over the handler.
+  explicit adapted_handler(Handler handler) : handler_(std::move(handler)) {}
+
+  /// The handler.
+  const Handler& get() const noexcept { return handler_; }
+
+  /// Calls the handler.
+  template <class... Results>
+  void operator()(const diagnostics& why, Results&&... results) {
+    std::move(handler_)(Form::of(why), std::forward<Results>(results)...);
+  }
+
+ private:
+  Handler handler_;
+};
+
+/// The form of handlers for void(error_code, Results...).
+struct as_code {
+  /// The code alone.
+  static const error_code& of(const diagnostics& why) noexcept { return why.code(); }
+};
+
+/// The form of handlers for void(std::exception_ptr, Results...).
+struct as_exception {
+  /// A generation_error, or std::bad_alloc if there is no memory for it. Null if nothing failed.
+  static std::exception_ptr of(const diagnostics& why) noexcept;
+};
+
+/// The completion token of an operation that is started without one: as net::deferred, but `co_await` throws
+/// generation_error with the sentence of the failure.
+///
+/// For an operation of signature void(error_code, Results...), it returns a deferred operation of signature
+/// void(std::exception_ptr, Results...). For other signatures it is net::deferred. With an operation of another
+/// library, the sentence is the message of the code.
+struct throwing_t {};
+
+inline constexpr throwing_t throwing;
+
 /// Runs handlers between decode steps, on the thread that drives the engine. They must not block.
 ///
 /// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
   /// With it, `co_await` takes an operation started without a token.
-  using default_completion_token_type = net::deferred_t;
+  using default_completion_token_type = throwing_t;
 
   /// Runs handlers in this queue.
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
@@ -75,3 +131,53 @@ class engine_executor {
 };
 
 }  // namespace cogen::async
+
+/// @cond
+namespace boost::asio::detail {
+
+/// To test the result of void(std::exception_ptr, T) for an exception, net::awaitable of Boost 1.81 dereferences the
+/// result instead of its member `ex_`.
+template <class Result>
+  requires std::same_as<decltype(Result::ex_), std::exception_ptr*>
+std::exception_ptr& operator*(Result& result) noexcept {
+  return *result.ex_;
+}
+
+}  // namespace boost::asio::detail
+
+template <template <class, class> class Associator, class Handler, class Form, class Default>
+struct boost::asio::associator<Associator, cogen::async::adapted_handler<Handler, Form>, Default>
+    : Associator<Handler, Default> {
+  static auto get(const cogen::async::adapted_handler<Handler, Form>& adapted) noexcept {
+    return Associator<Handler, Default>::get(adapted.get());
+  }
+  static auto get(const cogen::async::adapted_handler<Handler, Form>& adapted, const Default& otherwise) noexcept {
+    return Associator<Handler, Default>::get(adapted.get(), otherwise);
+  }
+};
+
+template <class Signature>
+class boost::asio::async_result<cogen::async::throwing_t, Signature> {
+ public:
+  template <class Initiation, class... Args>
+  static auto initiate(Initiation&& initiation, cogen::async::throwing_t, Args&&... args) {
+    return async_initiate<const deferred_t, Signature>(std::forward<Initiation>(initiation), deferred,
+                                                       std::forward<Args>(args)...);
+  }
+};
+
+template <class... Results>
+class boost::asio::async_result<cogen::async::throwing_t, void(cogen::error_code, Results...)> {
+ public:
+  template <class Initiation, class... Args>
+  static auto initiate(Initiation&& initiation, cogen::async::throwing_t, Args&&... args) {
+    return async_initiate<const deferred_t, void(std::exception_ptr, Results...)>(
+        [initiation = std::forward<Initiation>(initiation)]<class Handler, class... Passed>(
+            Handler&& handler, Passed&&... passed) mutable {
+          using adapted = cogen::async::adapted_handler<std::decay_t<Handler>, cogen::async::as_exception>;
+          std::move(initiation)(adapted(std::forward<Handler>(handler)), std::forward<Passed>(passed)...);
+        },
+        deferred, std::forward<Args>(args)...);
+  }
+};
+/// @endcond

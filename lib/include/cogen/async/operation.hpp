@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cogen/async/pending_operations.hpp>
+#include <cogen/async/engine_executor.hpp>
 #include <cogen/error.hpp>
+#include <cogen/net.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -10,31 +11,87 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
 
 #include <atomic>
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 namespace cogen::async {
 
+/// An operation that waits on behalf of a handler of some execution context.
+class pending_operation {
+ public:
+  virtual ~pending_operation() = default;
+
+  /// Destroys the handler without calling it, because its context is being destroyed.
+  virtual void drop() noexcept = 0;
+
+  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
+  virtual bool post_again() noexcept = 0;
+
+  /// Where the handler of a completed operation runs, never within execute().
+  virtual net::any_io_executor executor() const noexcept = 0;
+
+  /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
+  virtual void call(std::shared_ptr<pending_operation> self) = 0;
+
+  /// Links operations that still have to be posted.
+  std::shared_ptr<pending_operation> next;
+};
+
+/// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
+/// handler still pending when its `io_context` ends would access the dead context.
+class pending_operations {
+ public:
+  using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
+
+  /// Registers an operation.
+  entry add(std::weak_ptr<pending_operation> operation);
+
+  /// Removes it; does nothing after close().
+  void remove(entry at) noexcept;
+
+  /// Has the executor of `completed` call it, with no lock held, unless the context is being destroyed. Throws
+  /// std::bad_alloc, and has then changed nothing.
+  void post(const std::shared_ptr<pending_operation>& completed);
+
+  /// Drops all operations, once no post() is in progress: their context is being destroyed.
+  void close() noexcept;
+
+ private:
+  class posting;
+
+  std::mutex mutex_;  // guards those below
+  std::condition_variable none_posting_;
+  std::list<std::weak_ptr<pending_operation>> waiting_;
+  int posting_ = 0;  // calls of post() that use the context
+  bool closed_ = false;
+};
+
+/// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
+std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
+
 /// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
-/// and can then be reused for another wait.
+/// and can then be reused for another wait. A handler with a nested type `takes_diagnostics` is called with
+/// `(diagnostics, Results...)`.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
 /// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
 /// being called.
 ///
-/// States: waiting -> posted (complete() took the result) -> called (spent) -> waiting (make() reuses it); from any of
-/// them -> dropped (the context is gone).
+/// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
+/// it); from any of them -> dropped (the context is gone).
 template <class... Results>
 class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
  public:
-  /// What the handler is called with.
-  using signature = void(error_code, Results...);
-
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
   /// it is not referenced elsewhere and has the same context.
   template <class Handler, class Cancel>
@@ -44,7 +101,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
     auto made = again ? std::move(spent) : fresh(executor);
-    made->wait_.emplace(executor, net::any_completion_handler<signature>(std::move(handler)));
+    made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
         if (auto self = weak.lock()) cancel(type, self);
@@ -64,18 +121,10 @@ class operation final : public pending_operation, public std::enable_shared_from
     if (entry_) registry_->remove(*entry_);
   }
 
-  /// Takes the result, made of `results`, and posts the handler. Returns false if there is no memory for that; call
-  /// `post_again()` later.
+  /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
-  bool complete(error_code code, Values&&... results) noexcept {
-    set_result(code, std::forward<Values>(results)...);
-    return post_again();
-  }
-
-  /// The first half of complete(): takes the result. `post_again()` is the other half.
-  template <class... Values>
-  void set_result(error_code code, Values&&... results) noexcept {
-    result_.emplace(code, std::forward<Values>(results)...);
+  void set_result(diagnostics why, Values&&... results) noexcept {
+    result_.emplace(std::move(why), std::forward<Values>(results)...);
   }
 
   bool post_again() noexcept override try {
@@ -85,7 +134,7 @@ class operation final : public pending_operation, public std::enable_shared_from
     return false;
   }
 
-  const net::any_io_executor* executor() const noexcept override { return wait_ ? &wait_->executor : nullptr; }
+  net::any_io_executor executor() const noexcept override { return wait_->executor; }
 
   void call(std::shared_ptr<pending_operation> self) override {
     if (slot_) slot_->clear();
@@ -109,15 +158,25 @@ class operation final : public pending_operation, public std::enable_shared_from
   }
 
  private:
+  using any_handler = net::any_completion_handler<void(diagnostics, Results...)>;
+
   struct wait {
-    wait(const net::any_io_executor& on, net::any_completion_handler<signature> h)
+    wait(const net::any_io_executor& on, any_handler h)
         : executor(
               net::require(net::prefer(on, net::execution::outstanding_work.tracked), net::execution::blocking.never)),
           handler(std::move(h)) {}
 
     net::any_io_executor executor;
-    net::any_completion_handler<signature> handler;
+    any_handler handler;
   };
+
+  template <class Handler>
+  static any_handler for_diagnostics(Handler handler) {
+    if constexpr (takes_diagnostics<Handler, Results...>)
+      return any_handler(std::move(handler));
+    else
+      return any_handler(adapted_handler<Handler, as_code>(std::move(handler)));
+  }
 
   static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
     auto made = std::make_shared<operation>(executor);
@@ -141,7 +200,7 @@ class operation final : public pending_operation, public std::enable_shared_from
   std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
-  std::optional<std::tuple<error_code, Results...>> result_;
+  std::optional<std::tuple<diagnostics, Results...>> result_;
   std::atomic<bool> dropped_ = false;
 };
 

@@ -1,4 +1,4 @@
-// How completed operations come to be called: the engine posts once for all of a context.
+// How the handlers of completed operations are called.
 #include <cogen/async/operation.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -6,20 +6,28 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
-namespace cogen::test {
+namespace cogen::async {
 namespace {
 
-using operation = async::operation<int>;
+using int_operation = operation<int>;
 
 template <class Handler>
-std::shared_ptr<operation> waiting(const net::any_io_executor& where, Handler handler) {
-  return operation::make(std::move(handler), where, [](auto, const auto&) {});
+std::shared_ptr<int_operation> waiting(const net::any_io_executor& where, Handler handler) {
+  return int_operation::make(std::move(handler), where, [](auto, const auto&) {});
+}
+
+void complete(int_operation& waiting, int value = 0) {
+  waiting.set_result(error_code(), value);
+  BOOST_TEST(waiting.post_again());
 }
 
 BOOST_AUTO_TEST_SUITE(completions)
@@ -27,10 +35,10 @@ BOOST_AUTO_TEST_SUITE(completions)
 BOOST_AUTO_TEST_CASE(are_called_in_order) {
   net::io_context context;
   std::vector<int> seen;
-  std::vector<std::shared_ptr<operation>> all;
+  std::vector<std::shared_ptr<int_operation>> all;
   for (int i = 0; i < 100; ++i)
     all.push_back(waiting(context.get_executor(), [&](error_code, int value) { seen.push_back(value); }));
-  for (int i = 0; i < 100; ++i) all[static_cast<std::size_t>(i)]->complete({}, i);
+  for (int i = 0; i < 100; ++i) complete(*all[static_cast<std::size_t>(i)], i);
   BOOST_TEST(seen.empty());
   BOOST_TEST(context.run() == 100u);
   for (int i = 0; i < 100; ++i) BOOST_TEST(seen.at(static_cast<std::size_t>(i)) == i);
@@ -44,8 +52,8 @@ BOOST_AUTO_TEST_CASE(run_beside_each_other_on_the_threads_of_a_context) {
     first_saw_it.set_value(seen.wait_for(std::chrono::minutes(1)) == std::future_status::ready);
   });
   auto second = waiting(context.get_executor(), [&](error_code, int) { second_called.set_value(); });
-  first->complete({}, 0);
-  second->complete({}, 0);
+  complete(*first);
+  complete(*second);
   BOOST_TEST(first_saw_it.get_future().get());
   context.join();
 }
@@ -56,7 +64,7 @@ BOOST_AUTO_TEST_CASE(go_on_after_one_that_throws) {
   auto throws = waiting(context.get_executor(), [](error_code, int) { throw std::runtime_error("on purpose"); });
   auto next = waiting(context.get_executor(), [&](error_code, int) { ++called; });
   auto last = waiting(context.get_executor(), [&](error_code, int) { ++called; });
-  for (const auto& each : {throws, next, last}) each->complete({}, 0);
+  for (const auto& each : {throws, next, last}) complete(*each);
   BOOST_CHECK_THROW(context.run(), std::runtime_error);
   context.run();
   BOOST_TEST(called == 2);
@@ -66,12 +74,12 @@ BOOST_AUTO_TEST_CASE(keep_to_their_own_executors) {
   net::io_context context;
   const auto strand = net::make_strand(context);
   int plain = 0, on_strand = 0;
-  std::vector<std::shared_ptr<operation>> all;
+  std::vector<std::shared_ptr<int_operation>> all;
   for (int i = 0; i < 10; ++i) {
     all.push_back(waiting(context.get_executor(), [&](error_code, int) { ++plain; }));
     all.push_back(waiting(strand, [&](error_code, int) { on_strand += strand.running_in_this_thread(); }));
   }
-  for (const auto& each : all) each->complete({}, 0);
+  for (const auto& each : all) complete(*each);
   context.run();
   BOOST_TEST(plain == 10);
   BOOST_TEST(on_strand == 10);
@@ -80,27 +88,63 @@ BOOST_AUTO_TEST_CASE(keep_to_their_own_executors) {
 BOOST_AUTO_TEST_CASE(that_come_while_others_are_called_are_called_too) {
   net::io_context context;
   int called = 0;
-  std::shared_ptr<operation> late = waiting(context.get_executor(), [&](error_code, int) { ++called; });
-  auto first = waiting(context.get_executor(), [&](error_code, int) { late->complete({}, 0); });
-  first->complete({}, 0);
+  std::shared_ptr<int_operation> late = waiting(context.get_executor(), [&](error_code, int) { ++called; });
+  auto first = waiting(context.get_executor(), [&](error_code, int) { complete(*late); });
+  complete(*first);
   context.run();
   BOOST_TEST(called == 1);
 }
 
 BOOST_AUTO_TEST_CASE(are_forgotten_with_their_context) {
   auto held = std::make_shared<int>(0);
-  std::vector<std::shared_ptr<operation>> all;
+  std::vector<std::shared_ptr<int_operation>> all;
   {
     net::io_context context;
     for (int i = 0; i < 3; ++i) all.push_back(waiting(context.get_executor(), [held](error_code, int) { ++*held; }));
-    for (const auto& each : all) each->complete({}, 0);
+    for (const auto& each : all) complete(*each);
   }
   BOOST_TEST(*held == 0);
   BOOST_TEST(held.use_count() == 1);
   for (const auto& each : all) BOOST_TEST(each->dropped());
 }
 
+BOOST_AUTO_TEST_CASE(may_come_while_their_context_is_destroyed) {
+  constexpr int rounds = 500;
+  for (int round = 0; round < rounds; ++round) {
+    std::atomic<int> called = 0;
+    auto held = std::make_shared<int>(0);
+    auto context = std::make_unique<net::thread_pool>(1);
+    std::vector<std::shared_ptr<int_operation>> all;
+    for (int i = 0; i < 8; ++i)
+      all.push_back(waiting(context->get_executor(), [&called, held](error_code, int) { ++called; }));
+    std::atomic<bool> begun = false;
+    std::thread posts([&] {
+      begun = true;
+      for (const auto& each : all) complete(*each);
+    });
+    while (!begun) std::this_thread::yield();
+    context.reset();
+    const int before = called;
+    posts.join();
+    BOOST_TEST(called == before);
+    BOOST_TEST(held.use_count() == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(that_come_from_a_handler_are_called_after_it) {
+  net::io_context context;
+  std::vector<int> order;
+  auto inner = waiting(context.get_executor(), [&](error_code, int) { order.push_back(2); });
+  auto outer = waiting(context.get_executor(), [&](error_code, int) {
+    complete(*inner);
+    order.push_back(1);
+  });
+  complete(*outer);
+  context.run();
+  BOOST_TEST(order == (std::vector<int>{1, 2}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace cogen::test
+}  // namespace cogen::async

@@ -1,0 +1,11 @@
+#include <cogen/async/engine_executor.hpp>
+
+namespace cogen::async {
+
+std::exception_ptr as_exception::of(const diagnostics& why) noexcept try {
+  return why ? std::make_exception_ptr(generation_error(why)) : nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+}  // namespace cogen::async
