@@ -3,9 +3,19 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
 
+#include <exception>
 #include <utility>
 
 namespace cogen::async {
+
+namespace {
+
+void call(std::shared_ptr<pending_operation> completed) {
+  auto& operation = *completed;
+  operation.call(std::move(completed));
+}
+
+}  // namespace
 
 /// Keeps close() from returning, and thus the context alive, unless it is closed already.
 class pending_operations::posting {
@@ -44,23 +54,90 @@ void pending_operations::remove(entry at) noexcept {
 void pending_operations::post(const std::shared_ptr<pending_operation>& completed) {
   const posting now(*this);
   if (!now.allowed()) return;
-  const auto executor = completed->executor();  // a copy: the handler may have run before execute() returns
-  executor.execute([self = completed]() mutable {
-    auto& operation = *self;
-    operation.call(std::move(self));
-  });
+  const auto to = completed->executor();  // a copy: the handler may have run before execute() returns
+  std::unique_lock lock(mutex_);
+  if (first_ && first_->executor() != to) {
+    lock.unlock();
+    return to.execute([self = completed]() mutable { call(std::move(self)); });
+  }
+  (first_ ? last_->next : first_) = completed;
+  last_ = completed.get();
+  if (std::exchange(has_job_, true)) return;
+  lock.unlock();
+  try {
+    post_job(to);
+  } catch (...) {
+    withdraw(*completed);
+    throw;
+  }
+}
+
+void pending_operations::post_job(const net::any_io_executor& to) {
+  to.execute([self = shared_from_this()] { self->call_first(); });
+}
+
+/// The queue's job could not be posted. Other operations in the queue get theirs with the next post().
+void pending_operations::withdraw(const pending_operation& completed) noexcept {
+  std::shared_ptr<pending_operation> withdrawn;  // released after unlocking
+  const std::lock_guard lock(mutex_);
+  has_job_ = false;
+  pending_operation* before = nullptr;
+  auto* link = &first_;
+  while (*link && link->get() != &completed) {
+    before = link->get();
+    link = &before->next;
+  }
+  if (!*link) return;  // the context has been closed
+  withdrawn = std::exchange(*link, nullptr);
+  *link = std::move(withdrawn->next);
+  if (last_ == &completed) last_ = before;
+}
+
+bool pending_operations::post_next_job(const net::any_io_executor& to) noexcept try {
+  post_job(to);
+  return true;
+} catch (...) {
+  return false;
+}
+
+std::shared_ptr<pending_operation> pending_operations::take_first(bool& has_more) noexcept {
+  const std::lock_guard lock(mutex_);
+  auto taken = std::exchange(first_, nullptr);
+  if (taken) first_ = std::move(taken->next);
+  has_more = has_job_ = first_ != nullptr;
+  return taken;
+}
+
+/// Without memory for another job this one goes on, and is the only one meanwhile: the queue does not run empty.
+void pending_operations::call_first() {
+  std::exception_ptr thrown;
+  for (bool goes_on = true; goes_on;) {
+    bool has_more = false;
+    auto taken = take_first(has_more);
+    if (!taken) break;
+    goes_on = has_more && !post_next_job(taken->executor());
+    try {
+      call(std::move(taken));
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void pending_operations::close() noexcept {
   std::list<std::weak_ptr<pending_operation>> waiting;
+  std::shared_ptr<pending_operation> completed;
   {
     std::unique_lock lock(mutex_);
     closed_ = true;
     none_posting_.wait(lock, [this] { return posting_ == 0; });
     waiting.swap(waiting_);
+    completed = std::move(first_);
   }
   for (const auto& each : waiting)
     if (auto operation = each.lock()) operation->drop();
+  while (completed) completed = std::move(completed->next);
 }
 
 namespace {

@@ -1,4 +1,5 @@
-// Completed operations are posted one by one, with no lock held, and can be posted again where memory was short.
+// Each completed operation is called in a job of its own, posted with no lock held; without memory it can be posted
+// again.
 #include <cogen/async/operation.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -21,6 +22,7 @@ struct place {
   std::deque<std::function<void()>> jobs;
   std::function<void()> before_execute = [] {};
   bool refuses = false;
+  int posted = 0;
 
   /// The first job.
   void run_one() {
@@ -51,6 +53,7 @@ class place_executor {
   void execute(Function&& function) const {
     where_->before_execute();
     if (where_->refuses) throw std::bad_alloc();
+    ++where_->posted;
     auto shared = std::make_shared<std::decay_t<Function>>(std::forward<Function>(function));
     where_->jobs.emplace_back([shared] { (*shared)(); });
   }
@@ -106,7 +109,8 @@ struct fixture {
     }
   }
 
-  pending_operations registry;
+  std::shared_ptr<pending_operations> owned = std::make_shared<pending_operations>();
+  pending_operations& registry = *owned;
   std::vector<pending_operations::entry> entries;
   std::vector<std::shared_ptr<recorded>> all;
 };
@@ -115,15 +119,83 @@ struct fixture {
 
 BOOST_AUTO_TEST_SUITE(pending)
 
-BOOST_AUTO_TEST_CASE(each_is_a_job_of_its_own_executor) {
+BOOST_AUTO_TEST_CASE(each_is_a_job_of_its_own_and_posts_the_next) {
+  place where;
+  fixture f;
+  for (int i = 0; i < 3; ++i) f.post(where);
+  for (int i = 1; i <= 3; ++i) {
+    BOOST_TEST(where.posted == i);
+    BOOST_TEST(where.jobs.size() == 1);
+    where.run_one();
+  }
+  BOOST_TEST(where.jobs.empty());
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(those_of_another_executor_are_posted_alone) {
   place one, other;
   fixture f;
-  for (int i = 0; i < 3; ++i) f.post(one);
+  f.post(one);
   f.post(other);
-  BOOST_TEST(one.jobs.size() == 3);
-  BOOST_TEST(other.jobs.size() == 1);
+  f.post(other);
+  BOOST_TEST(other.jobs.size() == 2);
   other.run();
   one.run();
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_for_the_next_job_the_one_that_runs_goes_on) {
+  place where;
+  fixture f;
+  for (int i = 0; i < 4; ++i) f.post(where);
+  where.refuses = true;
+  where.run_one();
+  BOOST_TEST(where.jobs.empty());
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(while_it_goes_on_no_second_job_takes_from_a_queue_of_another_executor) {
+  place one, other;
+  fixture f;
+  f.post(one, [&] {
+    one.refuses = false;
+    f.post(one, [&] { f.post(other); });  // the queue has run empty then, and begins anew
+  });
+  f.post(one);
+  one.refuses = true;
+  while (!one.jobs.empty()) one.run_one();
+  other.run();
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_refused_leaves_its_queue_whole) {
+  place where;
+  fixture f;
+  const auto first = f.add(where);
+  std::shared_ptr<recorded> behind;
+  bool is_first = true;
+  where.before_execute = [&] {
+    if (!std::exchange(is_first, false)) return;
+    behind = f.post(where);  // as another thread might, between the queue and its job
+    where.refuses = true;
+  };
+  BOOST_CHECK_THROW(f.registry.post(first), std::bad_alloc);
+  BOOST_TEST(where.jobs.empty());
+  where.refuses = false;
+  f.registry.post(first);
+  where.run();
+  BOOST_TEST(behind->calls == 1);
+  f.check();
+}
+
+BOOST_AUTO_TEST_CASE(a_throwing_handler_leaves_no_operation_behind_it_without_a_job) {
+  place where;
+  fixture f;
+  f.post(where, [] { throw std::runtime_error("a handler"); });
+  for (int i = 0; i < 2; ++i) f.post(where);
+  where.refuses = true;
+  BOOST_CHECK_THROW(where.run_one(), std::runtime_error);
+  BOOST_TEST(where.jobs.empty());
   f.check();
 }
 
