@@ -1,5 +1,6 @@
 #include "load/tokenizer_source.hpp"
 
+#include "load/config_fields.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 

@@ -5,7 +5,7 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
-#include <cogen/compute_type.hpp>
+#include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/policy.hpp>
 

@@ -11,10 +11,16 @@ namespace cogen {
 
 class model;
 
-/// Progress of loading.
-struct load_progress {
-  std::uint64_t done_bytes = 0;   ///< of weights read and converted
-  std::uint64_t total_bytes = 0;  ///< of weights in the file
+/// How activations are multiplied by weights. Within one type, build and instruction set, results are batch-invariant.
+enum class compute_type : std::uint8_t {
+  /// Weights as exactly the numbers that their format defines; activations and sums in float32.
+  float32,
+
+  /// Weights of 4 to 8 bits are multiplied in integers by activations rounded to 8 bits, with a scale for each 32 of
+  /// them; an activation is off by at most half a 127th of the largest of the 32. Sums over the groups of 32 stay in
+  /// float32. bfloat16 weights are multiplied by activations rounded to bfloat16 if the processor is fast at that.
+  /// Other weights: as `float32`.
+  int8,
 };
 
 /// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole.
@@ -25,6 +31,12 @@ enum class device_weights : std::uint8_t {
   /// 4 bits a number, and a bfloat16 scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as
   /// they are. Reads a third of the bytes for one token; slower if many tokens are computed at once.
   int4,
+};
+
+/// Progress of loading.
+struct load_progress {
+  std::uint64_t done_bytes = 0;   ///< of weights read and converted
+  std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
 /// How load_model() loads, and where to.

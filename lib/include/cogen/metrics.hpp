@@ -2,16 +2,64 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
-#include <cogen/piece.hpp>
+#include <cogen/sampling_params.hpp>
 
+#include <boost/container/small_vector.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cogen {
+
+/// How a generation ended.
+enum class finish_reason : std::uint8_t {
+  eos,                ///< the model said so: an end token, or a stop token of the request
+  stop_string,        ///< a stop string of the request appeared
+  length,             ///< max_tokens were generated, or the context is full
+  aborted,            ///< `stop()` was called
+  failed,             ///< see `error()`
+  deadline_exceeded,  ///< the request's `finish_within()` is over
+};
+
+std::string_view to_string(finish_reason reason) noexcept;
+
+/// What a generation took.
+struct usage {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
+  int generated_tokens = 0;
+
+  /// False once the generation has gone on from a swap-out with swap_format::q8: its output may then differ from what
+  /// the request alone would give.
+  bool exact = true;
+
+  std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
+  std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
+};
+
+/// Usually one token, which then allocates nothing.
+using piece_tokens = boost::container::small_vector<sampled_token, 1>;
+
+/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
+struct piece {
+  std::string text;
+  piece_tokens tokens;  ///< those that have come since the last piece
+};
+
+/// A whole generation.
+struct completion {
+  std::string text;
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
+  cogen::usage usage;
+};
 
 /// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,
 /// or until now, is `waiting + running + preempted`. A plain value.

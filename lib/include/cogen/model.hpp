@@ -2,7 +2,6 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/step.hpp>
-#include <cogen/compute_type.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/text/chat_template.hpp>

@@ -2,9 +2,9 @@
 
 #include <cogen/error.hpp>
 #include <cogen/extend/sampling_row.hpp>
-#include <cogen/logits.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/scheduler/plan.hpp>
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <exception>
