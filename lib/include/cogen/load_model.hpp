@@ -23,6 +23,12 @@ enum class compute_type : std::uint8_t {
   int8,
 };
 
+/// Progress of loading.
+struct load_progress {
+  std::uint64_t done_bytes = 0;   ///< of weights read and converted
+  std::uint64_t total_bytes = 0;  ///< of weights in the file
+};
+
 /// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
@@ -31,12 +37,6 @@ enum class device_weights : std::uint8_t {
   /// 4 bits a number, and a bfloat16 scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as
   /// they are. Reads a third of the bytes for one token; slower if many tokens are computed at once.
   int4,
-};
-
-/// Progress of loading.
-struct load_progress {
-  std::uint64_t done_bytes = 0;   ///< of weights read and converted
-  std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
 /// How load_model() loads, and where to.

@@ -67,13 +67,11 @@ struct request_metrics {
   using time_point = clock::time_point;
   using duration = clock::duration;
 
-  time_point opened;  ///< `generate()`, `open()` or `fork()` was called
-  std::optional<time_point>
-      accepted;  ///< it was queued for a slot: a sequence by its first operation, a fork when it was made
-  std::optional<time_point> scheduled;  ///< it first got a slot
-  std::optional<time_point>
-      first_token;  ///< its prompt was run and its first token sampled; of a sequence: its first result
-  std::optional<time_point> last_token;  ///< the newest token; of a sequence: result
+  time_point opened;                      ///< `generate()`, `open()` or `fork()` was called
+  std::optional<time_point> accepted;     ///< queued for a slot: a sequence by its first operation, a fork when made
+  std::optional<time_point> scheduled;    ///< it first got a slot
+  std::optional<time_point> first_token;  ///< the first token was sampled; of a sequence: the first result
+  std::optional<time_point> last_token;   ///< the newest token; of a sequence: result
   std::optional<time_point> ended;
 
   duration waiting{};    ///< for its first slot
@@ -86,11 +84,10 @@ struct request_metrics {
   int preemptions = 0;    ///< how often it gave up its slot before it ended
 };
 
-/// Something that happened to one stream or sequence.
-///
-/// One that runs is first `accepted`, then `scheduled`, and ends with exactly one of `cancelled` and `finished`. One
-/// that is never accepted has a single event: `refused`, or one of those two if its handle was destroyed or it was
-/// stopped before. A sequence, unlike a stream, may be refused and then asked to run again.
+/// Something that happened to one stream or sequence. One that runs is first `accepted`, then `scheduled`, and ends
+/// with exactly one of `cancelled` and `finished`. One that is never accepted has a single event: `refused`, or one of
+/// those two if its handle was destroyed or it was stopped before. A sequence, unlike a stream, may be refused and then
+/// asked to run again.
 struct sequence_event {
   /// What happened.
   enum class kind : std::uint8_t {
@@ -139,10 +136,10 @@ struct step_event {
 
 /// Receives the events of an engine, in order. Override the members you need.
 ///
-/// Called between steps on the engine's thread, with no lock held. It must not block, and every microsecond in it
-/// delays the batch. It may use the engine and its handles, but must not step the engine, nor end it if it is stepped
-/// externally. If it throws, the exception is logged (engine_options::log), and the engine releases the sink and calls
-/// it no more. One sink may serve several engines if it is thread-safe.
+/// Called between steps on the engine's thread, with no lock held. It must not block: the batch waits for it. It may
+/// use the engine and its handles, but must not step the engine, nor end it if it is stepped externally. If it throws,
+/// the exception is logged (engine_options::log), and the engine calls the sink no more. One sink may serve several
+/// engines if it is thread-safe.
 class event_sink {
  public:
   virtual ~event_sink() = default;
@@ -191,18 +188,17 @@ struct engine_stats {
 };
 
 /// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
-/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine.
+/// Not thread-safe.
 ///
 /// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
-/// Track "slot N" has a slice "request ID" for each time that a sequence holds the slot, and in it a slice "prefill"
-/// for each step that prefilled it. Counters give the state during a step and are written when they change: "batch
-/// size" [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
-/// engine's clock.
+/// Track "slot N" has a slice "request ID" while a sequence holds the slot, and in it a slice "prefill" for each step
+/// that prefilled it. Counters of a step are written when they change: "batch size" [rows], "slots in use", "waiting"
+/// and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the engine's clock.
 ///
-/// Only whole events are written. They are flushed about ten times a second, and at the end of the engine or of this
-/// sink, whichever comes first. So a process that dies leaves a valid trace that lacks only the closing bracket, which
-/// the format allows. If writing fails, the engine gets std::system_error, logs it and releases the sink. For one
-/// engine. Not thread-safe.
+/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A
+/// process that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
+/// std::system_error and releases the sink.
 class chrome_trace final : public event_sink {
  public:
   /// `out` must outlive this sink.

@@ -63,15 +63,10 @@ struct gguf_tokenizer {
   std::string pre;                  ///< names the pre-tokenizer: "smollm", "llama-bpe", "qwen2", …
   std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-  std::vector<float> scores;        ///< per token; empty where the file has none
   std::vector<std::string> merges;  ///< "left right", best first
-  std::optional<token> bos;
-  std::optional<token> eos;
-  std::optional<token> unknown;
-  std::optional<token> pad;
-  bool add_bos = false;
-  bool add_eos = false;
-  bool add_space_prefix = false;
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> unknown = {};
+  bool add_bos = false, add_eos = false;
   std::optional<std::string> chat_template;
 };
 
@@ -147,7 +142,7 @@ class checkpoint {
   /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing.
   std::optional<weight> find(std::string_view name) const;
 
-  /// The weight with this name and shape. Throws load_error, naming both shapes, if it is missing or differs.
+  /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
   weight at(std::string_view name, std::span<const std::int64_t> shape) const;
 

@@ -22,13 +22,10 @@ struct gguf_vocabulary {
   std::span<const std::string> tokens;
   std::span<const std::int32_t> token_types;
   std::span<const std::string> merges;
-  std::optional<token> bos;
-  std::optional<token> eos;
-  std::optional<token> eot;
-  std::optional<token> eom;
-  std::optional<token> unknown;
-  bool add_bos = false;
-  bool add_eos = false;
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> eot = {}, eom = {};
+  std::optional<token> unknown = {};
+  bool add_bos = false, add_eos = false;
   std::string_view chat_template;
 };
 
@@ -93,25 +90,13 @@ class tokenizer {
   /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
   std::optional<token> find(std::string_view spelling) const;
 
-  /// The number of ids, added tokens included.
-  std::size_t size() const noexcept;
-
-  std::optional<token> bos() const noexcept;
-
-  /// The tokens that end a generation, ascending; may be empty.
-  std::span<const token> eos() const noexcept;
-
-  /// Whether it is a control token.
-  bool is_special(token id) const noexcept;
-
-  /// The token for a byte or character that the vocabulary lacks.
-  std::optional<token> unknown() const noexcept;
-
-  /// The model's own Jinja template, empty if it has none.
-  std::string_view chat_template() const noexcept;
-
-  /// Whether decoding drops the first space of a text, as SentencePiece vocabularies need it.
-  bool strips_first_space() const noexcept;
+  std::size_t size() const noexcept;                ///< the number of ids, added tokens included
+  bool is_special(token id) const noexcept;         ///< whether it is a control token
+  std::optional<token> bos() const noexcept;        ///< put before a text
+  std::span<const token> eos() const noexcept;      ///< those that end a generation, ascending; may be empty
+  std::optional<token> unknown() const noexcept;    ///< for a byte or character that the vocabulary lacks
+  std::string_view chat_template() const noexcept;  ///< the model's own Jinja template; empty if it has none
+  bool strips_first_space() const noexcept;         ///< whether decoding drops the first space of a text
 
  private:
   struct parts;
