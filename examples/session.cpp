@@ -4,7 +4,7 @@
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
-#include <cogen/text/detokenizer.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

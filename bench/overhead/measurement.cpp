@@ -1,5 +1,7 @@
 #include "measurement.hpp"
 
+#include <cogen/extend/engine_parts.hpp>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cogen/text/detokenizer.hpp>
-#include <cogen/text/stop_matcher.hpp>
+#include "text/stop_matcher.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <optional>
 

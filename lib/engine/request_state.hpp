@@ -6,7 +6,7 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/extend/runner.hpp>
-#include <cogen/piece.hpp>
+#include <cogen/metrics.hpp>
 #include <cogen/scheduler/step.hpp>
 
 #include <memory>

@@ -5,6 +5,7 @@
 #include "snapshot/session_file.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/scheduler/scheduler.hpp>
 #include <cogen/sequence.hpp>
 
 #include <variant>

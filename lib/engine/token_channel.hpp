@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/piece.hpp>
+#include <cogen/metrics.hpp>
 
 #include <boost/circular_buffer.hpp>
 

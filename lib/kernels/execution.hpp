@@ -3,7 +3,7 @@
 #include "kernels/instruction_set.hpp"
 #include "kernels/worker_pool.hpp"
 
-#include <cogen/compute_type.hpp>
+#include <cogen/load_model.hpp>
 
 namespace cogen::kernels {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cogen/load/config_fields.hpp>
+#include "load/config_fields.hpp"
+
 #include <cogen/load/model_config.hpp>
 
 #include <cstdint>

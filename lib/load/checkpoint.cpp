@@ -1,12 +1,13 @@
 #include "load/field_ranges.hpp"
+#include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
+#include "load/read_model_config.hpp"
+#include "load/safetensors.hpp"
 #include "load/tokenizer_source.hpp"
 
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/safetensors.hpp>
 
 #include <algorithm>
 #include <array>

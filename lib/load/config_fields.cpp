@@ -1,9 +1,9 @@
+#include "load/config_fields.hpp"
+
 #include "load/field_lookup.hpp"
 #include "load/gguf_fields.hpp"
 #include "load/json_fields.hpp"
 #include "load/message.hpp"
-
-#include <cogen/load/config_fields.hpp>
 
 #include <cmath>
 #include <utility>

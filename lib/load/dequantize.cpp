@@ -1,5 +1,6 @@
-#include <cogen/load/dequantize.hpp>
-#include <cogen/load/half.hpp>
+#include "load/dequantize.hpp"
+
+#include "load/half.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include <cogen/load/element_type.hpp>
+#include <cogen/load/checkpoint.hpp>
 
 namespace cogen::load {
 

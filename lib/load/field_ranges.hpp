@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/load/config_fields.hpp>
+#include "load/config_fields.hpp"
 
 #include <cstdint>
 

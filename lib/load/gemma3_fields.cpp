@@ -1,6 +1,7 @@
 #include "load/gemma3_fields.hpp"
 
 #include "load/field_ranges.hpp"
+#include "load/rope_config.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
+#include "load/gguf.hpp"
+
 #include "load/gguf_header.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/name_index.hpp"
 #include "load/tensor_table.hpp"
-
-#include <cogen/load/gguf.hpp>
 
 #include <limits>
 #include <type_traits>

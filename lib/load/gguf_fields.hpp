@@ -1,8 +1,7 @@
 #pragma once
 
 #include "load/field_lookup.hpp"
-
-#include <cogen/load/gguf.hpp>
+#include "load/gguf.hpp"
 
 #include <memory>
 

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "load/gguf.hpp"
 #include "load/input_file.hpp"
-
-#include <cogen/load/gguf.hpp>
 
 #include <cstdint>
 #include <string>

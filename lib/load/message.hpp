@@ -3,7 +3,7 @@
 #include "json/json_error.hpp"
 #include "json/printable.hpp"
 
-#include <cogen/load/load_error.hpp>
+#include <cogen/load/model_config.hpp>
 
 #include <fmt/format.h>
 

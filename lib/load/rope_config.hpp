@@ -1,8 +1,18 @@
 #pragma once
 
+#include "load/config_fields.hpp"
+
 #include <cogen/load/model_config.hpp>
 
+#include <string_view>
+
 namespace cogen::load {
+
+/// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with
+/// different layers; "" is the top level. `shape` has head_dim and max_positions; `default_theta` is used if neither
+/// object has a rope_theta. Throws load_error.
+rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
+                             double default_theta = 10000);
 
 /// The one of config.json that stands for the model. Throws load_error.
 rope_config read_rope_config(const config_fields& fields, const model_config& shape, double default_theta);

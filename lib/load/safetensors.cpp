@@ -1,8 +1,8 @@
+#include "load/safetensors.hpp"
+
 #include "load/input_file.hpp"
 #include "load/safetensors_header.hpp"
 #include "load/tensor_table.hpp"
-
-#include <cogen/load/safetensors.hpp>
 
 #include <utility>
 

@@ -2,9 +2,8 @@
 #include "json/parse.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
+#include "load/safetensors.hpp"
 #include "load/tensor_table.hpp"
-
-#include <cogen/load/safetensors.hpp>
 
 #include <algorithm>
 #include <map>

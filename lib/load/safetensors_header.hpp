@@ -1,8 +1,7 @@
 #pragma once
 
 #include "load/input_file.hpp"
-
-#include <cogen/load/tensor_file.hpp>
+#include "load/tensor_file.hpp"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
+#include "load/tensor_file.hpp"
+
 #include "load/message.hpp"
 #include "load/tensor_table.hpp"
-
-#include <cogen/load/tensor_file.hpp>
 
 #include <stdexcept>
 #include <utility>

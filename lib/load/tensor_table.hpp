@@ -2,8 +2,7 @@
 
 #include "load/input_file.hpp"
 #include "load/name_index.hpp"
-
-#include <cogen/load/tensor_file.hpp>
+#include "load/tensor_file.hpp"
 
 #include <span>
 #include <string_view>

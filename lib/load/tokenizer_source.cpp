@@ -1,5 +1,6 @@
 #include "load/tokenizer_source.hpp"
 
+#include "load/config_fields.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 
@@ -59,17 +60,13 @@ gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
   if (tokenizer.tokens.empty()) refuse(file.path().string(), "tokenizer.ggml.tokens is missing or empty");
   const auto count = tokenizer.tokens.size();
   tokenizer.types = token_types(fields);
-  tokenizer.scores = list<float>(file, "tokenizer.ggml.scores");
   tokenizer.merges = list<std::string>(file, "tokenizer.ggml.merges");
   check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
-  check_length(file, "tokenizer.ggml.scores", tokenizer.scores.size(), count);
   tokenizer.bos = token_id(fields, "tokenizer.ggml.bos_token_id", count);
   tokenizer.eos = token_id(fields, "tokenizer.ggml.eos_token_id", count);
   tokenizer.unknown = token_id(fields, "tokenizer.ggml.unknown_token_id", count);
-  tokenizer.pad = token_id(fields, "tokenizer.ggml.padding_token_id", count);
   tokenizer.add_bos = fields.boolean("tokenizer.ggml.add_bos_token", false);
   tokenizer.add_eos = fields.boolean("tokenizer.ggml.add_eos_token", false);
-  tokenizer.add_space_prefix = fields.boolean("tokenizer.ggml.add_space_prefix", false);
   if (fields.has("tokenizer.chat_template")) tokenizer.chat_template = fields.string("tokenizer.chat_template");
   return tokenizer;
 }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "load/gguf.hpp"
+
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/gguf.hpp>
 
 #include <filesystem>
 

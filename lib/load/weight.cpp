@@ -1,7 +1,8 @@
+#include "load/dequantize.hpp"
 #include "load/message.hpp"
+#include "load/tensor_file.hpp"
 
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/dequantize.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -32,6 +33,10 @@ std::int64_t interleaved_position(std::int64_t row, std::int64_t rows) {
 }
 
 }  // namespace
+
+element_type weight::type() const noexcept { return tensor_->type; }
+const std::vector<std::int64_t>& weight::shape() const noexcept { return tensor_->shape; }
+std::uint64_t weight::bytes() const noexcept { return tensor_->bytes; }
 
 void weight::read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
   check_rows(*this, first, last);

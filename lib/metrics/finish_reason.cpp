@@ -1,4 +1,4 @@
-#include <cogen/piece.hpp>
+#include <cogen/metrics.hpp>
 
 namespace cogen {
 

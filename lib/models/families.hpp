@@ -1,11 +1,11 @@
 #pragma once
 
 #include "layers/weight_reader.hpp"
+#include "load/config_fields.hpp"
 #include "models/device_network.hpp"
 #include "models/device_weights.hpp"
 #include "models/network.hpp"
 
-#include <cogen/load/config_fields.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <functional>

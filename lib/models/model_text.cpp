@@ -1,6 +1,7 @@
 #include "models/model_text.hpp"
 
-#include <cogen/text/tokenizer_spec.hpp>
+#include "load/config_fields.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <exception>
 #include <filesystem>

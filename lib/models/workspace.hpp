@@ -4,7 +4,7 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/activations.hpp"
 
-#include <cogen/compute_type.hpp>
+#include <cogen/load_model.hpp>
 
 #include <ATen/core/Tensor.h>
 

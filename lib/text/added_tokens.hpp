@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
 #include "text/byte_trie.hpp"
 #include "text/range.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <bitset>
 #include <functional>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
 #include "text/merge_table.hpp"
 #include "text/symbol_chain.hpp"
+#include "text/tokenizer_spec.hpp"
 #include "text/vocabulary.hpp"
 
 #include <array>

@@ -1,5 +1,4 @@
-#include "cogen/text/detokenizer.hpp"
-
+#include "cogen/text/tokenizer.hpp"
 #include "text/utf8.hpp"
 
 #include <utility>

@@ -1,6 +1,7 @@
 // Makes a tokenizer of what a GGUF file says about it.
-#include "cogen/text/tokenizer_spec.hpp"
+#include "cogen/text/tokenizer.hpp"
 #include "text/pre_tokenizer.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
 #include "text/pattern.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
 #include "text/range.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "cogen/text/stop_matcher.hpp"
+#include "text/stop_matcher.hpp"
 
 #include "text/byte_trie.hpp"
 #include "text/utf8.hpp"

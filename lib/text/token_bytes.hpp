@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <string>
 #include <string_view>

@@ -7,6 +7,7 @@
 #include "text/spec_check.hpp"
 #include "text/string_list.hpp"
 #include "text/token_bytes.hpp"
+#include "text/tokenizer_spec.hpp"
 #include "text/trusted_text.hpp"
 #include "text/utf8.hpp"
 
@@ -164,6 +165,12 @@ class encoding {
 };
 
 }  // namespace
+
+tokenizer tokenizer::from_tokenizer_json(std::string_view json, std::string_view config) {
+  return tokenizer(text::from_tokenizer_json(json, config));
+}
+
+tokenizer tokenizer::from_gguf(const gguf_vocabulary& vocabulary) { return tokenizer(text::from_gguf(vocabulary)); }
 
 tokenizer::tokenizer(tokenizer_spec spec) : parts_(std::make_unique<const parts>(std::move(spec))) {}
 tokenizer::tokenizer(tokenizer&&) noexcept = default;

@@ -1,8 +1,8 @@
 // Reads the tokenizer.json and tokenizer_config.json of Hugging Face.
-#include "cogen/text/tokenizer_spec.hpp"
 #include "json/field.hpp"
 #include "json/parse.hpp"
 #include "text/spec_check.hpp"
+#include "text/tokenizer_spec.hpp"
 #include "text/tokenizer_steps_json.hpp"
 
 #include <boost/json/monotonic_resource.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cogen/text/tokenizer_spec.hpp"
 #include "json/field.hpp"
+#include "text/tokenizer_spec.hpp"
 
 #include <vector>
 

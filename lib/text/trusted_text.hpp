@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/text/text_segment.hpp"
+#include "cogen/text/tokenizer.hpp"
 #include "text/range.hpp"
 
 #include <span>

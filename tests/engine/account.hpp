@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/error.hpp>
-#include <cogen/piece.hpp>
+#include <cogen/metrics.hpp>
 #include <cogen/token.hpp>
 
 #include <boost/system/system_error.hpp>

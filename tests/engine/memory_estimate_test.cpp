@@ -2,7 +2,7 @@
 #include "model_engines.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/load/load_error.hpp>
+#include <cogen/load/model_config.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 #include "golden.hpp"
 
-#include <cogen/load/safetensors.hpp>
+#include "load/safetensors.hpp"
 
 #include <boost/json.hpp>
 #include <fmt/format.h>

@@ -2,8 +2,7 @@
 
 #include "kernels/convert.hpp"
 #include "kernels/tiled_matrix.hpp"
-
-#include <cogen/load/element_type.hpp>
+#include "load/element_type.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
+#include "load/config_fields.hpp"
+
 #include "gguf_draft.hpp"
+#include "load/gguf.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
-
-#include <cogen/load/config_fields.hpp>
-#include <cogen/load/gguf.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,7 @@
+#include "load/gguf.hpp"
+#include "load/safetensors.hpp"
+
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/safetensors.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,8 @@
 #include "load/bart_fields.hpp"
 #include "load/gemma3_fields.hpp"
 #include "load/mamba_fields.hpp"
+#include "load/read_model_config.hpp"
 #include "refusal.hpp"
-
-#include <cogen/load/model_config.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,9 @@
+#include "load/gguf.hpp"
+
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "tiny_model.hpp"
-
-#include <cogen/load/gguf.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,9 @@
 #include "gguf_draft.hpp"
+#include "load/gguf.hpp"
+#include "load/read_model_config.hpp"
+#include "load/rope_config.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
-
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/model_config.hpp>
 
 #include <boost/test/unit_test.hpp>
 

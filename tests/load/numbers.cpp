@@ -1,6 +1,7 @@
-#include <cogen/load/dequantize.hpp>
-#include <cogen/load/half.hpp>
-#include <cogen/load/safetensors.hpp>
+
+#include "load/dequantize.hpp"
+#include "load/half.hpp"
+#include "load/safetensors.hpp"
 
 #include <boost/test/unit_test.hpp>
 

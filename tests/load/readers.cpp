@@ -1,11 +1,12 @@
 #include "readers.hpp"
 
+#include "load/gguf.hpp"
+#include "load/read_model_config.hpp"
+#include "load/safetensors.hpp"
 #include "memory_file.hpp"
 #include "shards.hpp"
 
 #include <cogen/load/checkpoint.hpp>
-#include <cogen/load/gguf.hpp>
-#include <cogen/load/safetensors.hpp>
 
 #include <algorithm>
 #include <vector>

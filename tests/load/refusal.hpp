@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/load/load_error.hpp>
+#include <cogen/load/model_config.hpp>
 
 #include <boost/test/test_tools.hpp>
 

@@ -1,11 +1,11 @@
+#include "load/safetensors.hpp"
+
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "safetensors_draft.hpp"
 #include "shards.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_model.hpp"
-
-#include <cogen/load/safetensors.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // Loading: progress, ends asked for, and folders that do not hold what their configuration says.
 #include "some_models.hpp"
 
-#include <cogen/load/load_error.hpp>
+#include <cogen/load/model_config.hpp>
 
 #include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>

@@ -40,11 +40,9 @@ const std::map<std::string, names, std::less<>> may_include = {
 
 const names folders = {"kernels",  "device", "layers",  "models",   "json",   "text",    "load",
                        "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "logits.hpp", "net.hpp", "clock.hpp", "compute_type.hpp"};
-const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "models"},
-                                                               {"load_model.hpp", "models"},
-                                                               {"sampling_params.hpp", "sampling"},
-                                                               {"extend/sampling_row.hpp", "sampling"}};
+const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
+const std::map<std::string, std::string, std::less<>> faces = {
+    {"model.hpp", "models"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 

@@ -1,4 +1,4 @@
-#include "cogen/text/detokenizer.hpp"
+#include "cogen/text/tokenizer.hpp"
 #include "small_tokenizer.hpp"
 #include "text/utf8.hpp"
 

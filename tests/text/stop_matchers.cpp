@@ -1,4 +1,4 @@
-#include "cogen/text/stop_matcher.hpp"
+#include "text/stop_matcher.hpp"
 
 #include <boost/test/unit_test.hpp>
 

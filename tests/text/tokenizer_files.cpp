@@ -29,7 +29,7 @@ std::string refusal(const std::function<void()>& action) {
 }
 
 std::string refusal_of(const std::string& json, const std::string& config = "") {
-  return refusal([&] { tokenizer tokens(from_tokenizer_json(json, config)); });
+  return refusal([&] { tokenizer::from_tokenizer_json(json, config); });
 }
 
 struct gguf_fields {
@@ -38,18 +38,18 @@ struct gguf_fields {
   strings merges{"a b"};
   gguf_vocabulary view{.model = "gpt2", .pre = "smollm"};
 
-  tokenizer_spec spec() {
+  tokenizer made() {
     view.tokens = tokens;
     view.token_types = types;
     view.merges = merges;
-    return from_gguf(view);
+    return tokenizer::from_gguf(view);
   }
 };
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
-  tokenizer tokens(from_tokenizer_json(file_with("")));
+  const auto tokens = tokenizer::from_tokenizer_json(file_with(""));
   BOOST_TEST(tokens.encode("ab") == ids{2});
   BOOST_TEST(tokens.encode("ba") == (ids{1, 0}));
   BOOST_TEST(tokens.size() == 3u);
@@ -60,14 +60,14 @@ BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
 
 BOOST_AUTO_TEST_CASE(merges_are_pairs_or_texts) {
   auto json = R"({"model": {"vocab": {"a": 0, " ": 1, "a ": 2}, "merges": [["a", " "]]}})";
-  BOOST_TEST(tokenizer(from_tokenizer_json(json)).encode("a ") == ids{2});
+  BOOST_TEST(tokenizer::from_tokenizer_json(json).encode("a ") == ids{2});
 }
 
 BOOST_AUTO_TEST_CASE(the_configuration_names_the_beginning_the_end_and_the_template) {
   auto json =
       file_with(R"(, "added_tokens": [{"id": 3, "content": "<s>", "special": true}, {"id": 9, "content": "<e>"}])");
   auto config = R"({"bos_token": {"content": "<s>"}, "eos_token": "<e>", "chat_template": "hello"})";
-  tokenizer tokens(from_tokenizer_json(json, config));
+  const auto tokens = tokenizer::from_tokenizer_json(json, config);
   BOOST_TEST(tokens.bos().value() == 3);
   BOOST_TEST(tokens.eos().front() == 9);
   BOOST_TEST(tokens.chat_template() == "hello");
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(the_configuration_names_the_beginning_the_end_and_the_templ
 
 BOOST_AUTO_TEST_CASE(of_several_templates_the_default_one_counts) {
   auto config = R"({"chat_template": [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]})";
-  BOOST_TEST(from_tokenizer_json(file_with(""), config).chat_template == "d");
+  BOOST_TEST(tokenizer::from_tokenizer_json(file_with(""), config).chat_template() == "d");
 }
 
 BOOST_AUTO_TEST_CASE(added_tokens_of_the_file_keep_out_of_the_merges) {
   auto json = file_with(R"(, "added_tokens": [{"id": 3, "content": "c", "special": true}])");
-  tokenizer tokens(from_tokenizer_json(json));
+  const auto tokens = tokenizer::from_tokenizer_json(json);
   BOOST_TEST(tokens.encode("c").empty());
   BOOST_TEST(tokens.encode("c", {.add_special = false, .parse_special = true}) == ids{3});
 }
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(gguf_types_say_which_tokens_are_matched_in_the_text) {
   fields.view.unknown = 0;
   fields.view.add_bos = true;
   fields.view.chat_template = "hello";
-  tokenizer tokens(fields.spec());
+  const auto tokens = fields.made();
   BOOST_TEST(tokens.is_special(3));
   BOOST_TEST(!tokens.is_special(5));
   BOOST_TEST(tokens.encode("<mine>ab") == (ids{5, 2}));
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
   auto refused = [](const std::function<void(gguf_fields&)>& spoil) {
     gguf_fields fields;
     spoil(fields);
-    return refusal([&] { tokenizer tokens(fields.spec()); });
+    return refusal([&] { fields.made(); });
   };
   BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "llama"; }), "\"llama\""));
   BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "viking"; }), "\"viking\""));
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(each_known_gguf_pre_tokenizer_splits_digits_its_own_way) {
   auto pieces = [](std::string_view pre) {
     strings tokens{"1", "11", "111", "1111"};
     strings merges{"1 1", "11 1", "11 11"};
-    tokenizer made(from_gguf({.model = "gpt2", .pre = pre, .tokens = tokens, .merges = merges}));
+    const auto made = tokenizer::from_gguf({.model = "gpt2", .pre = pre, .tokens = tokens, .merges = merges});
     return made.encode("1111").size();
   };
   BOOST_TEST(pieces("gpt-2") == 1u);

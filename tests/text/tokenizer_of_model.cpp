@@ -19,7 +19,7 @@ std::string content_of(const std::filesystem::path& path) {
 std::unique_ptr<const tokenizer> of_json(const std::filesystem::path& file) {
   const auto config = file.parent_path() / "tokenizer_config.json";
   const auto settings = std::filesystem::exists(config) ? content_of(config) : std::string();
-  return std::make_unique<const tokenizer>(cogen::text::from_tokenizer_json(content_of(file), settings));
+  return std::make_unique<const tokenizer>(tokenizer::from_tokenizer_json(content_of(file), settings));
 }
 
 }  // namespace

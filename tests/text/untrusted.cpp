@@ -1,10 +1,10 @@
 #include "untrusted.hpp"
 
 #include "cogen/text/chat_template.hpp"
-#include "cogen/text/detokenizer.hpp"
-#include "cogen/text/stop_matcher.hpp"
+#include "cogen/text/tokenizer.hpp"
 #include "small_tokenizer.hpp"
 #include "text/pattern.hpp"
+#include "text/stop_matcher.hpp"
 #include "text/utf8.hpp"
 
 #include <boost/json/parse.hpp>
@@ -72,7 +72,7 @@ const std::vector<chat_message>& chat() {
 
 void use_as_tokenizer(std::string_view bytes) {
   try {
-    tokenizer tokens(from_tokenizer_json(bytes));
+    const auto tokens = tokenizer::from_tokenizer_json(bytes);
     for (auto text : {"", "a b  c\n123 \u00E9", "<|a|> \xFF\xC3", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"}) {
       check_decoding(tokens, tokens.encode(text, parsing_all));
     }

@@ -5,7 +5,7 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
-#include <cogen/compute_type.hpp>
+#include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/policy.hpp>
 
@@ -32,8 +32,7 @@ struct batching_options {
   /// by earlier steps, but at least a sixteenth of max_batched_tokens. Empty: no target.
   std::optional<std::chrono::microseconds> target_step_latency = {};
 
-  /// How long a step waits for callers that received a result in the previous step and are about to continue. 0: not at
-  /// all.
+  /// How long a step waits for callers that got a result in the previous one and are about to continue. 0: not at all.
   std::chrono::microseconds max_batch_delay{100};
 };
 
@@ -101,19 +100,17 @@ struct swap_options {
   std::shared_ptr<cache::transfer> transfer = {};
 };
 
-/// Each factory is called once, while the engine is made. Engines of own parts have the policies of their parts.
+/// Factories of built-in or own policies, called once while the engine is made. Engines of own parts have the policies
+/// of their parts.
 struct policy_options {
-  /// The order of waiting requests: scheduler::by_priority(), fair_share(), earliest_deadline_first(), or an own one.
-  /// Empty: scheduler::fcfs().
+  /// Orders waiting requests: scheduler::by_priority(), fair_share(), earliest_deadline_first(). Empty: fcfs().
   std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling = {};
 
-  /// What is preempted first: scheduler::longest_idle(), least_cached(), largest(), or an own one. Empty:
-  /// scheduler::longest_idle().
+  /// Chooses what is preempted first: scheduler::least_cached(), largest(). Empty: longest_idle().
   std::function<std::unique_ptr<scheduler::preemption_policy>()> preemption = {};
 
-  /// How much of kv.bytes a request reserves: scheduler::reserve_max_length(), scheduler::watermarks(), or an own one.
-  /// Watermarks admit more requests where most end early, and preempt the newest where they do not. Empty:
-  /// scheduler::reserve_max_length().
+  /// How much of kv.bytes a request reserves: scheduler::watermarks() admits more requests where most end early, and
+  /// preempts the newest where they do not. Empty: reserve_max_length().
   std::function<std::unique_ptr<scheduler::allocation_policy>()> allocation = {};
 
   /// How long an idle sequence (slow reader, no pending operation) may hold its slot while another one waits. Then it
@@ -127,16 +124,14 @@ struct limit_options {
   /// sinks; on a GPU without kv.bytes, what fits.
   std::optional<int> max_sequence_length = {};
 
-  /// Tokens that an encoder reads for one sequence. That memory is reserved with each sequence. Empty: the model's
-  /// limit.
+  /// Tokens that an encoder reads for one sequence. Each sequence reserves that memory. Empty: the model's limit.
   std::optional<int> max_encoder_length = {};
 
-  /// Sequences that the engine holds: running, idle and waiting. The next one fails with error::queue_full. A sequence
-  /// handle counts from its first operation. Forks are always accepted, and count.
+  /// Sequences that the engine holds: running, idle and waiting. The next one fails with error::queue_full. A handle
+  /// counts from its first operation. Forks are always accepted, and count.
   int max_sequences = 4096;
 
-  /// Of those, sequences that wait for their first slot. It includes all that arrive between two steps, also while
-  /// slots are free.
+  /// Of those, sequences that wait for their first slot: also all that arrive between two steps while slots are free.
   int max_waiting = 1024;
 };
 

@@ -2,16 +2,64 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
-#include <cogen/piece.hpp>
+#include <cogen/sampling_params.hpp>
 
+#include <boost/container/small_vector.hpp>
+
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cogen {
+
+/// How a generation ended.
+enum class finish_reason : std::uint8_t {
+  eos,                ///< the model said so: an end token, or a stop token of the request
+  stop_string,        ///< a stop string of the request appeared
+  length,             ///< max_tokens were generated, or the context is full
+  aborted,            ///< `stop()` was called
+  failed,             ///< see `error()`
+  deadline_exceeded,  ///< the request's `finish_within()` is over
+};
+
+std::string_view to_string(finish_reason reason) noexcept;
+
+/// What a generation took.
+struct usage {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
+  int generated_tokens = 0;
+
+  /// False once the generation has gone on from a swap-out with swap_format::q8: its output may then differ from what
+  /// the request alone would give.
+  bool exact = true;
+
+  std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
+  std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
+};
+
+/// Usually one token, which then allocates nothing.
+using piece_tokens = boost::container::small_vector<sampled_token, 1>;
+
+/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
+struct piece {
+  std::string text;
+  piece_tokens tokens;  ///< those that have come since the last piece
+};
+
+/// A whole generation.
+struct completion {
+  std::string text;
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
+  cogen::usage usage;
+};
 
 /// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,
 /// or until now, is `waiting + running + preempted`. A plain value.
@@ -19,13 +67,11 @@ struct request_metrics {
   using time_point = clock::time_point;
   using duration = clock::duration;
 
-  time_point opened;  ///< `generate()`, `open()` or `fork()` was called
-  std::optional<time_point>
-      accepted;  ///< it was queued for a slot: a sequence by its first operation, a fork when it was made
-  std::optional<time_point> scheduled;  ///< it first got a slot
-  std::optional<time_point>
-      first_token;  ///< its prompt was run and its first token sampled; of a sequence: its first result
-  std::optional<time_point> last_token;  ///< the newest token; of a sequence: result
+  time_point opened;                      ///< `generate()`, `open()` or `fork()` was called
+  std::optional<time_point> accepted;     ///< queued for a slot: a sequence by its first operation, a fork when made
+  std::optional<time_point> scheduled;    ///< it first got a slot
+  std::optional<time_point> first_token;  ///< the first token was sampled; of a sequence: the first result
+  std::optional<time_point> last_token;   ///< the newest token; of a sequence: result
   std::optional<time_point> ended;
 
   duration waiting{};    ///< for its first slot
@@ -38,11 +84,10 @@ struct request_metrics {
   int preemptions = 0;    ///< how often it gave up its slot before it ended
 };
 
-/// Something that happened to one stream or sequence.
-///
-/// One that runs is first `accepted`, then `scheduled`, and ends with exactly one of `cancelled` and `finished`. One
-/// that is never accepted has a single event: `refused`, or one of those two if its handle was destroyed or it was
-/// stopped before. A sequence, unlike a stream, may be refused and then asked to run again.
+/// Something that happened to one stream or sequence. One that runs is first `accepted`, then `scheduled`, and ends
+/// with exactly one of `cancelled` and `finished`. One that is never accepted has a single event: `refused`, or one of
+/// those two if its handle was destroyed or it was stopped before. A sequence, unlike a stream, may be refused and then
+/// asked to run again.
 struct sequence_event {
   /// What happened.
   enum class kind : std::uint8_t {
@@ -91,10 +136,10 @@ struct step_event {
 
 /// Receives the events of an engine, in order. Override the members you need.
 ///
-/// Called between steps on the engine's thread, with no lock held. It must not block, and every microsecond in it
-/// delays the batch. It may use the engine and its handles, but must not step the engine, nor end it if it is stepped
-/// externally. If it throws, the exception is logged (engine_options::log), and the engine releases the sink and calls
-/// it no more. One sink may serve several engines if it is thread-safe.
+/// Called between steps on the engine's thread, with no lock held. It must not block: the batch waits for it. It may
+/// use the engine and its handles, but must not step the engine, nor end it if it is stepped externally. If it throws,
+/// the exception is logged (engine_options::log), and the engine calls the sink no more. One sink may serve several
+/// engines if it is thread-safe.
 class event_sink {
  public:
   virtual ~event_sink() = default;
@@ -143,18 +188,17 @@ struct engine_stats {
 };
 
 /// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
-/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine.
+/// Not thread-safe.
 ///
 /// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
-/// Track "slot N" has a slice "request ID" for each time that a sequence holds the slot, and in it a slice "prefill"
-/// for each step that prefilled it. Counters give the state during a step and are written when they change: "batch
-/// size" [rows], "slots in use", "waiting" and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the
-/// engine's clock.
+/// Track "slot N" has a slice "request ID" while a sequence holds the slot, and in it a slice "prefill" for each step
+/// that prefilled it. Counters of a step are written when they change: "batch size" [rows], "slots in use", "waiting"
+/// and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the engine's clock.
 ///
-/// Only whole events are written. They are flushed about ten times a second, and at the end of the engine or of this
-/// sink, whichever comes first. So a process that dies leaves a valid trace that lacks only the closing bracket, which
-/// the format allows. If writing fails, the engine gets std::system_error, logs it and releases the sink. For one
-/// engine. Not thread-safe.
+/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A
+/// process that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
+/// std::system_error and releases the sink.
 class chrome_trace final : public event_sink {
  public:
   /// `out` must outlive this sink.

@@ -2,7 +2,6 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/step.hpp>
-#include <cogen/compute_type.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/text/chat_template.hpp>
@@ -71,8 +70,7 @@ class workspace {
   std::unique_ptr<models::scratch> scratch_;
 };
 
-/// A trained model: weights, tokenizer, chat template. Made by load_model(). Immutable; caches, engines and threads can
-/// share it.
+/// A trained model: weights, tokenizer, chat template. Made by load_model(). Immutable; threads can share it.
 ///
 ///     auto model = cogen::load_model("SmolLM2-135M-Instruct.Q4_1.gguf");
 ///     auto cache = model->make_cache({.slots = 1, .max_sequence_length = 2048});
@@ -88,8 +86,7 @@ class model {
 
   const load::model_config& config() const noexcept { return config_; }
 
-  /// Differs between models: the configuration as text, and a checksum of names, types, shapes and parts of the data of
-  /// all stored weights.
+  /// Identifies the model: its configuration, and a checksum of weights' names, types, shapes and parts of their data.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
   bool has_tokenizer() const noexcept;
@@ -100,8 +97,7 @@ class model {
   /// The template's error message if it is unsupported; empty otherwise.
   const std::string& chat_error() const noexcept;
 
-  /// Where the model runs: "cpu", "cuda:0", … Only engines can run a model that is not on the CPU: forward() and
-  /// encode() throw std::logic_error.
+  /// "cpu", "cuda:0", … Only engines run models not on the CPU; forward() and encode() throw std::logic_error.
   std::string device() const;
 
   /// For engines: the model on a device other than the CPU; null otherwise.
@@ -118,46 +114,38 @@ class model {
   /// that does not match the model's layers.
   std::int64_t max_sequence_length(const cache::cache& cache) const;
 
-  /// Whether the model has an encoder, whose input encode() reads before the first token. Decoding then starts from
-  /// config().decoder_start.
+  /// Whether encode() has to read an encoder input before the first token, which is then config().decoder_start.
   bool has_encoder() const noexcept;
 
-  /// Runs the encoder over the encoder inputs, and stores what the decoder attends to in the cache's cross layers until
-  /// the slot is cleared. A slot's result is bitwise independent of the batch and of the number of threads. Allocates.
+  /// Runs the encoder, and stores what the decoder attends to in the cache's cross layers until the slot is cleared. A
+  /// slot's result is bitwise independent of the batch and of the number of threads. Allocates. Thread-safe for
+  /// different caches and workspaces.
   ///
-  /// Checked before anything changes. Throws std::logic_error for a model without an encoder, or a slot that holds an
-  /// encoder input or tokens; std::invalid_argument for a number of tokens other than step.tokens(), or a cache that
-  /// does not match the model's layers; std::out_of_range for a token outside the vocabulary; std::length_error for an
-  /// encoder input longer than the cache or the model allows; and what cache.reserve_encoder() throws. If it throws,
-  /// the slots hold no encoder input.
-  ///
-  /// Thread-safe for different caches and workspaces.
+  /// If it throws, the slots hold no encoder input. Throws like forward() for a wrong token, count or cache;
+  /// std::logic_error for a model without an encoder, or a slot that holds an encoder input or tokens;
+  /// std::length_error for an encoder input longer than the cache or the model allows; and what
+  /// cache.reserve_encoder() throws.
   void encode(const encoder_batch& batch, cache::cache& cache, workspace& workspace) const;
 
-  /// For custom loops over slot 0: reads `ids` with the model's own threads. Throws std::invalid_argument if `ids` is
-  /// empty.
+  /// For custom loops over slot 0: reads `ids` with the model's own threads. Throws std::invalid_argument if empty.
   void encode(std::span<const token> ids, cache::cache& cache) const;
 
-  /// Runs the batch's tokens after those that their slots hold, and appends them to the slots.
+  /// Runs the batch's tokens after those that their slots hold, and appends them to the slots. Rows longer than
+  /// cache.longest_step() run in several steps. Thread-safe for different caches and workspaces.
   ///
-  /// Rows with more tokens than the cache's rings have room for (cache.longest_step()) run in several steps.
+  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`, in memory of the workspace that its next
+  /// forward overwrites. A slot's logits are bitwise independent of the rest of the batch, of how its tokens are
+  /// divided into batches, and of the number of threads, for workspaces of one compute type.
   ///
-  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`. It lies in the workspace, and the next
-  /// forward with that overwrites it. A slot's logits are bitwise independent of the rest of the batch, of how its
-  /// tokens are divided into batches, and of the number of threads, for workspaces of one compute type.
-  ///
-  /// Checked before anything changes. Throws std::out_of_range for a token outside the vocabulary (named with its
-  /// limit) or an output that is not an index into tokens; std::invalid_argument for outputs that do not ascend, a
-  /// number of tokens other than step.tokens(), or a cache that does not match the model's layers; std::length_error
-  /// for a slot that would exceed the cache's or the model's longest sequence; std::logic_error for a slot without an
-  /// encoder input if the model needs one; and what cache.reserve() throws. If it throws, the cache holds what it held.
-  ///
-  /// Thread-safe for different caches and workspaces.
+  /// If it throws, the cache holds what it held. Throws std::out_of_range for a token outside the vocabulary (named
+  /// with its limit) or an output that is not an index into tokens; std::invalid_argument for outputs that do not
+  /// ascend, a number of tokens other than step.tokens(), or a cache that does not match the model's layers;
+  /// std::length_error for a slot that would exceed the cache's or the model's longest sequence; std::logic_error for a
+  /// slot without an encoder input if the model needs one; and what cache.reserve() throws.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
-  /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32. Returns the logits after the
-  /// last, [vocabulary] float32, in their own memory. Concurrent calls on one model take turns with the model's own
-  /// threads.
+  /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
+  /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
 
   /// Bytes of weights that one step reads.

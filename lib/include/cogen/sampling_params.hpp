@@ -52,8 +52,7 @@ struct sampling_params {
   /// arXiv:1904.09751). 1 keeps all, 0 only the most probable.
   double top_p = 1;
 
-  /// Keeps tokens at least this many times as probable as the most probable one (Nguyen et al. 2024, arXiv:2407.01082).
-  /// 0 keeps all.
+  /// Keeps tokens at least this many times as probable as the most probable one (arXiv:2407.01082). 0 keeps all.
   double min_p = 0;
 
   /// Divides positive and multiplies negative logits of the tokens that the prompt or the generated text holds (Keskar

@@ -2,7 +2,6 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
-#include <cogen/logits.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>

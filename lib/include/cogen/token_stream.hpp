@@ -4,7 +4,6 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/metrics.hpp>
-#include <cogen/piece.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -3,6 +3,7 @@
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -17,18 +18,36 @@ void require(bool condition, const char* what) {
   std::exit(1);
 }
 
-cogen::text::tokenizer_spec spec_of(const cogen::load::gguf_tokenizer& source) {
-  return cogen::text::from_gguf({.model = source.model,
-                                 .pre = source.pre,
-                                 .tokens = source.tokens,
-                                 .token_types = source.types,
-                                 .merges = source.merges,
-                                 .bos = source.bos,
-                                 .eos = source.eos,
-                                 .unknown = source.unknown,
-                                 .add_bos = source.add_bos,
-                                 .add_eos = source.add_eos,
-                                 .chat_template = source.chat_template.value_or("")});
+cogen::text::tokenizer tokenizer_of(const cogen::load::gguf_tokenizer& source) {
+  return cogen::text::tokenizer::from_gguf({.model = source.model,
+                                            .pre = source.pre,
+                                            .tokens = source.tokens,
+                                            .token_types = source.types,
+                                            .merges = source.merges,
+                                            .bos = source.bos,
+                                            .eos = source.eos,
+                                            .unknown = source.unknown,
+                                            .add_bos = source.add_bos,
+                                            .add_eos = source.add_eos,
+                                            .chat_template = source.chat_template.value_or("")});
+}
+
+// Lists the weights, and reads the first row of one as numbers.
+void check_weights(const cogen::load::checkpoint& files) {
+  const auto config = files.config();
+  const auto embedding = files.at("model.embed_tokens.weight", {config.vocabulary, config.hidden});
+  require(std::ranges::count(files.weight_names(), embedding.name()) == 1, "the names of the weights");
+  std::vector<float> row(static_cast<std::size_t>(embedding.columns()));
+  embedding.read_rows_as_float(0, 1, row);
+  require(std::ranges::any_of(row, [](float number) { return number != 0; }), "the numbers of a row");
+  std::cout << "embedding: " << to_string(embedding.type()) << ", " << embedding.bytes() << " bytes\n";
+}
+
+void check_text(const cogen::text::tokenizer& tokenizer, const std::vector<cogen::token>& tokens) {
+  cogen::text::detokenizer pieces(tokenizer);
+  std::string text;
+  for (const auto id : tokens) text += pieces.push(id);
+  require((text + pieces.flush()).find("Say hello.") != std::string::npos, "the text of the tokens");
 }
 
 void check_plan(const std::vector<cogen::token>& tokens) {
@@ -43,17 +62,18 @@ void check_plan(const std::vector<cogen::token>& tokens) {
 
 }  // namespace
 
-// Reads the model named on the command line, renders a chat, tokenizes it and plans its first step.
+// Reads the model named on the command line, renders a chat, tokenizes it, plans its first step and reads a weight.
 int main(int, char** arguments) {
   const cogen::load::checkpoint files(arguments[1]);
   const auto source = std::get<cogen::load::gguf_tokenizer>(files.tokenizer());
-  const cogen::text::tokenizer tokenizer(spec_of(source));
+  const auto tokenizer = tokenizer_of(source);
   const cogen::text::chat_template chat(tokenizer.chat_template());
 
   const cogen::text::chat_message message{.role = "user", .content = "Say hello."};
   const auto prompt = chat.render({&message, 1}, {});
   const auto tokens = tokenizer.encode(prompt, {.parse_special = true});
   require(files.config().vocabulary == static_cast<std::int64_t>(tokenizer.size()), "the size of the vocabulary");
-  require(tokenizer.decode(tokens).find("Say hello.") != std::string::npos, "the text of the tokens");
+  check_text(tokenizer, tokens);
+  check_weights(files);
   check_plan(tokens);
 }

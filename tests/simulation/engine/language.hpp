@@ -5,7 +5,7 @@
 #include "simulation/toy_model.hpp"
 
 #include <cogen/error.hpp>
-#include <cogen/piece.hpp>
+#include <cogen/metrics.hpp>
 
 #include <optional>
 #include <span>

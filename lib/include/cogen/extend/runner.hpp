@@ -2,9 +2,9 @@
 
 #include <cogen/error.hpp>
 #include <cogen/extend/sampling_row.hpp>
-#include <cogen/logits.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/scheduler/step.hpp>
+#include <cogen/token.hpp>
 
 #include <atomic>
 #include <cstddef>

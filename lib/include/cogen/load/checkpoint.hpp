@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cogen/load/config_fields.hpp>
 #include <cogen/load/model_config.hpp>
-#include <cogen/load/tensor_file.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +16,40 @@
 
 namespace cogen::load {
 
+class config_fields;
+class tensor_file;
+struct tensor_info;
+
+/// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
+/// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k have blocks of 256, with
+/// smaller scales (and minima) for 32 or 16 elements each.
+enum class element_type : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q4_k,
+  q5_k,
+  q6_k,
+};
+
+/// "f32", "q4_1", …
+std::string_view to_string(element_type type) noexcept;
+
 /// A Hugging Face folder's tokenizer: the contents of the files that exist.
 struct tokenizer_files {
   std::string tokenizer_json;
@@ -31,15 +63,10 @@ struct gguf_tokenizer {
   std::string pre;                  ///< names the pre-tokenizer: "smollm", "llama-bpe", "qwen2", …
   std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-  std::vector<float> scores;        ///< per token; empty where the file has none
   std::vector<std::string> merges;  ///< "left right", best first
-  std::optional<token> bos;
-  std::optional<token> eos;
-  std::optional<token> unknown;
-  std::optional<token> pad;
-  bool add_bos = false;
-  bool add_eos = false;
-  bool add_space_prefix = false;
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> unknown = {};
+  bool add_bos = false, add_eos = false;
   std::optional<std::string> chat_template;
 };
 
@@ -51,12 +78,13 @@ using tokenizer_source = std::variant<tokenizer_files, gguf_tokenizer>;
 class weight {
  public:
   const std::string& name() const noexcept { return name_; }
-  element_type type() const noexcept { return tensor_->type; }
-  const std::vector<std::int64_t>& shape() const noexcept { return tensor_->shape; }
+  element_type type() const noexcept;
+  /// Outermost dimension first; empty for a scalar.
+  const std::vector<std::int64_t>& shape() const noexcept;
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t columns() const noexcept { return columns_; }
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
-  std::uint64_t bytes() const noexcept { return tensor_->bytes; }
+  std::uint64_t bytes() const noexcept;
 
   /// Reads rows [first, last) in the order of Transformers, in their stored type. GGUF interleaves the query and key
   /// rows of some architectures; this restores them, so models rotate halves only. `out` holds exactly (last - first) *
@@ -65,7 +93,7 @@ class weight {
   void read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float: `out` holds exactly (last - first) * columns() elements. Also throws load_error if the type has
-  /// no float form.
+  /// no float form: integers and booleans.
   void read_rows_as_float(std::int64_t first, std::int64_t last, std::span<float> out) const;
 
  private:
@@ -102,7 +130,7 @@ class checkpoint {
   /// "llama", …: available even if the rest of the configuration cannot be read, so an unknown family can be named.
   const std::string& family() const noexcept;
 
-  /// All fields as in the source, for those that only one family has.
+  /// For the model families of cogen: all fields as in the source.
   const config_fields& fields() const noexcept;
 
   /// The checked configuration, completed from the tensors and generation_config.json. Throws load_error.
@@ -114,7 +142,7 @@ class checkpoint {
   /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing.
   std::optional<weight> find(std::string_view name) const;
 
-  /// The weight with this name and shape. Throws load_error, naming both shapes, if it is missing or differs.
+  /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
   weight at(std::string_view name, std::span<const std::int64_t> shape) const;
 

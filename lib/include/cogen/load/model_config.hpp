@@ -1,15 +1,21 @@
 #pragma once
 
-#include <cogen/load/config_fields.hpp>
 #include <cogen/token.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cogen::load {
+
+/// A model file that cannot be read: missing, truncated, malformed, or beyond a limit. what() names the file, the thing
+/// in it, the value found and what is allowed; text from the file is escaped.
+class load_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// How inverse frequencies are derived from theta (formulas: modeling_rope_utils.py of Transformers).
 enum class rope_kind {
@@ -42,10 +48,9 @@ struct rope_config {
 /// model_config::max_positions of a model without a position limit.
 inline constexpr std::int64_t unlimited_positions = (std::int64_t{1} << 31) - 1;
 
-/// The checked configuration of a language model, from either source; for encoder-decoder models, of the decoder. Sizes
-/// are positive and bounded, heads divide, numbers are finite, token ids are inside the vocabulary. A model without
-/// attention has 0 heads of dimension 0; one without rotary positions rotates 0 dimensions. Fields of a single family
-/// are not here: the family reads them from config_fields.
+/// The checked configuration of a language model; for encoder-decoder models, of the decoder. Sizes are positive and
+/// bounded, heads divide, numbers are finite, token ids are inside the vocabulary. A model without attention has 0
+/// heads of dimension 0; one without rotary positions rotates 0 dimensions. Fields of a single family are not here.
 struct model_config {
   std::string family;  ///< "llama", …
   std::int64_t vocabulary = 0;
@@ -69,19 +74,5 @@ struct model_config {
   std::vector<token> eos;              ///< any of them ends a generation
   std::optional<token> decoder_start;  ///< the decoder's first token, if there is an encoder
 };
-
-/// Reads and checks the fields above. Throws load_error naming key, value and limit. Hugging Face: both `rope_theta`
-/// with `rope_scaling` and `rope_parameters`. GGUF: keys only; checkpoint::config() adds what tensors tell (biases,
-/// tied embeddings, listed frequencies).
-model_config read_model_config(const config_fields& fields);
-
-/// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with
-/// different layers; "" is the top level. `shape` has head_dim and max_positions; `default_theta` is used if neither
-/// object has a rope_theta. Throws load_error.
-rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
-                             double default_theta = 10000);
-
-/// Replaces the end tokens by those of generation_config.json, if it names any, as Transformers' generate() does.
-void read_generation_config(const config_fields& fields, model_config& config);
 
 }  // namespace cogen::load

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/text/text_segment.hpp"
+#include "cogen/text/tokenizer.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -60,9 +60,8 @@ class template_error : public std::runtime_error {
 
 /// A model's chat template: the part of Jinja that chat templates use, with the white-space rules and functions that
 /// Hugging Face Transformers provides (trim_blocks, lstrip_blocks, `tojson`, `raise_exception`, `strftime_now`, loop
-/// controls, `generation` blocks). Source: the Jinja 3.1 template designer documentation.
-///
-/// Immutable and thread-safe. Templates are sandboxed: they cannot access anything but their variables.
+/// controls, `generation` blocks). Source: the Jinja 3.1 template designer documentation. Immutable and thread-safe.
+/// Templates are sandboxed: they cannot access anything but their variables.
 class chat_template {
  public:
   static constexpr std::size_t max_source_bytes = std::size_t{1} << 20;

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "cogen/text/text_segment.hpp"
-#include "cogen/text/tokenizer_spec.hpp"
 #include "cogen/token.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +12,22 @@
 #include <vector>
 
 namespace cogen::text {
+
+struct tokenizer_spec;
+
+/// The `tokenizer.ggml.*` metadata of a GGUF file; see load::gguf_tokenizer.
+struct gguf_vocabulary {
+  std::string_view model;
+  std::string_view pre;
+  std::span<const std::string> tokens;
+  std::span<const std::int32_t> token_types;
+  std::span<const std::string> merges;
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> eot = {}, eom = {};
+  std::optional<token> unknown = {};
+  bool add_bos = false, add_eos = false;
+  std::string_view chat_template;
+};
 
 /// How a text is encoded.
 struct encode_options {
@@ -23,29 +38,47 @@ struct encode_options {
   bool parse_special = false;
 };
 
+/// A part of a rendered chat, by author.
+struct text_segment {
+  std::string text;
+  /// True: written by the model's template, so its control tokens count. False: from a message, so control tokens in it
+  /// are plain text.
+  bool trusted = false;
+
+  friend bool operator==(const text_segment&, const text_segment&) = default;
+};
+
 /// Byte-pair encoding, with the same result as Hugging Face `tokenizers` for the same vocabulary and settings.
 ///
 /// Texts are UTF-8. Each maximal invalid part counts as one U+FFFD; NUL is an ordinary character. Immutable and
 /// thread-safe. Views it returns are valid as long as it is.
 class tokenizer {
  public:
-  /// Throws std::invalid_argument, naming the fault, if the spec contradicts itself: an id outside the vocabulary, a
-  /// merge of unknown spellings, a pattern that does not compile.
+  /// Reads the text of a Hugging Face `tokenizer.json`, and of `tokenizer_config.json` for what only that has
+  /// (beginning and end tokens, chat template); `config` is empty if there is none. BPE models only. Throws
+  /// std::invalid_argument, naming the field and the value that is missing, malformed or unknown.
+  static tokenizer from_tokenizer_json(std::string_view json, std::string_view config = {});
+
+  /// Supports model `gpt2` with the pre-tokenizers listed in lib/text/gguf_vocabulary.cpp. Throws
+  /// std::invalid_argument, naming the key and the value.
+  static tokenizer from_gguf(const gguf_vocabulary& vocabulary);
+
+  /// Called by load_model(). Throws std::invalid_argument, naming the fault, if the spec contradicts itself: an id
+  /// outside the vocabulary, a merge of unknown spellings, a pattern that does not compile.
   explicit tokenizer(tokenizer_spec spec);
   tokenizer(tokenizer&&) noexcept;
   tokenizer& operator=(tokenizer&&) noexcept;
   ~tokenizer();
 
-  /// The tokens of a text, in O(n log n) of its length.
-  /// Throws std::length_error above 2^31 - 1 bytes or tokens, and std::runtime_error if a pre-tokenizer pattern from
-  /// the model's own file exceeds its matching limits on this text.
+  /// The tokens of a text, in O(n log n) of its length. Throws std::length_error above 2^31 - 1 bytes or tokens, and
+  /// std::runtime_error if a pre-tokenizer pattern from the model's own file exceeds its matching limits on this text.
   std::vector<token> encode(std::string_view text, encode_options options = {}) const;
 
   /// The tokens of the joined segments. A control token counts only where every byte of it is trusted.
   std::vector<token> encode(std::span<const text_segment> segments, encode_options options = {}) const;
 
-  /// The text of tokens, always valid UTF-8: bytes that form no character become U+FFFD.
-  /// Control tokens are left out if `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
+  /// The text of tokens, always valid UTF-8: bytes that form no character become U+FFFD. Control tokens are left out if
+  /// `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
 
   /// The bytes of one token; may be part of a character. Throws std::out_of_range.
@@ -57,29 +90,41 @@ class tokenizer {
   /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
   std::optional<token> find(std::string_view spelling) const;
 
-  /// The number of ids, added tokens included.
-  std::size_t size() const noexcept;
-
-  std::optional<token> bos() const noexcept;
-
-  /// The tokens that end a generation, ascending; may be empty.
-  std::span<const token> eos() const noexcept;
-
-  /// Whether it is a control token.
-  bool is_special(token id) const noexcept;
-
-  /// The token for a byte or character that the vocabulary lacks.
-  std::optional<token> unknown() const noexcept;
-
-  /// The model's own Jinja template, empty if it has none.
-  std::string_view chat_template() const noexcept;
-
-  /// Whether decoding drops the first space of a text; see tokenizer_spec::strip_first_space.
-  bool strips_first_space() const noexcept;
+  std::size_t size() const noexcept;                ///< the number of ids, added tokens included
+  bool is_special(token id) const noexcept;         ///< whether it is a control token
+  std::optional<token> bos() const noexcept;        ///< put before a text
+  std::span<const token> eos() const noexcept;      ///< those that end a generation, ascending; may be empty
+  std::optional<token> unknown() const noexcept;    ///< for a byte or character that the vocabulary lacks
+  std::string_view chat_template() const noexcept;  ///< the model's own Jinja template; empty if it has none
+  bool strips_first_space() const noexcept;         ///< whether decoding drops the first space of a text
 
  private:
   struct parts;
   std::unique_ptr<const parts> parts_;
+};
+
+/// Turns tokens into text as they arrive. The pieces together are the text of tokenizer::decode(), and each is valid
+/// UTF-8: an incomplete character (at most three bytes) is held back until the rest arrives.
+///
+/// The tokenizer must outlive it. Not thread-safe. A copy includes what is held back, so a fork can continue from it.
+class detokenizer {
+ public:
+  /// Leaves control tokens out of the text if `skip_special`.
+  explicit detokenizer(const tokenizer& tokens, bool skip_special = true) noexcept
+      : tokens_(&tokens), skip_special_(skip_special), at_start_(tokens.strips_first_space()) {}
+
+  /// The text that this token completes; often empty. Throws std::out_of_range for an id outside the vocabulary, and is
+  /// then unchanged.
+  std::string push(token id);
+
+  /// What is held back, as U+FFFD since no more will come. Afterwards a new text begins.
+  std::string flush();
+
+ private:
+  const tokenizer* tokens_;
+  std::string held_;
+  bool skip_special_;
+  bool at_start_;
 };
 
 }  // namespace cogen::text

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,8 @@
 #include <vector>
 
 namespace cogen::text {
+
+struct gguf_vocabulary;
 
 /// A token matched in the text before the merges run, as Hugging Face `tokenizers` define it.
 struct added_token {
@@ -130,23 +131,6 @@ struct tokenizer_spec {
 /// chat template); pass an empty `config` if there is none. Supports BPE models only. Throws std::invalid_argument
 /// naming the field and the value that is missing, malformed or unknown.
 tokenizer_spec from_tokenizer_json(std::string_view tokenizer, std::string_view config = {});
-
-/// The `tokenizer.ggml.*` metadata of a GGUF file, as plain values; views must stay valid until the call returns.
-struct gguf_vocabulary {
-  std::string_view model;
-  std::string_view pre;
-  std::span<const std::string> tokens;
-  std::span<const std::int32_t> token_types;
-  std::span<const std::string> merges;
-  std::optional<token> bos;
-  std::optional<token> eos;
-  std::optional<token> eot;
-  std::optional<token> eom;
-  std::optional<token> unknown;
-  bool add_bos = false;
-  bool add_eos = false;
-  std::string_view chat_template;
-};
 
 /// Makes the tokenizer that a GGUF file describes. Supports model `gpt2` with the pre-tokenizers listed in
 /// lib/text/gguf_vocabulary.cpp. Throws std::invalid_argument naming the key and the value.

@@ -1,36 +1,10 @@
 #pragma once
 
+#include <cogen/load/checkpoint.hpp>
+
 #include <cstdint>
-#include <string_view>
 
 namespace cogen::load {
-
-/// How a tensor's numbers are stored. The q types are GGML's: blocks of 32 elements along a row, each with its own
-/// 16-bit scale (and minimum), little-endian, without padding between blocks. Those in _k have blocks of 256, with
-/// smaller scales (and minima) for 32 or 16 elements each.
-enum class element_type : std::uint8_t {
-  f32,
-  f16,
-  bf16,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  boolean,
-  q4_0,
-  q4_1,
-  q5_0,
-  q5_1,
-  q8_0,
-  q4_k,
-  q5_k,
-  q6_k,
-};
 
 /// w[i] = scale * (nibble - 8). Elements 0..15 are the low nibbles, 16..31 the high ones.
 struct q4_0_block {
@@ -168,8 +142,5 @@ constexpr block_layout layout(element_type type) noexcept {
 }
 
 constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
-
-/// "f32", "q4_1", …
-std::string_view to_string(element_type type) noexcept;
 
 }  // namespace cogen::load

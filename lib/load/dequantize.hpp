@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/load/element_type.hpp>
+#include "load/element_type.hpp"
 
 #include <cstddef>
 #include <span>

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cogen/load/element_type.hpp>
-#include <cogen/load/load_error.hpp>
+#include "load/element_type.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
+#include "load/read_model_config.hpp"
+
 #include "load/family_fields.hpp"
 #include "load/field_ranges.hpp"
 #include "load/message.hpp"
 #include "load/rope_config.hpp"
-
-#include <cogen/load/model_config.hpp>
 
 #include <algorithm>
 #include <array>

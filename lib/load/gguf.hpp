@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/load/tensor_file.hpp>
+#include "load/tensor_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
