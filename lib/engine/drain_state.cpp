@@ -18,16 +18,16 @@ void drain_state::start(std::shared_ptr<drain_operation> wait) {
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
-void drain_state::cancel() noexcept { tell(net::error::operation_aborted); }
+void drain_state::cancel() noexcept { complete_wait(net::error::operation_aborted); }
 
 void drain_state::process() {
   post_again();
-  if (engine_->admissions().now().at_work == 0) tell({});
+  if (engine_->admissions().now().at_work == 0) complete_wait({});
 }
 
-void drain_state::fail(const diagnostics& why) noexcept { tell(why); }
+void drain_state::fail(const diagnostics& why) noexcept { complete_wait(why); }
 
-void drain_state::tell(const diagnostics& why) noexcept {
+void drain_state::complete_wait(const diagnostics& why) noexcept {
   const auto self = shared_from_this();
   {
     const completion_lock lock(*this);

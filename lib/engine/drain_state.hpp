@@ -24,7 +24,7 @@ class drain_state final : public request_state, public drain_face {
   bool awaits_client() const override { return false; }
 
  private:
-  void tell(const diagnostics& why) noexcept;
+  void complete_wait(const diagnostics& why) noexcept;
 
   std::shared_ptr<drain_operation> wait_;  // under the lock; null once it is completed
 };

@@ -80,12 +80,12 @@ engine::~engine() {
 token_stream engine::generate(request what) {
   const bool is_long = bytes_of(what) > long_prompt;
   auto state = std::make_shared<detail::stream_state>(loop_, std::move(what));
-  if (!state->enter()) return token_stream(std::move(state));
+  if (!state->admit()) return token_stream(std::move(state));
   if (is_long) {
-    loop_->offload([state] { state->begin(); });
-    state->watch();
+    loop_->offload([state] { state->prepare(); });
+    state->start_deadlines();
   } else {
-    state->begin();
+    state->prepare();
   }
   return token_stream(std::move(state));
 }

@@ -148,7 +148,7 @@ void engine_loop::drain_inbox() noexcept try {
   metrics_.take_transitions(now());
   if (!ended_) publish();
 } catch (...) {
-  die(std::current_exception());
+  fail(std::current_exception());
 }
 
 void engine_loop::expire_timers() {
@@ -188,7 +188,7 @@ bool engine_loop::run_step() noexcept try {
   recycle(std::move(done));
   return true;
 } catch (...) {
-  die(std::current_exception());
+  fail(std::current_exception());
   return false;
 }
 
@@ -281,7 +281,7 @@ std::chrono::nanoseconds engine_loop::time_of(const step_in_flight& step, clock:
   return end - begin;
 }
 
-void engine_loop::die(const std::exception_ptr& why) noexcept {
+void engine_loop::fail(const std::exception_ptr& why) noexcept {
   log("a step failed", why);
   {
     std::lock_guard lock(mutex_);

@@ -97,7 +97,7 @@ class engine_loop {
 
   /// The time from the step's launch, or from the end of the previous step if that is later, to `end`.
   std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
-  void die(const std::exception_ptr& why) noexcept;
+  void fail(const std::exception_ptr& why) noexcept;
   void log(std::string_view what, const std::exception_ptr& why) noexcept;
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;

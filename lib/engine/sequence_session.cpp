@@ -10,20 +10,20 @@ namespace cogen::detail {
 
 // Suspending and saving
 
-void sequence_state::start_suspend(std::shared_ptr<plain_operation> wait) { start_plain(wait, suspend_order{wait}); }
+void sequence_state::start_suspend(std::shared_ptr<plain_operation> wait) { start_plain(wait, suspend_command{wait}); }
 
 void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) {
-  start_plain(wait, save_order{wait, std::move(path)});
+  start_plain(wait, save_command{wait, std::move(path)});
 }
 
-void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, order what) {
+void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, command what) {
   completion_lock lock(*this);
   if (busy()) return complete(std::move(wait), conflict());
   if (ended_) return complete(std::move(wait), diagnostics_);
-  orders_.push_back(std::move(what));
+  commands_.push_back(std::move(what));
   plain_ = std::move(wait);
   lock.unlock();
-  want_attention();
+  notify_engine();
 }
 
 void sequence_state::cancel_plain(const plain_operation& wait) noexcept {
@@ -36,7 +36,7 @@ bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const 
   return plain_ == wait && !wait->dropped();
 }
 
-void sequence_state::carry_out(suspend_order& what) {
+void sequence_state::execute(suspend_command& what) {
   suspending_ = std::move(what.wait);
   continue_suspending();
 }
@@ -58,16 +58,16 @@ void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait
 
 void sequence_state::swap_ended() {
   if (suspending_) continue_suspending();
-  if (saving_) go_on_saving();
+  if (saving_) continue_saving();
 }
 
-void sequence_state::carry_out(save_order& what) {
+void sequence_state::execute(save_command& what) {
   saving_ = std::move(what);
-  go_on_saving();
+  continue_saving();
 }
 
 /// Saves the sequence. While its KV cache is being swapped or copied, waits for swap_ended(), which calls this again.
-void sequence_state::go_on_saving() {
+void sequence_state::continue_saving() {
   auto& plans = engine_->plans();
   if (!awaits(saving_->wait)) return saving_.reset();
   if (!id_) return write(nullptr, {});
@@ -133,14 +133,14 @@ void sequence_state::read(const std::filesystem::path& path) try {
     if (!opening_ || opening_->dropped()) return leave_engine();
     read_ = std::move(found);
   }
-  want_attention();
+  notify_engine();
 } catch (const session_error& e) {
   fail_opening(e.why());
 } catch (...) {
   fail_opening(diagnostics_of(std::current_exception()));
 }
 
-void sequence_state::take_up(read_session& what) try {
+void sequence_state::restore(read_session& what) try {
   auto& saved = what.saved;
   token_history history;
   for (std::size_t i = 0; i < saved.tokens.size(); ++i) {

@@ -37,7 +37,7 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
   }
   forward_ = std::move(wait);
   lock.unlock();
-  want_attention();
+  notify_engine();
 }
 
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
@@ -56,7 +56,7 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
   }
   decode_ = std::move(wait);
   lock.unlock();
-  want_attention();
+  notify_engine();
 }
 
 void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
@@ -92,10 +92,10 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     child->ended_ = ended_;
     child->diagnostics_ = diagnostics_;
     if (ended_) return child;
-    orders_.push_back(fork_order{child});
+    commands_.push_back(fork_command{child});
     engine_->admissions().fork(admission_, child->admission_);
   }
-  want_attention();
+  notify_engine();
   return child;
 }
 
@@ -105,10 +105,10 @@ void sequence_state::truncate(int length) {
     if (busy()) throw generation_error(conflict());
     if (length < 0 || static_cast<std::size_t>(length) > held_)
       throw std::out_of_range(fmt::format("cannot cut a sequence of {} tokens to {}", held_, length));
-    orders_.push_back(truncate_order{length});
+    commands_.push_back(truncate_command{length});
     held_ = static_cast<std::size_t>(length);
   }
-  want_attention();
+  notify_engine();
 }
 
 std::vector<token> sequence_state::tokens() const {
@@ -143,7 +143,7 @@ void sequence_state::abort() noexcept {
   engine_->enqueue(shared_from_this());
 }
 
-void sequence_state::want_attention() {
+void sequence_state::notify_engine() {
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
@@ -181,20 +181,20 @@ std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed
   return std::nullopt;
 }
 
-std::optional<diagnostics> sequence_state::add_run(run_order what) {
-  orders_.reserve(orders_.size() + 1);
+std::optional<diagnostics> sequence_state::add_run(run_command what) {
+  commands_.reserve(commands_.size() + 1);
   if (auto refused = begin_work()) {
     refused_ = engine_->enqueue(shared_from_this());
     return refused;
   }
   fed_ = what.fed.size();
-  orders_.push_back(std::move(what));
+  commands_.push_back(std::move(what));
   return std::nullopt;
 }
 
 void sequence_state::withdraw() noexcept {
-  if (!orders_.empty() && is_run(orders_.back()))
-    orders_.pop_back();
+  if (!commands_.empty() && is_run(commands_.back()))
+    commands_.pop_back();
   else
     undo_to_ = held_;
   fed_ = 0;
@@ -220,14 +220,14 @@ void sequence_state::process() {
     return leaves ? leave() : void();
   }
   const auto undone = std::exchange(undo_to_, std::nullopt);
-  auto orders = std::exchange(orders_, {});
+  auto commands = std::exchange(commands_, {});
   auto read = std::exchange(read_, std::nullopt);
-  if (leaves) std::erase_if(orders, is_run);  // forks are still carried out
-  if (std::any_of(orders.begin(), orders.end(), ends_thinking)) thinking_ = false;
+  if (leaves) std::erase_if(commands, is_run);  // forks are still carried out
+  if (std::any_of(commands.begin(), commands.end(), is_operation)) awaits_client_ = false;
   lock.unlock();
-  if (read && !leaves) take_up(*read);
+  if (read && !leaves) restore(*read);
   if (undone) undo(*undone);
-  for (auto& each : orders) std::visit([this](auto& what) { carry_out(what); }, each);
+  for (auto& each : commands) std::visit([this](auto& what) { execute(what); }, each);
   if (leaves) {
     timeline().end(engine_->now(), request_timeline::ending::cancelled);
     leave();
@@ -263,7 +263,7 @@ scheduler::sequence_options sequence_state::served_as() const {
   return served;
 }
 
-void sequence_state::carry_out(run_order& what) try {
+void sequence_state::execute(run_command& what) try {
   if (!id_) {
     id_ = engine_->plans().submit(served_as());
     engine_->join(*id_, shared_from_this());
@@ -276,14 +276,14 @@ void sequence_state::carry_out(run_order& what) try {
   end_run(diagnostics(error::does_not_fit, e.what()));
 }
 
-void sequence_state::carry_out(truncate_order& what) {
+void sequence_state::execute(truncate_command& what) {
   ++sampling_.truncations;
   truncate_history(static_cast<std::size_t>(what.length));
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
 /// If the fork fails, the child ends with the error.
-void sequence_state::carry_out(fork_order& what) try {
+void sequence_state::execute(fork_command& what) try {
   auto& child = *what.child;
   child.sampling_.random = sampling_.random.fork();
   if (!id_) return;
@@ -309,7 +309,7 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_)));  // tokens held before may have been recomputed
       held_ = sampling_.history.length();
-      thinking_ = true;
+      awaits_client_ = true;
       complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
       return end_work();
     }
@@ -319,7 +319,7 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       if (!decode_ || undo_to_) return;
       sampling_.absorb(output);
       held_ = sampling_.history.length();
-      thinking_ = true;
+      awaits_client_ = true;
       complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
       return end_work();
     }
@@ -345,7 +345,7 @@ void sequence_state::fail(const diagnostics& why) noexcept {
   const completion_lock lock(*this);
   if (ended_) return;
   ended_ = true;
-  thinking_ = false;
+  awaits_client_ = false;
   diagnostics_ = why;
   timeline().end(engine_->now(), aborted_ ? request_timeline::ending::cancelled : request_timeline::ending::finished);
   complete_waiter(why);
@@ -354,7 +354,7 @@ void sequence_state::fail(const diagnostics& why) noexcept {
 
 bool sequence_state::awaits_client() const {
   std::lock_guard lock(mutex_);
-  return thinking_ && !aborted_;
+  return awaits_client_ && !aborted_;
 }
 
 }  // namespace cogen::detail

@@ -13,8 +13,8 @@
 
 namespace cogen::detail {
 
-/// A sequence that the client controls operation by operation. The handle keeps a list of orders, which the engine
-/// thread carries out in order. A cancelled operation withdraws its order, or has it undone.
+/// A sequence that the client controls operation by operation. The handle keeps a list of commands, which the engine
+/// thread executes in order. A cancelled operation withdraws its command, or has it undone.
 class sequence_state final : public request_state, public sequence_face, public opening_face {
  public:
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
@@ -50,29 +50,29 @@ class sequence_state final : public request_state, public sequence_face, public 
   row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
-  struct run_order {
+  struct run_command {
     std::vector<token> fed;
     scheduler::output wanted;
     std::optional<cogen::sampler> sampled_by;
   };
-  struct truncate_order {
+  struct truncate_command {
     int length;
   };
-  struct fork_order {
+  struct fork_command {
     std::shared_ptr<sequence_state> child;
   };
-  struct suspend_order {
+  struct suspend_command {
     std::shared_ptr<plain_operation> wait;
   };
-  struct save_order {
+  struct save_command {
     std::shared_ptr<plain_operation> wait;
     std::filesystem::path path;
     std::optional<scheduler::kept_snapshot> copy = {};  ///< requested from the scheduler
   };
-  using order = std::variant<run_order, truncate_order, fork_order, suspend_order, save_order>;
-  static bool is_run(const order& what) { return std::holds_alternative<run_order>(what); }
-  static bool ends_thinking(const order& what) {
-    return is_run(what) || std::holds_alternative<suspend_order>(what) || std::holds_alternative<save_order>(what);
+  using command = std::variant<run_command, truncate_command, fork_command, suspend_command, save_command>;
+  static bool is_run(const command& what) { return std::holds_alternative<run_command>(what); }
+  static bool is_operation(const command& what) {
+    return is_run(what) || std::holds_alternative<suspend_command>(what) || std::holds_alternative<save_command>(what);
   }
 
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
@@ -80,26 +80,26 @@ class sequence_state final : public request_state, public sequence_face, public 
   bool busy();
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
   std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
-  std::optional<diagnostics> add_run(run_order what);  // changes nothing if it throws
+  std::optional<diagnostics> add_run(run_command what);  // changes nothing if it throws
   void withdraw() noexcept;
-  void want_attention();
+  void notify_engine();
   void undo(std::size_t length);
   void append_given(std::span<const token> tokens);
   void truncate_history(std::size_t length);
-  void carry_out(run_order& what);
-  void carry_out(truncate_order& what);
-  void carry_out(fork_order& what);
-  void carry_out(suspend_order& what);
-  void carry_out(save_order& what);
+  void execute(run_command& what);
+  void execute(truncate_command& what);
+  void execute(fork_command& what);
+  void execute(suspend_command& what);
+  void execute(save_command& what);
   void continue_suspending();
-  void go_on_saving();
+  void continue_saving();
   void write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of);
   session saved_state() const;
   void read(const std::filesystem::path& path);
-  void take_up(read_session& what);
+  void restore(read_session& what);
   void fail_opening(const diagnostics& why);
   bool awaits(const std::shared_ptr<plain_operation>& wait) const;
-  void start_plain(std::shared_ptr<plain_operation> wait, order what);
+  void start_plain(std::shared_ptr<plain_operation> wait, command what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
   void end_run(diagnostics why);
   void complete_waiter(const diagnostics& why);
@@ -112,12 +112,12 @@ class sequence_state final : public request_state, public sequence_face, public 
   // The engine thread only.
   logits gathered_;                              // of the forward in progress
   std::shared_ptr<plain_operation> suspending_;  // waits for swap_ended()
-  std::optional<save_order> saving_;             // waits for swap_ended()
+  std::optional<save_command> saving_;           // waits for swap_ended()
 
   // Under the lock.
   std::size_t held_ = 0;  // tokens of the history, without those of a pending operation
   std::size_t fed_ = 0;   // tokens, by the pending operation
-  std::vector<order> orders_;
+  std::vector<command> commands_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
   std::shared_ptr<plain_operation> plain_;   // of suspend() or save()
@@ -128,7 +128,7 @@ class sequence_state final : public request_state, public sequence_face, public 
   bool aborted_ = false;
   bool ended_ = false;
   bool exact_ = true;
-  bool thinking_ = false;  // the client has a result, and no further operation has been processed
+  bool awaits_client_ = false;  // the client has a result, and no further operation has been processed
   diagnostics diagnostics_;
 };
 

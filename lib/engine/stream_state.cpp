@@ -12,14 +12,14 @@
 namespace cogen::detail {
 namespace {
 
-std::string said(clock::duration time) { return fmt::format("{:g} s", std::chrono::duration<double>(time).count()); }
+std::string seconds(clock::duration time) { return fmt::format("{:g} s", std::chrono::duration<double>(time).count()); }
 
 }  // namespace
 
 stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what)
     : request_state(std::move(engine)),
       request_(std::move(what)),
-      limits_(request_, timeline().times(engine_->now()).opened),
+      deadlines_(request_, timeline().times(engine_->now()).opened),
       sampling_(engine_->fresh_seed(), true),
       channel_(request_.max_buffered_tokens) {}
 
@@ -29,7 +29,7 @@ async::engine_executor stream_state::executor() const { return engine_->executor
 
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
-bool stream_state::enter() noexcept try {
+bool stream_state::admit() noexcept try {
   check_parameters(request_, engine_->vocabulary());
   const auto refused = begin_work();
   if (!refused) return true;
@@ -41,22 +41,22 @@ bool stream_state::enter() noexcept try {
   return false;
 }
 
-void stream_state::begin() noexcept {
+void stream_state::prepare() noexcept {
   try {
-    prepare();
+    tokenize();
   } catch (...) {
     fail(diagnostics_of(std::current_exception()));
-    return want_attention();
+    return notify_engine();
   }
   {
     std::lock_guard lock(mutex_);
     if (stage_ == stage::preparing) stage_ = stage::prepared;
   }
-  want_attention();
+  notify_engine();
 }
 
-void stream_state::watch() noexcept {
-  if (limits_.any()) engine_->enqueue(shared_from_this());
+void stream_state::start_deadlines() noexcept {
+  if (deadlines_.any()) engine_->enqueue(shared_from_this());
 }
 
 std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept {
@@ -74,7 +74,7 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   serve_waiters();
   const bool is_urgent = channel_.is_low() || (next_ && next_limit_);
   lock.unlock();
-  if (is_urgent) want_attention();
+  if (is_urgent) notify_engine();
 }
 
 void stream_state::cancel_next(const next_operation& wait) noexcept {
@@ -86,20 +86,20 @@ void stream_state::cancel_next(const next_operation& wait) noexcept {
 void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   completion_lock lock(*this);
   if (busy()) return complete(wait, conflict(), completion());
-  whole_ = wait;
+  reading_all_ = wait;
   channel_.request_all();
   serve_waiters();
   lock.unlock();
-  want_attention();
+  notify_engine();
 }
 
 void stream_state::cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept {
   const completion_lock lock(*this);
-  if (whole_.get() != &wait) return;
+  if (reading_all_.get() != &wait) return;
   if ((type & net::cancellation_type::terminal) != net::cancellation_type::none)
-    complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
+    complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
   else
-    complete_whole();
+    complete_reading();
 }
 
 void stream_state::stop() noexcept {
@@ -108,7 +108,7 @@ void stream_state::stop() noexcept {
     if (stage_ == stage::ended) return;
     if (wanted_end_ == wanted_end::none) wanted_end_ = wanted_end::stop;
   }
-  want_attention();
+  notify_engine();
 }
 
 void stream_state::abort() noexcept {
@@ -117,7 +117,7 @@ void stream_state::abort() noexcept {
     wanted_end_ = wanted_end::abort;
     if (stage_ != stage::submitted) leave_engine();  // it will never be submitted
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
-    if (whole_) complete(std::exchange(whole_, nullptr), net::error::operation_aborted, completion());
+    if (reading_all_) complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
   }
   engine_->enqueue(shared_from_this());
 }
@@ -149,20 +149,20 @@ diagnostics stream_state::error() const {
 
 request_metrics stream_state::request_metrics() const { return timeline().times(engine_->now()); }
 
-void stream_state::want_attention() {
+void stream_state::notify_engine() {
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
 // From request to sequence
 
-void stream_state::prepare() {
+void stream_state::tokenize() {
   auto what = read(request_, engine_->parts(), engine_->vocabulary());
   const auto length = static_cast<int>(what.prompt.size());
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
-  cutter_.emplace(engine_->parts().tokenizer.get(), request_.stop);
+  output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
   sampling_.history.append_given(what.prompt);
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
@@ -179,7 +179,7 @@ void stream_state::submit() {
   options.tenant = request_.tenant;
   options.prefix_caching = request_.prefix_caching;
   options.cache_salt = request_.cache_salt.value_or(request_.tenant);
-  if (limits_.finish) options.deadline = limits_.finish->time_since_epoch();
+  if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(options,
                                 {{prompt.begin(), prompt.end()}, scheduler::output::sample, channel_.capacity()});
@@ -212,7 +212,7 @@ void stream_state::process() {
   const auto timer = next_timer();
   lock.unlock();
   if (stop) return finish(finish_reason::aborted);
-  if (keep_limits(engine_->now())) return;
+  if (enforce_deadlines(engine_->now())) return;
   submit_once();
   if (credits > 0 && id_) engine_->plans().grant(*id_, credits);
   if (timer) engine_->wake_at(*timer, shared_from_this());
@@ -228,7 +228,7 @@ void stream_state::submit_once() {
 }
 
 void stream_state::deliver(const scheduler::event& event, row_output& output) {
-  if (limits_.any() && keep_limits(engine_->now())) return;
+  if (deadlines_.any() && enforce_deadlines(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token:
       sampling_.absorb(output);
@@ -244,7 +244,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
 
 void stream_state::take_token(sampled_token chosen, bool is_end) {
   if (is_end) return;
-  auto cut = cutter_->push(chosen.id);
+  auto cut = output_->push(chosen.id);
   next_piece_.tokens.push_back(std::move(chosen));
   const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
   completion_lock lock(*this);
@@ -253,21 +253,21 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
   if (makes_piece) push_piece(std::move(cut.text));
   if (cut.stopped) {
     lock.unlock();
-    cutter_->flush();
+    output_->flush();
     return finish(finish_reason::stop_string);
   }
-  const bool returns_credit = !makes_piece || whole_;
-  if (makes_piece && whole_) channel_.return_credit();
+  const bool returns_credit = !makes_piece || reading_all_;
+  if (makes_piece && reading_all_) channel_.return_credit();
   if (makes_piece) {
     serve_waiters();
-    channel_.await_reader(!whole_);
+    channel_.await_reader(!reading_all_);
   }
   lock.unlock();
   if (returns_credit) engine_->plans().grant(*id_, 1);
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
-  auto last = is_prepared() ? cutter_->flush() : output_processor::cut{};
+  auto last = is_prepared() ? output_->flush() : output_processor::cut{};
   leave();
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
@@ -295,7 +295,7 @@ void stream_state::fail(const diagnostics& why) noexcept {
 // Deadlines
 
 std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
-  if (keep_limits(now)) return std::nullopt;
+  if (enforce_deadlines(now)) return std::nullopt;
   const completion_lock lock(*this);
   if (next_ && next_limit_ && *next_limit_ <= now)
     complete(std::exchange(next_, nullptr), error::timed_out, std::optional<piece>());
@@ -304,26 +304,26 @@ std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
 
 std::optional<clock::time_point> stream_state::next_timer() const {
   if (stage_ == stage::ended) return std::nullopt;
-  return earlier(limits_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
+  return earlier(deadlines_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
 }
 
-bool stream_state::keep_limits(clock::time_point now) {
+bool stream_state::enforce_deadlines(clock::time_point now) {
   deadlines::which passed;
   {
     std::lock_guard lock(mutex_);
-    passed = stage_ == stage::ended ? deadlines::which::none : limits_.passed(now, usage_.generated_tokens > 0);
+    passed = stage_ == stage::ended ? deadlines::which::none : deadlines_.passed(now, usage_.generated_tokens > 0);
   }
-  if (passed == deadlines::which::start) end_with({error::deadline_exceeded, waited(now)});
+  if (passed == deadlines::which::start) end_with({error::deadline_exceeded, deadline_message(now)});
   if (passed == deadlines::which::finish) finish(finish_reason::deadline_exceeded);
   return passed != deadlines::which::none;
 }
 
-std::string stream_state::waited(clock::time_point now) const {
+std::string stream_state::deadline_message(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     said(*request_.start_within), said(now - timeline().times(now).opened), waited_for());
+                     seconds(*request_.start_within), seconds(now - timeline().times(now).opened), waiting_reason());
 }
 
-std::string stream_state::waited_for() const {
+std::string stream_state::waiting_reason() const {
   if (!is_prepared()) return "for its prompt to be tokenized";
   if (!id_) return "for the engine to take it up between two steps";
   if (engine_->plans().phase_of(*id_) == scheduler::phase::waiting)
@@ -349,8 +349,8 @@ bool stream_state::awaits_client() const {
 
 bool stream_state::busy() {
   if (next_ && next_->dropped()) next_.reset();
-  if (whole_ && whole_->dropped()) whole_.reset();
-  return next_ || whole_;
+  if (reading_all_ && reading_all_->dropped()) reading_all_.reset();
+  return next_ || reading_all_;
 }
 
 diagnostics stream_state::conflict() const noexcept {
@@ -393,14 +393,14 @@ void stream_state::serve_waiters() {
     complete(std::exchange(next_, nullptr), error_code(), channel_.pop());
   else if (next_ && ended)
     complete(std::exchange(next_, nullptr), diagnostics_, std::optional<piece>());
-  else if (whole_ && ended && diagnostics_)
-    complete(std::exchange(whole_, nullptr), diagnostics_, completion());
-  else if (whole_ && ended)
-    complete_whole();
+  else if (reading_all_ && ended && diagnostics_)
+    complete(std::exchange(reading_all_, nullptr), diagnostics_, completion());
+  else if (reading_all_ && ended)
+    complete_reading();
 }
 
-void stream_state::complete_whole() {
-  auto waiting = std::exchange(whole_, nullptr);
+void stream_state::complete_reading() {
+  auto waiting = std::exchange(reading_all_, nullptr);
   try {
     auto all = gather_completion();
     complete(std::move(waiting), error_code(), std::move(all));

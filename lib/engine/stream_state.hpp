@@ -18,13 +18,13 @@ class stream_state final : public request_state, public stream_face {
   stream_state(std::shared_ptr<engine_loop> engine, request what);
 
   /// Checks the parameters and begins work with the engine. False: the request was refused, and has failed.
-  bool enter() noexcept;
+  bool admit() noexcept;
 
-  /// Tokenizes and checks the request, and enqueues it. Call it once, after enter(); any thread.
-  void begin() noexcept;
+  /// Tokenizes and checks the request, and enqueues it. Call it once, after admit(); any thread.
+  void prepare() noexcept;
 
-  /// Enqueues a request that has deadlines, so that they apply also before begin() has finished.
-  void watch() noexcept;
+  /// Enqueues a request that has deadlines, so that they apply also before prepare() has finished.
+  void start_deadlines() noexcept;
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -53,21 +53,21 @@ class stream_state final : public request_state, public stream_face {
   row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
-  void prepare();
+  void tokenize();
   bool is_prepared() const;
   void submit_once();
   void submit();
-  bool keep_limits(clock::time_point now);  // true: a deadline has passed, and ended the generation
+  bool enforce_deadlines(clock::time_point now);  // true: a deadline has passed, and ended the generation
   std::optional<clock::time_point> next_timer() const;
-  std::string waited(clock::time_point now) const;
-  std::string waited_for() const;
+  std::string deadline_message(clock::time_point now) const;
+  std::string waiting_reason() const;
   void take_token(sampled_token chosen, bool is_end);
   void finish(finish_reason reason, diagnostics why = {});
   void push_piece(std::string text);
   completion gather_completion();
-  void complete_whole();
+  void complete_reading();
   void serve_waiters();
-  void want_attention();
+  void notify_engine();
   bool busy();                            // releases operations whose execution context has shut down
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
 
@@ -78,14 +78,14 @@ class stream_state final : public request_state, public stream_face {
   enum class wanted_end : std::uint8_t { none, stop, abort };
 
   const request request_;
-  const deadlines limits_;
+  const deadlines deadlines_;
 
-  // Set by begin(); then used only by the engine thread, and by the thread that samples its row.
+  // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;
   int new_tokens_ = 0;  // at most
   std::vector<token> end_tokens_;
   sampling_state sampling_;
-  std::optional<output_processor> cutter_;
+  std::optional<output_processor> output_;
   piece next_piece_;  // has the tokens that have completed no piece yet
 
   // Under the lock.
@@ -93,7 +93,7 @@ class stream_state final : public request_state, public stream_face {
   std::shared_ptr<next_operation> next_;
   std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
-  std::shared_ptr<complete_operation> whole_;
+  std::shared_ptr<complete_operation> reading_all_;
   stage stage_ = stage::preparing;
   wanted_end wanted_end_ = wanted_end::none;
   finish_reason reason_ = finish_reason::aborted;
