@@ -180,9 +180,9 @@ BOOST_AUTO_TEST_CASE(a_sink_gets_swap_outs_and_swap_ins) {
     if (moved && event.what != kind::accepted && event.what != kind::prefilled)
       moves.push_back(std::string(to_string(event.what)) + " " + std::to_string(event.tokens) + event.error.message());
   }
-  const std::vector<std::string> expected{"preempted 0", "swapping out 10", "swapped out 10",
-                                          "resumed 0",   "restoring 10",    "restored 10",
-                                          "preempted 0", "swapping out 11", "swapped out 11lost"};
+  const std::vector<std::string> expected{"preempted 0", "swapping_out 10", "swapped_out 10",
+                                          "resumed 0",   "swapping_in 10",  "swapped_in 10",
+                                          "preempted 0", "swapping_out 11", "swapped_out 11lost"};
   BOOST_TEST(moves == expected, boost::test_tools::per_element());
 }
 

@@ -29,7 +29,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
-    {"metrics", {"engine face", "text", "basics", "boost"}},
+    {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "device", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"engine",
      {"snapshot", "metrics", "models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view",
