@@ -14,7 +14,7 @@ struct terminal_size {
   int rows = 24;
 };
 
-/// The terminal's size now; 80 x 24 where it cannot be told.
+/// The terminal's size now; 80 x 24 where it is not known.
 terminal_size size_of_terminal();
 
 /// Columns that a UTF-8 text takes: wide characters count two, combining ones none.

@@ -93,7 +93,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("context", po::value(&given.context)->default_value(4096), "perplexity: tokens of a window");
   add("tokens", po::value(&given.tokens)->default_value(100000), "perplexity, endless, free: tokens in all");
   add("chunk", po::value(&given.chunk)->default_value(256), "tokens of one forward");
-  add("buckets", po::value(&given.buckets)->default_value(8), "perplexity: parts of a window that are told apart");
+  add("buckets", po::value(&given.buckets)->default_value(8), "perplexity: parts of a window that are reported apart");
   add("bucket-tokens", po::value(&given.bucket_tokens)->default_value(1000), "endless, free: tokens of a bucket");
   add("blocks", po::value(&given.blocks)->default_value(7), "latency: turns there and back");
   add("steps", po::value(&given.steps)->default_value(8), "latency: decode steps of one turn");

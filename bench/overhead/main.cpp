@@ -136,7 +136,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("only", po::value(&wanted.only), "small, greedy, sampled, idle or model");
   add("requests", po::value(&wanted.requests)->default_value(0), "only this number of them; 0: each");
   add("steps", po::value(&wanted.how.steps)->default_value(128), "of one round, and of one before the first");
-  add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is told");
+  add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is printed");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
       "that the model computes with; all if not given");

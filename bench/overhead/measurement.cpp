@@ -175,8 +175,8 @@ class beside {
 
   /// On the engine's thread, as a launch begins.
   void ready(const cogen::step& step) {
-    while (state_.tokens < told_ && !state_.over) std::this_thread::yield();
-    for (const auto& row : step.rows) told_ += row.wanted == cogen::scheduler::output::sample;
+    while (state_.tokens < expected_ && !state_.over) std::this_thread::yield();
+    for (const auto& row : step.rows) expected_ += row.wanted == cogen::scheduler::output::sample;
     with_.end_step();
     with_.enter(part::launch);
     if (++steps_ == how_.steps) with_.take({});
@@ -189,7 +189,7 @@ class beside {
   const effort how_;
   reading state_;
   meter with_;
-  std::int64_t told_ = 0;
+  std::int64_t expected_ = 0;
   int steps_ = 0;
   std::atomic<double> between_ = 0;  ///< two launches, the engine's time
   net::io_context context_;

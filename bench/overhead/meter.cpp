@@ -49,7 +49,7 @@ meter::meter() : within_callgrind_(RUNNING_ON_VALGRIND) {}
 
 std::string meter::counted_by() const {
   if (within_callgrind_) return "callgrind";
-  return counter_.counts() ? "the processor" : "nobody: the kernel refuses the counter (" + counter_.why_not() + ")";
+  return counter_.counts() ? "the processor" : "nothing: the kernel refuses the counter (" + counter_.why_not() + ")";
 }
 
 void meter::enter(part next) {

@@ -53,13 +53,13 @@ BOOST_AUTO_TEST_CASE(a_worker_copies_elsewhere_and_says_so_once) {
 BOOST_AUTO_TEST_CASE(an_immediate_one_has_copied_when_it_says_so) {
   buffers data(1000, 3);
   immediate_transfer at_once;
-  bool told = false;
+  bool received = false;
   at_once.start(data.pieces(2), [&](std::exception_ptr error) {
     BOOST_TEST(!error);
     BOOST_TEST((data.to == data.from));
-    told = true;
+    received = true;
   });
-  BOOST_TEST(told);
+  BOOST_TEST(received);
   data.to.pop_back();
   std::vector<byte_copy> uneven{{data.from, data.to}};
   BOOST_CHECK_THROW(at_once.start(uneven, [](std::exception_ptr) { BOOST_TEST(false); }), std::invalid_argument);

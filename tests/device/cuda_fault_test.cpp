@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(every_operation_fails_when_the_device_fails) {
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
-  int told = 0;
+  int received = 0;
   streams.push_back(running.generate({.prompt = token_ids{1, 2, 3}, .max_tokens = 800, .ignore_eos = true}));
   streams[0].async_next(
       net::bind_executor(context, [&](error_code, const std::optional<piece>&) { where->armed = true; }));
@@ -77,11 +77,11 @@ BOOST_AUTO_TEST_CASE(every_operation_fails_when_the_device_fails) {
         running.generate({.prompt = token_ids(some_tokens(*model, 20, 1)), .max_tokens = 800, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
       BOOST_TEST(code == make_error_code(error::device_failed));
-      ++told;
+      ++received;
     }));
   }
   context.run();
-  BOOST_TEST(told == 7);
+  BOOST_TEST(received == 7);
   BOOST_TEST(running.error().code() == make_error_code(error::device_failed));
   BOOST_TEST(running.error().message().find("CUDA") != std::string::npos, running.error().message());
   BOOST_TEST(logged.find("a step failed") != std::string::npos, logged);

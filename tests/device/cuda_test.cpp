@@ -209,19 +209,19 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
 std::vector<std::vector<token>> answers(engine& running, const std::vector<request>& asked) {
   net::io_context context;
   std::vector<token_stream> streams;
-  std::vector<std::vector<token>> told(asked.size());
+  std::vector<std::vector<token>> received(asked.size());
   std::size_t ended = 0;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     streams.push_back(running.generate(asked[i]));
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, completion whole) {
       BOOST_TEST(!code, streams[i].error().message());
-      for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
+      for (const auto& choice : whole.tokens) received[i].push_back(choice.id);
       ++ended;
     }));
   }
   context.run();
   BOOST_TEST(ended == asked.size());
-  return told;
+  return received;
 }
 
 /// The logits after each token, fed all at once, and one by one.
@@ -247,12 +247,12 @@ std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, con
   return read;
 }
 
-void check_rows_near(const logits& told, const logits& expected, int rows, double most, const char* how = "") {
+void check_rows_near(const logits& received, const logits& expected, int rows, double most, const char* how = "") {
   const auto row_of = [](const logits& all, int row) {
     return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
   };
   for (int row = 0; row < rows; ++row)
-    BOOST_TEST(distance(row_of(told, row), row_of(expected, row)) < most, "row " << row << how);
+    BOOST_TEST(distance(row_of(received, row), row_of(expected, row)) < most, "row " << row << how);
 }
 
 BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50}), window) {
@@ -311,17 +311,17 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   options.limits.max_sequence_length = 240;
   options.kv.prefix_caching = false;
   engine together(model, options);
-  const auto told = answers(together, asked);
+  const auto received = answers(together, asked);
   int same = 0;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    BOOST_TEST(told[i].size() == 60u);
+    BOOST_TEST(received[i].size() == 60u);
     engine alone(model, options);
-    same += answers(alone, {asked[i]}).front() == told[i];
+    same += answers(alone, {asked[i]}).front() == received[i];
   }
   BOOST_TEST_MESSAGE(same << " of " << asked.size() << " requests get the very tokens in company that they get alone");
   BOOST_TEST(same >= 12);  // sums differ in their order with the number of rows
   const auto again = answers(together, asked);
-  BOOST_TEST((again == told));
+  BOOST_TEST((again == received));
 }
 
 BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
   options.limits.max_sequence_length = 240;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   const auto converse = [&](engine& running, int parties) {
-    std::vector<std::vector<token>> told(static_cast<std::size_t>(parties));
+    std::vector<std::vector<token>> received(static_cast<std::size_t>(parties));
     net::io_context context;
     net::co_spawn(
         context,
@@ -341,21 +341,21 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
           for (unsigned turn = 0; turn < 4; ++turn)
             for (std::size_t i = 0; i < all.size(); ++i) {
               const auto said = some_tokens(*model, 6 + static_cast<int>(i), 100 * static_cast<unsigned>(i) + turn);
-              told[i].push_back((co_await all[i].async_decode(said)).id);
+              received[i].push_back((co_await all[i].async_decode(said)).id);
             }
         },
         [](std::exception_ptr error) {
           if (error) std::rethrow_exception(error);
         });
     context.run();
-    return told;
+    return received;
   };
   engine crowded(model, options);
-  const auto told = converse(crowded, 6);
+  const auto received = converse(crowded, 6);
   BOOST_TEST(crowded.stats().swapped_out > 6u);
   options.batching.slots = 6;
   engine roomy(model, options);
-  BOOST_TEST((told == converse(roomy, 6)));
+  BOOST_TEST((received == converse(roomy, 6)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

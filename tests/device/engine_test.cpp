@@ -43,16 +43,16 @@ std::vector<std::vector<token>> prompts_for(const model& model, int count) {
 std::vector<std::vector<token>> answer(engine& running, const std::vector<std::vector<token>>& prompts, int tokens) {
   net::io_context context;
   std::vector<token_stream> streams;
-  std::vector<std::vector<token>> told(prompts.size());
+  std::vector<std::vector<token>> received(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = tokens, .ignore_eos = true}));
-    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+    streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
       BOOST_TEST(!code);
-      told[i] = ids_of(whole);
+      received[i] = ids_of(whole);
     }));
   }
   settle(running, context);
-  return told;
+  return received;
 }
 
 BOOST_AUTO_TEST_SUITE(device_engine)
@@ -66,9 +66,9 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
   const auto options = small_engine(*model);
   engine running(model, options);
   const auto prompts = prompts_for(*reference, 7);
-  const auto told = answer(running, prompts, 40);
+  const auto received = answer(running, prompts, 40);
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
+    BOOST_TEST(received[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
                boost::test_tools::per_element());
   BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
@@ -108,22 +108,23 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
   const auto sampled_by = [&](engine running) {
     net::io_context context;
     std::vector<token_stream> streams;
-    std::vector<std::vector<token>> told(ways.size());
+    std::vector<std::vector<token>> received(ways.size());
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const auto prompt = some_tokens(*reference, 9, static_cast<unsigned>(i));
       streams.push_back(
           running.generate({.prompt = token_ids(prompt), .max_tokens = 40, .sampling = ways[i], .ignore_eos = true}));
-      streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+      streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
         BOOST_TEST(!code);
-        told[i] = ids_of(whole);
+        received[i] = ids_of(whole);
       }));
     }
     settle(running, context);
-    return told;
+    return received;
   };
-  const auto told = sampled_by(engine(model, small_engine(*model)));
+  const auto received = sampled_by(engine(model, small_engine(*model)));
   const auto expected = sampled_by(engine(reference, tiny_engine(*reference)));
-  for (std::size_t i = 0; i < ways.size(); ++i) BOOST_TEST(told[i] == expected[i], boost::test_tools::per_element());
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
@@ -155,9 +156,9 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
       const auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
-      const auto told = co_await all[i].async_decode(said);
-      BOOST_TEST(told.id == expected);
-      held[i].push_back(told.id);
+      const auto received = co_await all[i].async_decode(said);
+      BOOST_TEST(received.id == expected);
+      held[i].push_back(received.id);
     }
 }
 
@@ -194,9 +195,10 @@ BOOST_DATA_TEST_CASE(quantized_caches_say_what_those_of_the_processor_say, data:
   const auto prompts = prompts_for(*reference, 6);
   engine running(model, there);
   engine other(reference, here);
-  const auto told = answer(running, prompts, 100);
+  const auto received = answer(running, prompts, 100);
   const auto expected = answer(other, prompts, 100);
-  for (std::size_t i = 0; i < prompts.size(); ++i) BOOST_TEST(told[i] == expected[i], boost::test_tools::per_element());
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
   drive(running, [&]() -> net::awaitable<void> {
     auto first = running.open();
     const auto tokens = some_tokens(*reference, 150, 2);
@@ -223,9 +225,9 @@ BOOST_AUTO_TEST_CASE(sinks_go_on_without_end_as_on_the_processor) {
   }
   engine running(model, there);
   const auto prompts = prompts_for(*reference, 6);
-  const auto told = answer(running, prompts, 400);
+  const auto received = answer(running, prompts, 400);
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    BOOST_TEST(told[i] == loop_by_hand(*reference, here, prompts[i], 400), boost::test_tools::per_element());
+    BOOST_TEST(received[i] == loop_by_hand(*reference, here, prompts[i], 400), boost::test_tools::per_element());
 }
 
 /// Caches on the host, of which layers come near in turns: prompts in chunks, forks, cuts and swap-outs.
@@ -239,9 +241,9 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   engine running(model, options);
   const auto here = tiny_engine(*reference);
   const auto prompts = prompts_for(*reference, 7);
-  const auto told = answer(running, prompts, 40);
+  const auto received = answer(running, prompts, 40);
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    BOOST_TEST(told[i] == loop_by_hand(*reference, here, prompts[i], 40), boost::test_tools::per_element());
+    BOOST_TEST(received[i] == loop_by_hand(*reference, here, prompts[i], 40), boost::test_tools::per_element());
   const auto tokens = some_tokens(*reference, 90, 2);
   drive(running, [&]() -> net::awaitable<void> {
     const auto after = [&](const std::vector<token>& held) { return loop_by_hand(*reference, here, held, 1).front(); };
@@ -257,18 +259,18 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
 }
 
 /// So many requests at once: how many of them come to their end, or hear that the device failed.
-int told_how_it_ended(engine& running, const std::vector<token>& prompt, int requests) {
+int count_failures(engine& running, const std::vector<token>& prompt, int requests) {
   net::io_context context;
-  int told = 0;
+  int received = 0;
   std::vector<token_stream> streams;
   for (int i = 0; i < requests; ++i) {
     streams.push_back(running.generate({.prompt = token_ids(prompt), .max_tokens = 4, .ignore_eos = true}));
     streams.back().async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
-      told += code == make_error_code(error::device_failed) || !code;
+      received += code == make_error_code(error::device_failed) || !code;
     }));
   }
   settle(running, context);
-  return told;
+  return received;
 }
 
 /// Tokens that did not come, or did not go, were not read by anybody.
@@ -284,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
-    BOOST_TEST(told_how_it_ended(running, some_tokens(*model, 5, 1), 3) == 3);
+    BOOST_TEST(count_failures(running, some_tokens(*model, 5, 1), 3) == 3);
     BOOST_TEST(static_cast<bool>(running.error()) == (copies >= failing));
     died += static_cast<bool>(running.error());
   }
@@ -292,22 +294,22 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
 }
 
 /// What an engine says after some tokens.
-std::vector<float> told_by(const std::shared_ptr<const model>& model, const engine_options& options) {
+std::vector<float> output_of(const std::shared_ptr<const model>& model, const engine_options& options) {
   engine running(model, options);
-  std::vector<float> told;
+  std::vector<float> received;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
     const auto after = co_await sequence.async_forward(some_tokens(*model, 60, 5));
-    told.assign(after.last().begin(), after.last().end());
+    received.assign(after.last().begin(), after.last().end());
   });
-  return told;
+  return received;
 }
 
 /// By the length of what is expected.
-double distance(const std::vector<float>& told, const std::vector<float>& expected) {
+double distance(const std::vector<float>& received, const std::vector<float>& expected) {
   double off = 0, all = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    off += std::pow(told[i] - expected[i], 2);
+    off += std::pow(received[i] - expected[i], 2);
     all += std::pow(expected[i], 2);
   }
   return std::sqrt(off / all);
@@ -319,7 +321,7 @@ BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
   const auto whole = small_engine(*model);
   auto options = whole;
   options.kv.dtype = cache::scalar::fp8;
-  const double off = distance(told_by(model, options), told_by(model, whole));
+  const double off = distance(output_of(model, options), output_of(model, whole));
   BOOST_TEST(off < 0.2);
   BOOST_TEST(off > 1e-4);
 }
@@ -328,7 +330,7 @@ BOOST_AUTO_TEST_CASE(caches_of_8_bit_floats_say_nearly_the_same) {
 BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
   const auto off = [](const auto& model_of, device_weights bits) {
     const auto quantized = model_of(bits), whole = model_of(device_weights::whole);
-    return distance(told_by(quantized, small_engine(*quantized)), told_by(whole, small_engine(*whole)));
+    return distance(output_of(quantized, small_engine(*quantized)), output_of(whole, small_engine(*whole)));
   };
   const auto where = std::make_shared<plain_backend>();
   const auto seeded = [&](device_weights bits) { return seeded_model_on(where, at::kFloat, 0, bits); };
@@ -423,9 +425,9 @@ BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   engine running(model, small_engine(*model));
   const auto common = some_tokens(*reference, 150, 3);
   const std::vector prompts{joined(common, {1, 2}), joined(common, {3}), joined(common, {4, 5, 6})};
-  const auto told = answer(running, prompts, 20);
+  const auto received = answer(running, prompts, 20);
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    BOOST_TEST(told[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 20),
+    BOOST_TEST(received[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 20),
                boost::test_tools::per_element());
   BOOST_TEST(running.stats().prefix_hit_tokens >= 2 * 128u);
 }
@@ -443,7 +445,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_fails_every_operation) {
     calls = 0;
     try {
       engine running(model, small_engine(*model));
-      BOOST_TEST(told_how_it_ended(running, some_tokens(*model, 5, 1), 6) == 6);
+      BOOST_TEST(count_failures(running, some_tokens(*model, 5, 1), 6) == 6);
       const bool died = static_cast<bool>(running.error());
       BOOST_TEST(died == (calls >= failing));
       if (died) BOOST_TEST(running.error().message().find("the device is gone") != std::string::npos);

@@ -20,7 +20,7 @@ namespace cogen::test {
 /// What one handle's operations came to. Lives in storage that was there before anything could fail.
 struct account {
   int begun = 0;
-  int told = 0;
+  int received = 0;
   std::array<token, 64> tokens{};
   int count = 0;
 
@@ -33,7 +33,7 @@ struct account {
   std::vector<token> read_so_far() const { return {tokens.begin(), tokens.begin() + count}; }
 };
 
-/// Calls `begin`, which starts an operation: that may fail at once, and then nothing is told later. Returns whether it
+/// Calls `begin`, which starts an operation: that may fail at once, and then no result comes later. Returns whether it
 /// was started.
 template <class Begin>
 bool start(account& seq, Begin begin) {
@@ -48,8 +48,8 @@ bool start(account& seq, Begin begin) {
   return false;
 }
 
-inline void check_prefix(const account& told, std::vector<token> whole) {
-  const auto read = told.read_so_far();
+inline void check_prefix(const account& received, std::vector<token> whole) {
+  const auto read = received.read_so_far();
   BOOST_REQUIRE(read.size() <= whole.size());
   whole.resize(read.size());
   BOOST_TEST(read == whole, boost::test_tools::per_element());

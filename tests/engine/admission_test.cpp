@@ -20,7 +20,9 @@ engine_options few_wait(int max_waiting, int max_sequences = 100) {
 
 bool refused(const token_stream& stream) { return stream.error().code() == make_error_code(error::queue_full); }
 
-bool says(const diagnostics& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
+bool says(const diagnostics& received, std::string_view words) {
+  return received.message().find(words) != std::string::npos;
+}
 
 token_stream ask(engine& running) { return running.generate({.prompt = token_ids{1, 2}, .max_tokens = 2}); }
 
@@ -53,10 +55,10 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_the_refusal_without_a_step) {
   toy_engine toy({}, few_wait(1));
   const auto first = ask(toy.running);
   auto second = ask(toy.running);
-  error_code told;
-  second.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told = code; }));
+  error_code received;
+  second.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { received = code; }));
   context.poll();
-  BOOST_CHECK_EQUAL(told, make_error_code(error::queue_full));
+  BOOST_CHECK_EQUAL(received, make_error_code(error::queue_full));
 }
 
 BOOST_AUTO_TEST_CASE(a_handle_that_goes_gives_its_place_back_before_any_step) {
@@ -173,10 +175,10 @@ struct wait {
   wait(sequence& seq, net::io_context& context, std::vector<token> fed = {5}) {
     seq.async_decode(std::move(fed), sampling_params{},
                      net::bind_cancellation_slot(
-                         signal.slot(), net::bind_executor(context, [this](auto code, auto) { told = code; })));
+                         signal.slot(), net::bind_executor(context, [this](auto code, auto) { received = code; })));
   }
   net::cancellation_signal signal;
-  std::optional<error_code> told;
+  std::optional<error_code> received;
 };
 
 BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
@@ -187,22 +189,22 @@ BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
   BOOST_TEST(toy.running.stats().sequences == 0);
   wait first(one, context), second(two, context);
   context.poll();
-  BOOST_TEST(!first.told.has_value());
-  BOOST_REQUIRE(second.told);
-  BOOST_CHECK_EQUAL(*second.told, make_error_code(error::queue_full));
+  BOOST_TEST(!first.received.has_value());
+  BOOST_REQUIRE(second.received);
+  BOOST_CHECK_EQUAL(*second.received, make_error_code(error::queue_full));
   BOOST_TEST(says(two.error(), "max_waiting"));
   BOOST_TEST(refused(ask(toy.running)));
   toy.settle(context);
-  BOOST_REQUIRE(first.told);
-  BOOST_TEST(!first.told->failed());
+  BOOST_REQUIRE(first.received);
+  BOOST_TEST(!first.received->failed());
 
   // One that has had a slot comes before the queue.
   const auto queued = ask(toy.running);
   BOOST_TEST(toy.running.stats().queued == 1);
   wait third(one, context, {});
   toy.settle(context);
-  BOOST_REQUIRE(third.told);
-  BOOST_TEST(!third.told->failed());
+  BOOST_REQUIRE(third.received);
+  BOOST_TEST(!third.received->failed());
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_operation_leaves_the_queue) {
@@ -216,8 +218,8 @@ BOOST_AUTO_TEST_CASE(a_cancelled_operation_leaves_the_queue) {
   wait again(one, context);
   BOOST_TEST(toy.running.stats().queued == 1);
   toy.settle(context);
-  BOOST_REQUIRE(again.told);
-  BOOST_TEST(!again.told->failed());
+  BOOST_REQUIRE(again.received);
+  BOOST_TEST(!again.received->failed());
   BOOST_TEST(toy.running.stats().queued == 0);
 }
 
@@ -232,7 +234,7 @@ BOOST_AUTO_TEST_CASE(handles_of_sequences_give_places_back) {
     auto three = one.fork();  // forks are never refused
     wait second(three, context, {});
     toy.settle(context);
-    BOOST_TEST(!second.told->failed());
+    BOOST_TEST(!second.received->failed());
     BOOST_TEST(toy.running.stats().sequences == 3);
     BOOST_TEST(refused(ask(toy.running)));
   }
@@ -251,8 +253,8 @@ BOOST_AUTO_TEST_CASE(an_operation_whose_context_went_leaves_the_queue) {
   }
   wait again(one, context);
   toy.settle(context);
-  BOOST_REQUIRE(again.told);
-  BOOST_TEST(!again.told->failed());
+  BOOST_REQUIRE(again.received);
+  BOOST_TEST(!again.received->failed());
   BOOST_TEST(toy.running.stats().queued == 0);
 }
 

@@ -107,17 +107,17 @@ BOOST_DATA_TEST_CASE(a_cancelled_complete_gives_what_there_is_or_leaves_it_to_be
   auto stream = toy.running.generate({.prompt = token_ids{4, 4}, .max_tokens = 20, .max_buffered_tokens = 2});
   net::cancellation_signal signal;
   std::optional<completion> part, rest;
-  error_code told;
+  error_code received;
   stream.async_complete(
       net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [&](error_code code, completion result) {
-                                    told = code;
+                                    received = code;
                                     part = std::move(result);
                                   })));
   for (int i = 0; i < 8; ++i) toy.running.poll_one();
   signal.emit(static_cast<type>(how));
   context.poll();
   BOOST_REQUIRE(part);
-  BOOST_TEST((told == net::error::operation_aborted) == (static_cast<type>(how) == type::terminal));
+  BOOST_TEST((received == net::error::operation_aborted) == (static_cast<type>(how) == type::terminal));
   BOOST_TEST(part->tokens.empty() == (static_cast<type>(how) == type::terminal));
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { rest = std::move(result); }));
   toy.settle(context);
@@ -133,7 +133,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_forward_leaves_the_sequence_as_it_was, data::ma
     net::io_context context;
     toy_engine toy;
     auto sequence = toy.running.open();
-    error_code told;
+    error_code received;
     sequence.async_forward(held, logits_of::last, net::bind_executor(context, [](error_code, logits) {}));
     toy.settle(context);
 
@@ -142,7 +142,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_forward_leaves_the_sequence_as_it_was, data::ma
     sequence.async_forward(
         fed, logits_of::all,
         net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [&](error_code code, logits) {
-                                      told = code;
+                                      received = code;
                                       done = true;
                                     })));
     toy.control->hold = moment % 2 == 1;
@@ -155,7 +155,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_forward_leaves_the_sequence_as_it_was, data::ma
     context.poll();
     BOOST_TEST(done);
     auto expected = held;
-    if (!told) expected.insert(expected.end(), fed.begin(), fed.end());
+    if (!received) expected.insert(expected.end(), fed.begin(), fed.end());
     BOOST_TEST(sequence.tokens() == expected, boost::test_tools::per_element());
 
     std::optional<logits> last;

@@ -36,9 +36,9 @@ net::awaitable<sequence> leave(engine& running, sequence seq, left how) {
   if (how != left::saved) co_await seq.async_suspend();
   if (how == left::preempted) co_return seq;
   if (how == left::preempted_twice) {
-    const auto told = seq.tokens();
-    seq.truncate(static_cast<int>(told.size()) - 1);
-    co_await seq.async_forward({told.back()});
+    const auto received = seq.tokens();
+    seq.truncate(static_cast<int>(received.size()) - 1);
+    co_await seq.async_forward({received.back()});
     co_await seq.async_suspend();
     co_return seq;
   }

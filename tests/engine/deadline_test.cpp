@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(time_limits)
 struct reading {
   reading(toy_engine& toy, request what) : stream(toy.running.generate(std::move(what))) {
     stream.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
-      told = code;
+      received = code;
       all = std::move(result);
     }));
   }
@@ -23,27 +23,29 @@ struct reading {
   bool over() {
     context.restart();
     context.poll();
-    return told.has_value();
+    return received.has_value();
   }
 
   net::io_context context;
   token_stream stream;
-  std::optional<error_code> told;
+  std::optional<error_code> received;
   completion all;
 };
 
-bool says(const diagnostics& told, std::string_view words) { return told.message().find(words) != std::string::npos; }
+bool says(const diagnostics& received, std::string_view words) {
+  return received.message().find(words) != std::string::npos;
+}
 
 void check_late(reading& late, std::initializer_list<std::string_view> words) {
   BOOST_REQUIRE(late.over());
-  BOOST_CHECK_EQUAL(*late.told, make_error_code(error::deadline_exceeded));
+  BOOST_CHECK_EQUAL(*late.received, make_error_code(error::deadline_exceeded));
   BOOST_CHECK(late.stream.finish() == finish_reason::failed);
   for (const auto word : words) BOOST_TEST(says(late.stream.error(), word), late.stream.error().message());
 }
 
 void check_out_of_time(reading& over, const std::vector<token>& tokens) {
   BOOST_REQUIRE(over.over());
-  BOOST_TEST(!over.told->failed());
+  BOOST_TEST(!over.received->failed());
   BOOST_CHECK(over.all.reason == finish_reason::deadline_exceeded);
   BOOST_TEST(!over.stream.error());
   BOOST_TEST(ids_of(over.all.tokens) == tokens, boost::test_tools::per_element());
@@ -215,14 +217,14 @@ BOOST_AUTO_TEST_CASE(of_two_limits_the_shorter_one_decides_however_far_the_clock
   check_late(both, {});
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_with_its_own_limit_is_told_apart) {
+BOOST_AUTO_TEST_CASE(a_wait_with_its_own_limit_is_reported_apart) {
   net::io_context context;
   toy_engine toy({.slots = 2});
   const auto busy = fill(toy, 2);
   auto stream = toy.running.generate({.prompt = token_ids{7}, .start_within = 3s});
-  std::vector<error_code> told;
+  std::vector<error_code> received;
   const auto wait = [&](clock::duration limit) {
-    stream.async_next_for(limit, net::bind_executor(context, [&](error_code code, auto) { told.push_back(code); }));
+    stream.async_next_for(limit, net::bind_executor(context, [&](error_code code, auto) { received.push_back(code); }));
     toy.settle(context);
   };
   wait(1s);
@@ -231,9 +233,9 @@ BOOST_AUTO_TEST_CASE(a_wait_with_its_own_limit_is_told_apart) {
   wait(5s);
   toy.time->advance(2s);
   toy.settle(context);
-  BOOST_REQUIRE(told.size() == 2u);
-  BOOST_CHECK_EQUAL(told[0], make_error_code(error::timed_out));
-  BOOST_CHECK_EQUAL(told[1], make_error_code(error::deadline_exceeded));
+  BOOST_REQUIRE(received.size() == 2u);
+  BOOST_CHECK_EQUAL(received[0], make_error_code(error::timed_out));
+  BOOST_CHECK_EQUAL(received[1], make_error_code(error::deadline_exceeded));
 }
 
 BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
@@ -245,12 +247,12 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
                              .start_within = clock::duration::max(),
                              .finish_within = clock::duration::max()});
   auto waiting = toy.running.generate({.prompt = token_ids{8}, .max_buffered_tokens = 0});
-  std::optional<error_code> told;
+  std::optional<error_code> received;
   waiting.async_next_for(clock::duration::max(),
-                         net::bind_executor(context, [&](error_code code, auto) { told = code; }));
+                         net::bind_executor(context, [&](error_code code, auto) { received = code; }));
   toy.settle(context);
-  BOOST_REQUIRE(told);
-  BOOST_TEST(!told->failed());
+  BOOST_REQUIRE(received);
+  BOOST_TEST(!received->failed());
   BOOST_REQUIRE(whole.over());
   BOOST_TEST(whole.all.tokens.size() == 3u);
 }

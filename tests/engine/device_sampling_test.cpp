@@ -63,14 +63,14 @@ std::vector<ending> read_all(toy_engine& toy, const std::vector<request>& asked)
   std::vector<token_stream> streams;
   std::vector<ending> endings(asked.size());
   for (const auto& each : asked) streams.push_back(toy.running.generate(each));
-  std::size_t told = 0;
+  std::size_t received = 0;
   for (std::size_t i = 0; i < asked.size(); ++i)
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
       endings[i] = {ids_of(whole.tokens), code, streams[i].error().message()};
-      ++told;
+      ++received;
     }));
-  for (int i = 0; i < 300 && told < asked.size(); ++i) go_on(toy, context, 1);
-  BOOST_TEST(told == asked.size());
+  for (int i = 0; i < 300 && received < asked.size(); ++i) go_on(toy, context, 1);
+  BOOST_TEST(received == asked.size());
   return endings;
 }
 
@@ -157,14 +157,15 @@ std::vector<token> under_control(toy_engine& toy) {
   };
   const auto cancel_decode = [&](sequence& of, int rounds) {
     net::cancellation_signal signal;
-    bool told = false;
-    of.async_decode({5, 6}, hot(8),
-                    net::bind_cancellation_slot(
-                        signal.slot(), net::bind_executor(context, [&](error_code, sampled_token) { told = true; })));
+    bool received = false;
+    of.async_decode(
+        {5, 6}, hot(8),
+        net::bind_cancellation_slot(signal.slot(),
+                                    net::bind_executor(context, [&](error_code, sampled_token) { received = true; })));
     for (int i = 0; i < rounds; ++i) toy.running.poll_one();
     signal.emit(net::cancellation_type::terminal);
     go_on(toy, context, 3);
-    BOOST_TEST(told);
+    BOOST_TEST(received);
   };
   const auto penalized = hot(7, {.repetition_penalty = 2, .frequency_penalty = 30});
   auto first = toy.running.open();

@@ -17,23 +17,23 @@ BOOST_AUTO_TEST_SUITE(draining)
 struct drain {
   drain(engine& running, net::io_context& context) {
     running.async_drain(net::bind_cancellation_slot(
-        signal.slot(), net::bind_executor(context, [this](error_code code) { told = code; })));
+        signal.slot(), net::bind_executor(context, [this](error_code code) { received = code; })));
   }
-  bool over() const { return told.has_value(); }
+  bool over() const { return received.has_value(); }
 
   net::cancellation_signal signal;
-  std::optional<error_code> told;
+  std::optional<error_code> received;
 };
 
 /// What a `complete()` comes to.
 struct gathering {
   gathering(token_stream& from, net::io_context& context) {
     from.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
-      told = code;
+      received = code;
       all = std::move(result);
     }));
   }
-  std::optional<error_code> told;
+  std::optional<error_code> received;
   completion all;
 };
 
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(an_engine_at_rest_has_drained_with_its_next_round) {
   check_refused(toy.running);
   toy.settle(context);
   BOOST_REQUIRE(wait.over());
-  BOOST_TEST(!wait.told->failed());
+  BOOST_TEST(!wait.received->failed());
   BOOST_TEST(!toy.running.error());
   check_refused(toy.running);
 }
@@ -77,14 +77,14 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
   }
   toy.running.poll_one();
   drain wait(toy.running, context);
-  bool told_early = false;
+  bool ended_early = false;
   while (toy.running.poll_one()) {
     context.restart();
     context.poll();
-    told_early |= wait.over() && !streams.back().ended();
+    ended_early |= wait.over() && !streams.back().ended();
   }
   toy.settle(context);
-  BOOST_TEST(!told_early);
+  BOOST_TEST(!ended_early);
   BOOST_TEST(wait.over());
   for (int i = 0; i < 5; ++i)
     BOOST_TEST(ids_of(read[static_cast<std::size_t>(i)]->all.tokens) == toy_continuation({i}, 6),
@@ -129,10 +129,10 @@ BOOST_AUTO_TEST_CASE(sequences_at_rest_do_not_hold_it_up_and_pending_operations_
   toy_engine toy;
   auto idle = toy.running.open();
   auto busy = toy.running.open();
-  std::vector<error_code> told;
+  std::vector<error_code> received;
   const auto decode = [&](sequence& seq, std::vector<token> fed) {
     seq.async_decode(std::move(fed), sampling_params{},
-                     net::bind_executor(context, [&](error_code code, sampled_token) { told.push_back(code); }));
+                     net::bind_executor(context, [&](error_code code, sampled_token) { received.push_back(code); }));
   };
   decode(idle, {3});
   toy.settle(context);
@@ -145,14 +145,14 @@ BOOST_AUTO_TEST_CASE(sequences_at_rest_do_not_hold_it_up_and_pending_operations_
   decode(idle, {});
   context.restart();
   context.poll();
-  BOOST_REQUIRE(told.size() == 2u);
-  BOOST_CHECK_EQUAL(told[1], make_error_code(error::draining));
+  BOOST_REQUIRE(received.size() == 2u);
+  BOOST_CHECK_EQUAL(received[1], make_error_code(error::draining));
   BOOST_TEST(idle.tokens().size() == 2u);
   toy.control->release();
   toy.settle(context);
   BOOST_TEST(wait.over());
-  BOOST_REQUIRE(told.size() == 3u);
-  BOOST_TEST(!told[2].failed());
+  BOOST_REQUIRE(received.size() == 3u);
+  BOOST_TEST(!received[2].failed());
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_operation_holds_it_up_no_more) {
@@ -184,12 +184,12 @@ BOOST_AUTO_TEST_CASE(cancelling_the_wait_does_not_undo_the_draining) {
     first.signal.emit(type);
     context.poll();
     BOOST_REQUIRE(first.over());
-    BOOST_CHECK_EQUAL(*first.told, net::error::operation_aborted);
+    BOOST_CHECK_EQUAL(*first.received, net::error::operation_aborted);
     BOOST_TEST(!second.over());
     check_refused(toy.running);
     toy.settle(context);
     BOOST_REQUIRE(second.over());
-    BOOST_TEST(!second.told->failed());
+    BOOST_TEST(!second.received->failed());
     drain third(toy.running, context);
     toy.settle(context);
     BOOST_TEST(third.over());
@@ -219,9 +219,9 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
   BOOST_REQUIRE(stopped->over());
   BOOST_REQUIRE(late->over());
   BOOST_REQUIRE(died->over());
-  BOOST_CHECK_EQUAL(*stopped->told, make_error_code(error::engine_stopped));
-  BOOST_CHECK_EQUAL(*late->told, make_error_code(error::engine_stopped));
-  BOOST_CHECK_EQUAL(*died->told, make_error_code(error::device_failed));
+  BOOST_CHECK_EQUAL(*stopped->received, make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(*late->received, make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(*died->received, make_error_code(error::device_failed));
 }
 
 BOOST_AUTO_TEST_CASE(a_stopped_engine_says_that_and_not_that_it_drains) {
@@ -269,13 +269,13 @@ BOOST_AUTO_TEST_CASE(an_engine_with_a_thread_drains_while_many_ask) {
         const std::vector<token> prompt{client};
         auto stream = toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 20});
         net::io_context context;
-        error_code told;
+        error_code received;
         stream.async_complete(net::bind_executor(context, [&](error_code code, completion all) {
-          told = code;
+          received = code;
           if (!code && ids_of(all.tokens) != toy_continuation(prompt, 20)) ++wrong;
         }));
         context.run();
-        if (told) return void(wrong += told != make_error_code(error::draining));
+        if (received) return void(wrong += received != make_error_code(error::draining));
         ++whole;
       }
     });

@@ -20,16 +20,17 @@ BOOST_AUTO_TEST_CASE(destroying_the_engine_completes_every_pending_operation) {
   auto stream = toy->running.generate({.prompt = token_ids{1}});
   auto whole = toy->running.generate({.prompt = token_ids{2}});
   auto sequence = toy->running.open();
-  std::vector<error_code> told;
-  stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told.push_back(code); }));
-  whole.async_complete(net::bind_executor(context, [&](error_code code, completion) { told.push_back(code); }));
+  std::vector<error_code> received;
+  stream.async_next(
+      net::bind_executor(context, [&](error_code code, std::optional<piece>) { received.push_back(code); }));
+  whole.async_complete(net::bind_executor(context, [&](error_code code, completion) { received.push_back(code); }));
   sequence.async_forward({1, 2}, logits_of::last,
-                         net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
+                         net::bind_executor(context, [&](error_code code, logits) { received.push_back(code); }));
   for (int i = 0; i < 3; ++i) toy->running.poll_one();
   toy.reset();
   context.poll();
-  BOOST_TEST(told.size() == 3u);
-  for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::engine_stopped));
+  BOOST_TEST(received.size() == 3u);
+  for (const auto& each : received) BOOST_CHECK_EQUAL(each, make_error_code(error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
@@ -40,10 +41,10 @@ BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   toy->settle(context);
   toy.reset();
   std::vector<token> read;
-  error_code told, refused;
+  error_code received, refused;
   std::function<void()> next = [&] {
     stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> piece) {
-      told = code;
+      received = code;
       if (!piece) return;
       read.push_back(piece->tokens.front().id);
       next();
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
   context.restart();
   context.poll();
   BOOST_TEST(read == toy_continuation({1}, 3), boost::test_tools::per_element());  // what was produced is not lost
-  BOOST_CHECK_EQUAL(told, make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(received, make_error_code(error::engine_stopped));
   BOOST_CHECK_EQUAL(refused, make_error_code(error::engine_stopped));
 }
 
@@ -66,22 +67,23 @@ BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_i
   BOOST_CHECK_THROW(std::ignore = toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
   auto sequence = toy.running.open({1, 2}, {});
   auto stream = toy.running.generate({.encoder_input = std::vector<token>{1, 2}});
-  std::vector<error_code> told;
+  std::vector<error_code> received;
   sequence.async_forward({1}, logits_of::last,
-                         net::bind_executor(context, [&](error_code code, logits) { told.push_back(code); }));
-  stream.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told.push_back(code); }));
+                         net::bind_executor(context, [&](error_code code, logits) { received.push_back(code); }));
+  stream.async_next(
+      net::bind_executor(context, [&](error_code code, std::optional<piece>) { received.push_back(code); }));
   context.poll();
-  BOOST_TEST(told.size() == 2u);
-  for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::engine_stopped));
+  BOOST_TEST(received.size() == 2u);
+  for (const auto& each : received) BOOST_CHECK_EQUAL(each, make_error_code(error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(handlers_without_an_executor_are_called_after_the_engine_too) {
   auto toy = std::make_optional<toy_engine>();
   auto stream = toy->running.generate({.prompt = token_ids{1}});
   toy.reset();
-  std::promise<error_code> told;
-  stream.async_complete([&](error_code code, completion) { told.set_value(code); });
-  BOOST_CHECK_EQUAL(told.get_future().get(), make_error_code(error::engine_stopped));
+  std::promise<error_code> received;
+  stream.async_complete([&](error_code code, completion) { received.set_value(code); });
+  BOOST_CHECK_EQUAL(received.get_future().get(), make_error_code(error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_ends_first_takes_its_waits_with_it) {
@@ -123,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_that_owns_its_stream_is_freed_with_its_context)
 
 BOOST_AUTO_TEST_CASE(coroutines_on_the_engines_executor_are_freed_with_the_engine) {
   auto alive = std::make_shared<int>(1);
-  std::optional<error_code> told;
+  std::optional<error_code> received;
   {
     toy_engine toy;
     toy.control->hold = true;
@@ -138,13 +140,13 @@ BOOST_AUTO_TEST_CASE(coroutines_on_the_engines_executor_are_freed_with_the_engin
           }
           auto second = engine.running.generate({.prompt = token_ids{1}});
           co_await second.async_next();
-        }(toy, alive, told),
+        }(toy, alive, received),
         net::detached);
     for (int i = 0; i < 3; ++i) toy.running.poll_one();
     BOOST_TEST(alive.use_count() == 2);
   }
-  BOOST_REQUIRE(told);
-  BOOST_CHECK_EQUAL(*told, make_error_code(error::engine_stopped));
+  BOOST_REQUIRE(received);
+  BOOST_CHECK_EQUAL(*received, make_error_code(error::engine_stopped));
   BOOST_TEST(alive.use_count() == 1);
 }
 
@@ -177,10 +179,10 @@ BOOST_AUTO_TEST_CASE(futures_and_callbacks_serve_where_there_are_no_coroutines) 
   BOOST_TEST(ids_of(whole.tokens) == toy_continuation({1, 2}, 12), boost::test_tools::per_element());
   auto refused = toy.running.generate({.prompt = token_ids{}});
   net::io_context context;
-  error_code told;
-  refused.async_next(net::bind_executor(context, [&](error_code code, auto) { told = code; }));
+  error_code received;
+  refused.async_next(net::bind_executor(context, [&](error_code code, auto) { received = code; }));
   context.run();
-  BOOST_CHECK_EQUAL(told, make_error_code(error::invalid_request));
+  BOOST_CHECK_EQUAL(received, make_error_code(error::invalid_request));
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_out_of_a_handler_is_logged_and_the_engine_goes_on) {

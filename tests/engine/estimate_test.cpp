@@ -18,19 +18,19 @@ toy_setup with_memory(std::int64_t budget) {
 
 /// That it says what comes true: the tokens that the request comes to hold, and the bytes set aside for them.
 void check_comes_true(toy_engine& toy, const request& what) {
-  const auto told = toy.running.estimate(what);
-  BOOST_TEST(told.fits());
+  const auto received = toy.running.estimate(what);
+  BOOST_TEST(received.fits());
   net::io_context context;
   std::optional<completion> whole;
   auto stream = toy.running.generate(what);
   stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
   toy.running.poll_one();
   toy.running.poll_one();
-  BOOST_TEST(toy.running.stats().cache_bytes == told.cache_bytes);
+  BOOST_TEST(toy.running.stats().cache_bytes == received.cache_bytes);
   toy.settle(context);
   BOOST_REQUIRE(whole);
-  BOOST_TEST(whole->usage.prompt_tokens == told.prompt_tokens);
-  BOOST_TEST(whole->usage.prompt_tokens + whole->usage.generated_tokens == told.most_tokens);
+  BOOST_TEST(whole->usage.prompt_tokens == received.prompt_tokens);
+  BOOST_TEST(whole->usage.prompt_tokens + whole->usage.generated_tokens == received.most_tokens);
 }
 
 BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
@@ -45,10 +45,10 @@ BOOST_AUTO_TEST_CASE(it_counts_an_encoder_input) {
   toy_setup reads = with_memory(1 << 20);
   reads.longest_encoder_input = 9;
   toy_engine toy(reads);
-  const auto told = toy.running.estimate({.encoder_input = token_ids{4, 5, 6}});
-  BOOST_TEST(told.fits());
-  BOOST_TEST(told.encoder_tokens == 3);
-  BOOST_TEST(told.prompt_tokens == 1);
+  const auto received = toy.running.estimate({.encoder_input = token_ids{4, 5, 6}});
+  BOOST_TEST(received.fits());
+  BOOST_TEST(received.encoder_tokens == 3);
+  BOOST_TEST(received.prompt_tokens == 1);
 }
 
 BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
@@ -69,11 +69,11 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
       request{.prompt = chat("Hello.")},
   };
   for (const auto& each : refused) {
-    const auto told = toy.running.estimate(each);
+    const auto received = toy.running.estimate(each);
     const auto stream = toy.running.generate(each);
-    BOOST_TEST(!told.fits());
-    BOOST_CHECK_EQUAL(told.why_not.code(), stream.error().code());
-    BOOST_TEST(told.why_not.message() == stream.error().message());
+    BOOST_TEST(!received.fits());
+    BOOST_CHECK_EQUAL(received.why_not.code(), stream.error().code());
+    BOOST_TEST(received.why_not.message() == stream.error().message());
   }
   const auto too_long = toy.running.estimate({.prompt = token_ids(64, 1)});
   BOOST_TEST(too_long.prompt_tokens == 64);

@@ -13,8 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 using sentences = std::vector<std::string>;
 
-void check(const sentences& told, const sentences& expected) {
-  BOOST_TEST(told == expected, boost::test_tools::per_element());
+void check(const sentences& received, const sentences& expected) {
+  BOOST_TEST(received == expected, boost::test_tools::per_element());
 }
 
 /// An externally stepped engine with an event sink.
@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(a_request_is_accepted_scheduled_prefilled_and_finished) {
   observed all;
   auto stream = all.toy.running.generate(counting(11, 3));
   all.settle();
-  check(all.sink->told, {"1 accepted 11", "1 scheduled in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
-                         "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token", "step 3: 1 rows, 1 tokens",
-                         "step 4: 1 rows, 1 tokens", "1 finished length"});
+  check(all.sink->received, {"1 accepted 11", "1 scheduled in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
+                             "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token", "step 3: 1 rows, 1 tokens",
+                             "step 4: 1 rows, 1 tokens", "1 finished length"});
   BOOST_TEST(stream.id() == 1u);
   const auto& end = all.sink->events.back();
   BOOST_TEST(end.usage.prompt_tokens == 11);
@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_fits_into_one_step_is_one_chunk) {
   observed all;
   auto stream = all.toy.running.generate(counting(1, 1));
   all.settle();
-  check(all.sink->told, {"1 accepted 1", "1 scheduled in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1",
-                         "1 first_token", "1 finished length"});
+  check(all.sink->received, {"1 accepted 1", "1 scheduled in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1",
+                             "1 first_token", "1 finished length"});
 }
 
 BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(a_sequence_with_a_slot_but_no_row_yet_has_its_events_too) {
   auto first = all.toy.running.generate(counting(16, 1));
   auto second = all.toy.running.generate(counting(3, 1));
   all.toy.running.poll_one();
-  check(all.sink->told, {"1 accepted 16", "2 accepted 3", "1 scheduled in 0", "2 scheduled in 1",
-                         "step 1: 1 rows, 8 tokens", "1 prefilled 8"});
+  check(all.sink->received, {"1 accepted 16", "2 accepted 3", "1 scheduled in 0", "2 scheduled in 1",
+                             "step 1: 1 rows, 8 tokens", "1 prefilled 8"});
   BOOST_TEST(all.stats().scheduled == 2);
   BOOST_TEST(all.stats().waiting_tokens == 0);
 }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_refused_handle_that_is_let_go_of_at_once_is_still_refused
   observed all;
   std::ignore = all.toy.running.generate({.prompt = token_ids{}});
   all.settle();
-  check(all.sink->told, {"1 refused"});
+  check(all.sink->received, {"1 refused"});
   BOOST_TEST(all.stats().cancelled == 0u);
 }
 
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(results_of_a_step_in_flight_for_an_ended_sequence_are_not_r
   all.toy.running.poll_one();
   all.toy.control->release();
   all.settle();
-  check(all.sink->told, {"1 accepted 3", "1 scheduled in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
+  check(all.sink->received, {"1 accepted 3", "1 scheduled in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_finishes) {
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_preempted_and_resumed) {
   BOOST_TEST(all.sink->steps.back().preempted == 1);
   BOOST_TEST(all.stats().preempted == 1u);
   while (all.read(slow)) continue;
-  check(all.sink->told,
+  check(all.sink->received,
         {"1 accepted 3", "1 scheduled in 0", "step 1: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
          "step 2: 1 rows, 1 tokens", "2 accepted 2", "1 preempted in 0", "2 scheduled in 0", "step 3: 1 rows, 2 tokens",
          "2 prefilled 2", "2 first_token", "2 finished length", "1 resumed in 0", "step 4: 1 rows, 5 tokens",
@@ -235,12 +235,12 @@ BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
   check(all.sink->life_of(1),
         {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});
   check(all.sink->life_of(2), {"2 accepted 2", "2 finished failed"});
-  BOOST_TEST(all.sink->told.back() == "end");
+  BOOST_TEST(all.sink->received.back() == "end");
   BOOST_CHECK_EQUAL(all.sink->end.value().code(), make_error_code(error::device_failed));
   BOOST_TEST(all.sink->steps.size() == 1u);
   BOOST_TEST(all.stats().failed == 2u);
   std::ignore = all.toy.running.generate(counting(2, 1));
-  BOOST_TEST(all.sink->told.back() == "end");
+  BOOST_TEST(all.sink->received.back() == "end");
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_sink) {

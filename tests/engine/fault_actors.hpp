@@ -22,7 +22,7 @@ struct actor {
   bool refused_at_once = false;
   const char* wrong = nullptr;  // what was reported and is wrong
 
-  bool pending() const { return books.told < books.begun; }
+  bool pending() const { return books.received < books.begun; }
   bool failed() const { return refused_at_once || !diagnostics_list.empty(); }
 
   template <class Begin>
@@ -39,7 +39,7 @@ struct actor {
   }
 
   void hear(error_code code) {
-    ++books.told;
+    ++books.received;
     if (code && diagnostics_list.size() < diagnostics_list.capacity()) diagnostics_list.push_back(code);
   }
 

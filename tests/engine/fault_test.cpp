@@ -51,7 +51,7 @@ class history {
     start(gatherer, [&] {
       two_.emplace(toy.running.generate({.prompt = token_ids(long_prompt), .max_tokens = 9, .max_buffered_tokens = 2}));
       two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
-        ++gatherer.told;
+        ++gatherer.received;
         gatherer.read(all.tokens);
       }));
     });
@@ -65,7 +65,7 @@ class history {
 
   void next() {
     one_->async_next(net::bind_executor(context_, [this](error_code, std::optional<piece> piece) {
-      ++reader.told;
+      ++reader.received;
       reader.read(piece);
       if (piece && one_) start(reader, [&] { next(); });
     }));
@@ -73,15 +73,16 @@ class history {
 
   void wait() {
     if (!waited_) throw std::bad_alloc();
-    waited_->async_next_for(std::chrono::seconds(1),
-                            net::bind_cancellation_slot(
-                                signal_.slot(), net::bind_executor(context_, [this](auto, auto) { ++waiter.told; })));
+    waited_->async_next_for(
+        std::chrono::seconds(1),
+        net::bind_cancellation_slot(signal_.slot(),
+                                    net::bind_executor(context_, [this](auto, auto) { ++waiter.received; })));
   }
 
   void feed() {
     if (!work_) throw std::bad_alloc();
     work_->async_forward({1, 2, 3}, logits_of::all,
-                         net::bind_executor(context_, [this](error_code, logits) { ++worker.told; }));
+                         net::bind_executor(context_, [this](error_code, logits) { ++worker.received; }));
   }
 
   void branch() {
@@ -89,12 +90,12 @@ class history {
     branch_.emplace(work_->fork());
     start(fork, [&] {
       branch_->async_decode({}, sampling_params{},
-                            net::bind_executor(context_, [this](error_code, sampled_token) { ++fork.told; }));
+                            net::bind_executor(context_, [this](error_code, sampled_token) { ++fork.received; }));
     });
     work_->truncate(1);
     work_->async_decode({4}, sampling_params{},
                         net::bind_executor(context_, [this](error_code code, sampled_token choice) {
-                          ++worker.told;
+                          ++worker.received;
                           if (!code) worker.tokens[static_cast<std::size_t>(worker.count++)] = choice.id;
                         }));
   }
@@ -114,11 +115,11 @@ class history {
   std::optional<sequence> work_, branch_;
 };
 
-/// Whatever failed: everybody was told, nobody was told anything wrong, nothing is held, and the engine either goes on
+/// Whatever failed: each client got a result, and none a wrong one, nothing is held, and the engine either goes on
 /// or says that it is dead.
 void check(const history& past, toy_engine& toy) {
   for (const auto* each : {&past.reader, &past.gatherer, &past.waiter, &past.worker, &past.fork})
-    BOOST_TEST(each->told == each->begun);
+    BOOST_TEST(each->received == each->begun);
   check_prefix(past.reader, toy_continuation(history::prompt, 30));
   check_prefix(past.gatherer, toy_continuation(history::long_prompt, 9));
   if (past.worker.count > 0) BOOST_TEST(past.worker.tokens[0] == toy_next(std::vector<token>{1, 4}));
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
 }
 
 /// A reader and one that gathers, both with limits of time, a sequence with an operation pending, and two that wait for
-/// the end of it all, of whom one gives up. Returns whether the n-th allocation was met.
+/// the end of all, and one of them cancels. Returns whether the n-th allocation was met.
 bool drained_with_memory_refused(long n) {
   account reader, gatherer, worker, first, second;
   net::io_context context;
@@ -228,35 +229,35 @@ bool drained_with_memory_refused(long n) {
   start(reader, [&] {
     one.emplace(toy.running.generate(
         {.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
-    one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.told; }));
+    one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.received; }));
   });
   start(gatherer, [&] {
     two.emplace(
         toy.running.generate({.prompt = token_ids{3, 1}, .max_tokens = 9, .start_within = std::chrono::hours(1)}));
     two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
-      ++gatherer.told;
+      ++gatherer.received;
       gatherer.read(all.tokens);
     }));
   });
   start(worker, [&] {
     work.emplace(toy.running.open());
-    work->async_decode({4}, sampling_params{}, net::bind_executor(context, [&](auto, auto) { ++worker.told; }));
+    work->async_decode({4}, sampling_params{}, net::bind_executor(context, [&](auto, auto) { ++worker.received; }));
   });
   go();
   start(first, [&] {
     toy.running.async_drain(
-        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [&](error_code) { ++first.told; })));
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [&](error_code) { ++first.received; })));
   });
-  start(second, [&] { toy.running.async_drain(net::bind_executor(context, [&](error_code) { ++second.told; })); });
+  start(second, [&] { toy.running.async_drain(net::bind_executor(context, [&](error_code) { ++second.received; })); });
   go();
   signal.emit(net::cancellation_type::total);
   for (int round = 0; round < 12; ++round) go();
   const bool met = failing_memory::relent();
-  if (one) BOOST_TEST((second.told == 0 || one->ended()));
+  if (one) BOOST_TEST((second.received == 0 || one->ended()));
   toy.time->advance(std::chrono::hours(1));
   for (int round = 0; round < 4; ++round) go();
   for (const auto* each : {&reader, &gatherer, &worker, &first, &second})
-    BOOST_TEST(each->told == each->begun, "allocation " << n);
+    BOOST_TEST(each->received == each->begun, "allocation " << n);
   check_prefix(gatherer, toy_continuation({3, 1}, 9));
   one.reset(), two.reset(), work.reset();
   for (int round = 0; round < 2; ++round) go();

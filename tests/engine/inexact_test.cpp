@@ -163,19 +163,19 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whether_it_was_exact_to_its_end) {
     slow.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) {}));
     settle(running, context);
     auto other = ask(2);
-    std::optional<completion> told, told_other;
-    other.async_complete(net::bind_executor(context, [&](error_code, completion whole) { told_other = whole; }));
+    std::optional<completion> received, received_other;
+    other.async_complete(net::bind_executor(context, [&](error_code, completion whole) { received_other = whole; }));
     settle(running, context);
     BOOST_TEST_REQUIRE(running.stats().swapped_out > 0u);
     BOOST_TEST(slow.usage().exact);
-    slow.async_complete(net::bind_executor(context, [&](error_code, completion whole) { told = whole; }));
+    slow.async_complete(net::bind_executor(context, [&](error_code, completion whole) { received = whole; }));
     settle(running, context);
-    BOOST_TEST_REQUIRE((told && told_other));
-    BOOST_TEST(told->usage.exact == (format == swap_format::exact));
-    BOOST_TEST(slow.usage().exact == told->usage.exact);
-    BOOST_TEST(told_other->usage.exact);
+    BOOST_TEST_REQUIRE((received && received_other));
+    BOOST_TEST(received->usage.exact == (format == swap_format::exact));
+    BOOST_TEST(slow.usage().exact == received->usage.exact);
+    BOOST_TEST(received_other->usage.exact);
     std::vector<token> said;
-    for (const auto& choice : told_other->tokens) said.push_back(choice.id);
+    for (const auto& choice : received_other->tokens) said.push_back(choice.id);
     BOOST_TEST(said == loop_by_hand(*m.model, m.options, m.prompt(2), 8), boost::test_tools::per_element());
   }
 }

@@ -155,7 +155,7 @@ class kept_history {
 };
 
 /// Every token that was reported or is held.
-std::vector<std::vector<token>> told(const kept_history& past) {
+std::vector<std::vector<token>> received(const kept_history& past) {
   std::vector<std::vector<token>> all;
   for (const auto* each : past.streams) all.push_back(each->books.read_so_far());
   for (const auto* each : past.hands) all.push_back(each->held);
@@ -196,11 +196,11 @@ int diagnostics_list(const kept_history& past) {
   return static_cast<int>(past.drainer.failed() + family + std::ranges::count_if(past.streams, failed));
 }
 
-/// Everybody was told once, and nothing that is not so; where one was failed, that is the only one, but for forks of
+/// Each client had one result, and a right one; where one was failed, that is the only one, but for forks of
 /// it, unless all were.
-void check_told(const kept_history& past, bool lived) {
+void check_results(const kept_history& past, bool lived) {
   for (const auto* each : actors(past)) {
-    BOOST_TEST(each->books.told == each->books.begun);
+    BOOST_TEST(each->books.received == each->books.begun);
     BOOST_TEST(!each->wrong, each->wrong);
     const auto why = make_error_code(lived ? error::out_of_memory : error::device_failed);
     for (const auto& code : each->diagnostics_list) BOOST_TEST(code == why);
@@ -225,7 +225,7 @@ struct trial {
   bool met = false;
   bool lived = false;
   int launches = 0, transfers = 0;
-  std::vector<std::vector<token>> told;
+  std::vector<std::vector<token>> received;
 };
 
 constexpr long never = 1'000'000;
@@ -241,9 +241,9 @@ trial play(keeping_engine& toy, long refused) {
   result.lived = !toy.running.error();
   BOOST_TEST(toy.control->wrong == "");
   check_streams(past, result.lived);
-  check_told(past, result.lived);
+  check_results(past, result.lived);
   check_file(past, in);
-  result.told = told(past);
+  result.received = received(past);
   result.launches = toy.control->launches;
   result.transfers = toy.control->transfers;
   past.leave(toy);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_shared_preempted_moved_saved_and_displaced)
   BOOST_TEST(toy.control->swap_ins >= 5);
   BOOST_TEST(past.root.sampled == 4);
   BOOST_TEST(past.opened.sampled == 1);
-  BOOST_TEST(past.drainer.books.told == 1);
+  BOOST_TEST(past.drainer.books.received == 1);
   for (const auto* each : actors(past)) BOOST_TEST(!each->failed());
 }
 
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(any_transfer_may_fail_without_effect_on_results) {
   for (int n = 0; n < whole.transfers; ++n) {
     const auto tried = with_transfer_failing(n);
     BOOST_TEST(tried.lived);
-    BOOST_TEST((tried.told == whole.told), "transfer " << n);
+    BOOST_TEST((tried.received == whole.received), "transfer " << n);
   }
   BOOST_TEST_MESSAGE(whole.transfers << " transfers failed in turn");
 }

@@ -25,24 +25,24 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_e
   net::io_context context;
   std::vector<std::vector<token>> prompts;
   std::vector<token_stream> streams;
-  std::vector<std::optional<completion>> told(6);
-  for (std::size_t i = 0; i < told.size(); ++i) {
+  std::vector<std::optional<completion>> received(6);
+  for (std::size_t i = 0; i < received.size(); ++i) {
     const auto seed = static_cast<unsigned>(i);
     const int longest = *options.limits.max_sequence_length - 45;
     prompts.push_back(some_tokens(*model, 5 + longest / 6 * static_cast<int>(i), seed));
     auto wanted = request{.prompt = token_ids(prompts[i]), .max_tokens = 40, .ignore_eos = true};
     if (model->has_encoder()) wanted.encoder_input = source_for(*model, seed);
     streams.push_back(running.generate(wanted));
-    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+    streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
       BOOST_TEST(!code);
-      told[i] = std::move(whole);
+      received[i] = std::move(whole);
     }));
   }
   settle(running, context);
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    BOOST_REQUIRE(told[i]);
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    BOOST_REQUIRE(received[i]);
     std::vector<token> ids;
-    for (const auto& choice : told[i]->tokens) ids.push_back(choice.id);
+    for (const auto& choice : received[i]->tokens) ids.push_back(choice.id);
     BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40, static_cast<unsigned>(i)),
                boost::test_tools::per_element());
   }
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
   }
 }
 
-std::vector<token> told_by(engine& running, request what) {
+std::vector<token> output_of(engine& running, request what) {
   net::io_context context;
   auto stream = running.generate(std::move(what));
   std::vector<token> ids;
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
   const auto answer = [&](request what) {
     what.max_tokens = 20;
     what.ignore_eos = true;
-    return told_by(running, std::move(what));
+    return output_of(running, std::move(what));
   };
   BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());
@@ -213,17 +213,17 @@ BOOST_AUTO_TEST_CASE(many_answers_share_a_batch_of_small_steps) {
   engine running(model, options);
   net::io_context context;
   std::vector<token_stream> streams;
-  std::vector<std::vector<token>> told(7);
-  for (unsigned i = 0; i < told.size(); ++i) {
+  std::vector<std::vector<token>> received(7);
+  for (unsigned i = 0; i < received.size(); ++i) {
     streams.push_back(running.generate({.encoder_input = source_for(*model, i), .max_tokens = 30, .ignore_eos = true}));
-    streams.back().async_complete(net::bind_executor(context, [&told, i](error_code, const completion& whole) {
-      for (const auto& choice : whole.tokens) told[i].push_back(choice.id);
+    streams.back().async_complete(net::bind_executor(context, [&received, i](error_code, const completion& whole) {
+      for (const auto& choice : whole.tokens) received[i].push_back(choice.id);
     }));
   }
   settle(running, context);
   const token start = model->config().decoder_start.value();
-  for (unsigned i = 0; i < told.size(); ++i)
-    BOOST_TEST(told[i] == loop_by_hand(*model, options, {start}, 30, i), boost::test_tools::per_element());
+  for (unsigned i = 0; i < received.size(); ++i)
+    BOOST_TEST(received[i] == loop_by_hand(*model, options, {start}, 30, i), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache) {

@@ -47,11 +47,11 @@ BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_sampled) {
   toy.control->hold = true;
   auto sequence = toy.running.open();
   net::cancellation_signal signal;
-  error_code told;
+  error_code received;
   sequence.async_decode(
       {1, 2}, sampling_params{},
-      net::bind_cancellation_slot(signal.slot(),
-                                  net::bind_executor(context, [&](error_code code, sampled_token) { told = code; })));
+      net::bind_cancellation_slot(
+          signal.slot(), net::bind_executor(context, [&](error_code code, sampled_token) { received = code; })));
   toy.running.poll_one();
   signal.emit(net::cancellation_type::terminal);
   std::optional<logits> scores;
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_decode_may_be_cancelled_before_its_token_is_sampled) {
   toy.control->release();
   toy.control->hold = false;
   toy.settle(context);
-  BOOST_CHECK_EQUAL(told, make_error_code(net::error::operation_aborted));
+  BOOST_CHECK_EQUAL(received, make_error_code(net::error::operation_aborted));
   BOOST_REQUIRE(scores);
   BOOST_TEST(scores->last() == toy_scores(std::vector<token>{7}), boost::test_tools::per_element());
 }

@@ -36,20 +36,20 @@ class alike {
   int ask(const std::vector<std::vector<token>>& prompts) {
     net::io_context context;
     std::vector<token_stream> streams;
-    std::vector<std::optional<completion>> told(prompts.size());
+    std::vector<std::optional<completion>> received(prompts.size());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       streams.push_back(running_.generate({.prompt = token_ids(prompts[i]), .max_tokens = answer, .ignore_eos = true}));
-      streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+      streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
         BOOST_TEST(!code);
-        told[i] = std::move(whole);
+        received[i] = std::move(whole);
       }));
     }
     settle(running_, context);
     int cached = 0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      BOOST_REQUIRE(told[i]);
-      check(told[i]->tokens, prompts[i]);
-      cached += told[i]->usage.cached_tokens;
+      BOOST_REQUIRE(received[i]);
+      check(received[i]->tokens, prompts[i]);
+      cached += received[i]->usage.cached_tokens;
     }
     return cached;
   }
@@ -104,9 +104,9 @@ BOOST_DATA_TEST_CASE(a_conversation_goes_on_where_it_ended, data::make(kept_engi
   auto said = all.prompt(1);
   BOOST_TEST(all.ask({said}) == 0);
   for (int turn = 0; turn < 3; ++turn) {
-    const auto told = loop_by_hand(*model, options, said, answer);
+    const auto received = loop_by_hand(*model, options, said, answer);
     const auto held = static_cast<int>(said.size()) + answer - 1;  // the last token was sampled and not run
-    said = joined(joined(said, told), some_tokens(*model, 6, 200 + static_cast<unsigned>(turn)));
+    said = joined(joined(said, received), some_tokens(*model, 6, 200 + static_cast<unsigned>(turn)));
     BOOST_TEST(all.ask({said}) == held);
   }
 }

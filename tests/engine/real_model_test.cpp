@@ -147,18 +147,18 @@ BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
                  {.batching = {.slots = 32}, .limits = {.max_sequence_length = 2048}, .external_stepping = true});
   net::io_context context;
   std::vector<token_stream> streams;
-  std::vector<completion> told(count);
+  std::vector<completion> received(count);
   for (auto& each : questions(count)) {
     const auto i = streams.size();
     streams.push_back(running.generate(std::move(each)));
-    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion whole) {
+    streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
       BOOST_TEST(!code);
-      told[i] = std::move(whole);
+      received[i] = std::move(whole);
     }));
   }
   settle(running, context);
   int prompts = 0, cached = 0, without = 0;
-  for (const auto& each : told) {
+  for (const auto& each : received) {
     prompts += each.usage.prompt_tokens;
     cached += each.usage.cached_tokens;
     without += each.usage.cached_tokens < 1000;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
     auto lone = questions(count)[static_cast<std::size_t>(i)];
     lone.prefix_caching = false;
     check_same(run({std::move(lone)}, {.batching = {.slots = 1}, .limits = {.max_sequence_length = 2048}}).front(),
-               told[static_cast<std::size_t>(i)]);
+               received[static_cast<std::size_t>(i)]);
   }
   BOOST_TEST_MESSAGE(prompts << " tokens of prompts, of which " << cached << " were not run");
 }
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(one_model_serves_several_engines_at_once) {
 }
 
 /// A number that Linux tells of this process: the one after `name` in /proc/self/FILE.
-std::int64_t told_by_the_system(const std::string& file, const std::string& name) {
+std::int64_t read_from_proc(const std::string& file, const std::string& name) {
   std::ifstream in("/proc/self/" + file);
   for (std::string word; in >> word;)
     if (std::int64_t value = 0; word == name && in >> value) return value;
@@ -289,13 +289,13 @@ BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
   const std::string path = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
   const engine_options options{
       .batching = {.slots = 2}, .kv = {.dtype = cache::scalar::f32}, .limits = {.max_sequence_length = 256}};
-  const auto read_before = told_by_the_system("io", "rchar:");
+  const auto read_before = read_from_proc("io", "rchar:");
   const auto said = estimate_memory(path, options);
-  const auto read = told_by_the_system("io", "rchar:") - read_before;
+  const auto read = read_from_proc("io", "rchar:") - read_before;
   BOOST_TEST(read * 4 < static_cast<std::int64_t>(std::filesystem::file_size(path)));  // no weights
-  const auto before = told_by_the_system("smaps_rollup", "Anonymous:") * 1024;
+  const auto before = read_from_proc("smaps_rollup", "Anonymous:") * 1024;
   const auto loaded = load_model(path);
-  const auto taken = told_by_the_system("smaps_rollup", "Anonymous:") * 1024 - before;
+  const auto taken = read_from_proc("smaps_rollup", "Anonymous:") * 1024 - before;
   BOOST_TEST(said.weight_bytes == loaded->weight_bytes());  // its head is its embedding
   BOOST_TEST(taken > said.weight_bytes * 9 / 10);
   BOOST_TEST(taken < said.weight_bytes * 14 / 10);  // the tokenizer is in it too

@@ -16,17 +16,17 @@ class recorder final : public event_sink {
  public:
   void on_step(const step_event& step) override {
     steps.push_back(step);
-    told.push_back(fmt::format("step {}: {} rows, {} tokens", step.number, step.rows, step.tokens));
+    received.push_back(fmt::format("step {}: {} rows, {} tokens", step.number, step.rows, step.tokens));
   }
 
   void on_sequence(const sequence_event& event) override {
     events.push_back(event);
-    told.push_back(sentence_of(event));
+    received.push_back(sentence_of(event));
   }
 
   void on_end(const diagnostics& why, clock::time_point) override {
     end = why;
-    told.push_back("end");
+    received.push_back("end");
   }
 
   /// The events of one sequence, without the steps.
@@ -37,7 +37,7 @@ class recorder final : public event_sink {
     return all;
   }
 
-  std::vector<std::string> told;
+  std::vector<std::string> received;
   std::vector<sequence_event> events;
   std::vector<step_event> steps;
   std::optional<diagnostics> end;

@@ -18,26 +18,26 @@ diagnostics refused(request wrong, toy_setup setup = {}, engine_options options 
   if (setup.longest_encoder_input > 0) right.encoder_input = token_ids{4};
   auto good = toy.running.generate(right);
   auto bad = toy.running.generate(std::move(wrong));
-  error_code told;
+  error_code received;
   std::optional<completion> whole;
   bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> piece) {
-    told = code;
+    received = code;
     BOOST_TEST(!piece.has_value());
   }));
   good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
   BOOST_REQUIRE(whole);
   BOOST_TEST(ids_of(whole->tokens) == toy_continuation({1, 2, 3}, 8), boost::test_tools::per_element());
-  BOOST_CHECK(told == bad.error().code());
+  BOOST_CHECK(received == bad.error().code());
   BOOST_CHECK(bad.finish() == finish_reason::failed);
   BOOST_TEST(toy.running.stats().sequences == 0);
   return bad.error();
 }
 
-void check(const diagnostics& told, error code, std::initializer_list<std::string_view> words) {
-  BOOST_CHECK_EQUAL(told.code(), make_error_code(code));
+void check(const diagnostics& received, error code, std::initializer_list<std::string_view> words) {
+  BOOST_CHECK_EQUAL(received.code(), make_error_code(code));
   for (const auto word : words)
-    BOOST_TEST(told.message().find(word) != std::string::npos, told.message() << " / " << word);
+    BOOST_TEST(received.message().find(word) != std::string::npos, received.message() << " / " << word);
 }
 
 BOOST_AUTO_TEST_CASE(each_bad_request_gets_the_thing_the_value_and_the_limit) {
@@ -102,12 +102,12 @@ BOOST_AUTO_TEST_CASE(logits_that_are_nan_end_one_request) {
   toy.control->poisoned[50] = true;
   auto bad = toy.running.generate({.prompt = token_ids{50, 1}, .max_tokens = 5});
   auto good = toy.running.generate({.prompt = token_ids{2, 1}, .max_tokens = 5});
-  error_code told;
+  error_code received;
   std::optional<completion> whole;
-  bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { told = code; }));
+  bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece>) { received = code; }));
   good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
-  BOOST_CHECK_EQUAL(told, make_error_code(error::bad_logits));
+  BOOST_CHECK_EQUAL(received, make_error_code(error::bad_logits));
   BOOST_TEST(!bad.error().message().empty());
   BOOST_REQUIRE(whole);
   BOOST_TEST(whole->tokens.size() == 5u);
@@ -126,21 +126,21 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
   auto good = toy.running.generate({.prompt = token_ids{2, 1}, .max_tokens = 5});
   std::vector<token> before;
   std::optional<completion> whole;
-  error_code told;
+  error_code received;
   std::function<void()> read = [&] {
     bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> next) {
       if (next) {
         before.push_back(next->tokens.front().id);
         return read();
       }
-      told = code;
+      received = code;
     }));
   };
   read();
   good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
   BOOST_TEST(before == toy_continuation({5, 1}, 2), boost::test_tools::per_element());
-  BOOST_CHECK_EQUAL(told, make_error_code(error::callback_threw));
+  BOOST_CHECK_EQUAL(received, make_error_code(error::callback_threw));
   BOOST_TEST(bad.error().message().find("no rhyme found") != std::string::npos);
   BOOST_TEST(calls == 3);
   BOOST_REQUIRE(whole);
@@ -152,15 +152,16 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
   std::string logged;
   toy_engine toy({}, {.external_stepping = true, .log = [&](std::string_view line) { logged = line; }});
   std::vector<token_stream> streams;
-  std::vector<error_code> told(6);
+  std::vector<error_code> received(6);
   for (int i = 0; i < 6; ++i) streams.push_back(toy.running.generate({.prompt = token_ids{i}}));
   for (std::size_t i = 0; i < 6; ++i)
-    streams[i].async_complete(net::bind_executor(context, [&told, i](error_code code, completion) { told[i] = code; }));
+    streams[i].async_complete(
+        net::bind_executor(context, [&received, i](error_code code, completion) { received[i] = code; }));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
   toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   toy.running.poll_one();
   context.poll();
-  for (const auto& each : told) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));
+  for (const auto& each : received) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));
   BOOST_CHECK_EQUAL(toy.running.error().code(), make_error_code(error::device_failed));
   BOOST_TEST(toy.running.error().message().find("the bus is on fire") != std::string::npos);
   BOOST_TEST(logged.find("the bus is on fire") != std::string::npos);

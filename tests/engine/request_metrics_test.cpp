@@ -35,12 +35,12 @@ milliseconds since_start(std::optional<clock::time_point> at) {
   return std::chrono::duration_cast<milliseconds>(at.value().time_since_epoch());
 }
 
-void check(clock::duration told, milliseconds expected) {
-  BOOST_TEST(std::chrono::duration_cast<milliseconds>(told).count() == expected.count());
+void check(clock::duration received, milliseconds expected) {
+  BOOST_TEST(std::chrono::duration_cast<milliseconds>(received).count() == expected.count());
 }
 
-void check(std::optional<clock::time_point> told, milliseconds expected) {
-  BOOST_TEST(since_start(told).count() == expected.count());
+void check(std::optional<clock::time_point> received, milliseconds expected) {
+  BOOST_TEST(since_start(received).count() == expected.count());
 }
 
 void check_whole(const request_metrics& times, clock::time_point until) {

@@ -118,13 +118,13 @@ BOOST_AUTO_TEST_CASE(bad_operations_fail_and_change_nothing) {
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open({.max_sequence_length = 8});
     const auto fails = [&](net::awaitable<logits> wrong, error code, std::string_view word) -> net::awaitable<void> {
-      error_code told;
+      error_code received;
       try {
         co_await std::move(wrong);
       } catch (const boost::system::system_error& e) {
-        told = e.code();
+        received = e.code();
       }
-      BOOST_CHECK_EQUAL(told, make_error_code(code));
+      BOOST_CHECK_EQUAL(received, make_error_code(code));
       BOOST_TEST(sequence.error().message().find(word) != std::string::npos, sequence.error().message());
     };
     co_await fails(sequence.async_forward({}, logits_of::last, net::use_awaitable), error::invalid_request, "empty");
@@ -136,13 +136,13 @@ BOOST_AUTO_TEST_CASE(bad_operations_fail_and_change_nothing) {
                    error::does_not_fit, "9");
     BOOST_TEST(sequence.tokens().size() == 3u);
     toy.control->poisoned[50] = true;
-    error_code told;
+    error_code received;
     try {
       co_await sequence.async_decode({50});
     } catch (const boost::system::system_error& e) {
-      told = e.code();
+      received = e.code();
     }
-    BOOST_CHECK_EQUAL(told, make_error_code(error::bad_logits));
+    BOOST_CHECK_EQUAL(received, make_error_code(error::bad_logits));
     const auto after = co_await sequence.async_forward({4});
     BOOST_TEST(after.last() == toy_scores(std::vector<token>{1, 2, 3, 4}), boost::test_tools::per_element());
   });

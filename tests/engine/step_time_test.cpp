@@ -22,9 +22,9 @@ clock::duration time_of(const scheduler::step& plan) {
 
 /// The steps of two streams, beside which a prompt of 600 tokens is read.
 std::vector<step_event> steps_of(std::chrono::nanoseconds target) {
-  const auto told = std::make_shared<recorder>();
+  const auto received = std::make_shared<recorder>();
   toy_engine toy({.max_sequence_length = 1000, .max_batched_tokens = 64, .target_step_latency = target},
-                 {.external_stepping = true, .events = told});
+                 {.external_stepping = true, .events = received});
   toy.control->before = [&](const scheduler::step& plan) { toy.time->advance(time_of(plan)); };
   const auto ask = [&](int length) {
     return toy.running.generate(
@@ -34,7 +34,7 @@ std::vector<step_event> steps_of(std::chrono::nanoseconds target) {
   for (int i = 0; i < 4; ++i) toy.running.poll_one();
   const auto late = ask(600);
   while (toy.running.poll_one()) continue;
-  return told->steps;
+  return received->steps;
 }
 
 bool is_mixed(const step_event& step) { return step.rows == 3 && step.tokens > 3; }

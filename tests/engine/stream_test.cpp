@@ -158,9 +158,9 @@ BOOST_DATA_TEST_CASE(ending_at_any_moment_frees_the_slot_within_one_step, data::
   auto stream = std::make_optional(
       toy.running.generate({.prompt = token_ids(30, 4), .max_tokens = 12, .max_buffered_tokens = 60}));
   auto other = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 40, .max_buffered_tokens = 60});
-  int told = 0;
+  int received = 0;
   if (static_cast<way>(how) == way::destroy_while_waiting)
-    stream->async_complete(net::bind_executor(context, [&](error_code, completion) { ++told; }));
+    stream->async_complete(net::bind_executor(context, [&](error_code, completion) { ++received; }));
   for (int i = 0; i < moment; ++i) toy.running.poll_one();
   if (static_cast<way>(how) == way::stop)
     stream->stop();
@@ -171,7 +171,7 @@ BOOST_DATA_TEST_CASE(ending_at_any_moment_frees_the_slot_within_one_step, data::
   BOOST_TEST(toy.running.stats().sequences == 1);
   if (stream) BOOST_TEST(stream->ended());
   context.poll();
-  BOOST_TEST(told == (static_cast<way>(how) == way::destroy_while_waiting));
+  BOOST_TEST(received == (static_cast<way>(how) == way::destroy_while_waiting));
 }
 
 BOOST_AUTO_TEST_CASE(next_for_times_out_and_loses_nothing) {

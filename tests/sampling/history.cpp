@@ -36,7 +36,7 @@ struct plain_history {
 
 BOOST_AUTO_TEST_SUITE(sampling_history)
 
-BOOST_AUTO_TEST_CASE(given_and_generated_tokens_are_told_apart) {
+BOOST_AUTO_TEST_CASE(given_and_generated_tokens_are_distinguished) {
   token_history history;
   history.append_given(std::vector<token>{5, 7, 5});
   history.append_generated(7);

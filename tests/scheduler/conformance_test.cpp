@@ -14,13 +14,13 @@ struct request {
   run work;
 };
 
-struct told {
+struct received {
   event::kind what;
   token sampled;
   bool last;
   finish reason;
 
-  bool operator==(const told&) const = default;
+  bool operator==(const received&) const = default;
 };
 
 std::vector<request> requests(unsigned seed) {
@@ -45,24 +45,24 @@ std::vector<request> requests(unsigned seed) {
 
 /// The events of each request, in order.
 template <class Scheduler>
-std::vector<std::vector<told>> serve(const limits& within, const std::vector<request>& all) {
+std::vector<std::vector<received>> serve(const limits& within, const std::vector<request>& all) {
   Scheduler sched(within);
   toy::runner runner(within, toy::model{});
-  std::map<sequence_id, std::vector<told>> by_id;
+  std::map<sequence_id, std::vector<received>> by_id;
   for (const auto& each : all) by_id[sched.submit(each.options, each.work)];
   for (auto step = sched.next(); !step.rows.empty(); step = sched.next()) {
     runner.run(step);
     for (const auto& each : sched.absorb(step))
       by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
   }
-  std::vector<std::vector<told>> result;
+  std::vector<std::vector<received>> result;
   for (auto& [id, events] : by_id) result.push_back(std::move(events));
   return result;
 }
 
 /// The model itself, with no scheduler and no chunks.
-std::vector<told> solo(const request& each, int max_sequence_length) {
-  std::vector<told> result;
+std::vector<received> solo(const request& each, int max_sequence_length) {
+  std::vector<received> result;
   if (each.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
   const auto encoder_input = each.options.encoder_input ? *each.options.encoder_input : std::vector<token>();
   auto held = each.work.tokens;
@@ -82,7 +82,7 @@ using schedulers = boost::mpl::list<scheduler, naive_scheduler>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_is_told_what_it_would_be_alone, Scheduler, schedulers) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_gets_what_it_would_alone, Scheduler, schedulers) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     auto within = roomy();
     within.slots = 5;

@@ -47,7 +47,7 @@ class newest_first final : public preemption_policy {
 };
 
 /// Counts the tokens that are scheduled, run out of those, and dropped; tenants take turns at nothing.
-struct told final : fairness_counters {
+struct received final : fairness_counters {
   void join(std::uint64_t) override {}
   void leave(std::uint64_t) noexcept override {}
   void waits(std::uint64_t, bool) noexcept override {}
@@ -62,14 +62,14 @@ struct told final : fairness_counters {
 /// Divides, and lets those displace others that have more priority.
 class ranks final : public scheduling_policy {
  public:
-  explicit ranks(told& to) : to_(to) {}
+  explicit ranks(received& to) : to_(to) {}
 
   bool before(const candidate& a, const candidate& b) const noexcept override { return a.priority > b.priority; }
   bool displaces(const candidate& a, const candidate& b) const noexcept override { return before(a, b); }
   fairness_counters* divides() noexcept override { return &to_; }
 
  private:
-  told& to_;
+  received& to_;
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(one_that_follows_and_is_displaced_follows_no_more) {
 
 BOOST_AUTO_TEST_CASE(what_one_that_is_displaced_had_still_to_be_fed_is_not_charged) {
   for (const std::int64_t room : {0, 1'000'000}) {
-    told charged;
+    received charged;
     auto within = at_once(1);
     within.swap_bytes = room;
     within.max_batched_tokens = 8;

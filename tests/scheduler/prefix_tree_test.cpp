@@ -240,35 +240,35 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(only_what_is_usable_counts_and_where_tokens_branch
   BOOST_TEST(find(held, "abqqqqq", whole_fours) == (prefix_match{-1, 0, 3}));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(whoever_says_no_is_told_of_all_that_share_anything, Prefixes, kinds) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_visitor_that_refuses_sees_all_that_share_anything, Prefixes, kinds) {
   Prefixes held = holding<Prefixes>({"abcd", "xy", "abc", "", "ab", "abcz"});
   held.hold(6, 1, letters("abcd"));
-  std::multiset<std::pair<int, int>> told;
+  std::multiset<std::pair<int, int>> received;
   find(held, "abcde", [&](int slot, int shared) {
-    told.emplace(slot, shared);
+    received.emplace(slot, shared);
     return 0;
   });
-  BOOST_CHECK((told == std::multiset<std::pair<int, int>>{{0, 4}, {2, 3}, {4, 2}, {5, 3}}));
+  BOOST_CHECK((received == std::multiset<std::pair<int, int>>{{0, 4}, {2, 3}, {4, 2}, {5, 3}}));
 }
 
 BOOST_AUTO_TEST_CASE(those_that_share_more_are_asked_first_and_none_that_cannot_be_the_answer) {
   const auto held = holding<prefix_tree>({"abq", "abcd", "a", "abcd", "abc", "b"});
-  std::vector<int> told;
+  std::vector<int> received;
   const auto record = [&](int most) {
-    told.clear();
-    return [&told, most](int, int shared) {
-      told.push_back(shared);
+    received.clear();
+    return [&received, most](int, int shared) {
+      received.push_back(shared);
       return std::min(most, shared);
     };
   };
   find(held, "abcdef", record(0));
-  BOOST_CHECK((told == std::vector{4, 4, 3, 2, 1}));
+  BOOST_CHECK((received == std::vector{4, 4, 3, 2, 1}));
   find(held, "abcdef", record(3));
-  BOOST_TEST(told.size() < 4);
+  BOOST_TEST(received.size() < 4);
   find(held, "abcdef", record(9));
-  BOOST_CHECK(told == std::vector{4});
+  BOOST_CHECK(received == std::vector{4});
   find(held, "abzz", record(9));
-  BOOST_CHECK(std::ranges::all_of(told, [](int shared) { return shared == 2; }));
+  BOOST_CHECK(std::ranges::all_of(received, [](int shared) { return shared == 2; }));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_thousand_slots_share_a_prompt, Prefixes, kinds) {

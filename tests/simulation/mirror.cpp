@@ -16,7 +16,7 @@ void mirror::begin(const run& next, std::uint64_t run_number) {
   sampled_before_ = sampled;
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   length_fed_ = static_cast<int>(tokens.size());
-  told_to_ = length_before_;
+  reported_to_ = length_before_;
   reached = std::min(reached, length_fed_ - 1);
   samples_none_ = wanted == output::sample && room() == 0;
 }
@@ -83,9 +83,9 @@ std::vector<event> mirror::absorb(const row& done, int end, const toy::model& mo
   }
   if (done.wanted != output::nothing) {
     seen.visit(last ? feature::last_logits : feature::logits);
-    if (wanted == output::all_logits && end - done.count > told_to_)
+    if (wanted == output::all_logits && end - done.count > reported_to_)
       throw std::logic_error("logits of its tokens are missing");
-    told_to_ = std::max(told_to_, end);
+    reported_to_ = std::max(reported_to_, end);
     if (last) rest();
     return {{.what = event::kind::logits, .sequence = done.sequence, .last = last}};
   }
@@ -96,7 +96,7 @@ std::vector<event> mirror::absorb(const row& done, int end, const toy::model& mo
 }
 
 std::vector<event> mirror::take_token(token taken, coverage& seen) {
-  std::vector<event> told{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
+  std::vector<event> received{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
   const auto& ends = options.end_tokens;
   const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
   seen.visit(end ? feature::end_token : feature::token);
@@ -111,8 +111,9 @@ std::vector<event> mirror::take_token(token taken, coverage& seen) {
   if (!end && full) seen.visit(feature::length);
   if (!end && !full && over) seen.visit(feature::samples_over);
   if (end || full)
-    told.push_back({.what = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});
-  return told;
+    received.push_back(
+        {.what = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});
+  return received;
 }
 
 std::vector<event> mirror::fail(int begin, coverage& seen) {

@@ -85,7 +85,7 @@ class mirror {
   int length_before_ = 0;
   int sampled_before_ = 0;
   int length_fed_ = 0;
-  int told_to_ = 0;  // all of the run's tokens before it had a row that wants logits
+  int reported_to_ = 0;  // all of the run's tokens before it had a row that wants logits
 };
 
 }  // namespace cogen::scheduler::simulate

@@ -15,7 +15,7 @@ struct program {
   int (*actions)(std::uint64_t seed);
 
   /// Throws std::exception with a sentence where something broke its contract.
-  void (*play)(const script& what, Coverage& seen, const log& told);
+  void (*play)(const script& what, Coverage& seen, const log& received);
 };
 
 /// A script without the actions that its failure does not need.

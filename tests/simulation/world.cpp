@@ -279,22 +279,22 @@ void world::absorb() {
       seen_.visit(feature::wasted);
       continue;
     }
-    for (auto told : seq.absorb(row, done.rows[i].end, settings_.model, seen_)) {
-      told.sequence = row.sequence;
-      told.row = static_cast<int>(i);
-      expected.push_back(told);
+    for (auto received : seq.absorb(row, done.rows[i].end, settings_.model, seen_)) {
+      received.sequence = row.sequence;
+      received.row = static_cast<int>(i);
+      expected.push_back(received);
     }
     if (!seq.running && row.wanted == output::sample) outlook_.ended(seq.sampled_in_run());
     if (!seq.running && seq.options.release_at_end) forget(row.sequence);
   }
-  const auto told = machine_.absorb(done.step, time(chance_.between(0, 20)));
+  const auto received = machine_.absorb(done.step, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
            a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);
   };
   require(
-      std::equal(told.begin(), told.end(), expected.begin(), expected.end(), same),
-      "the events are not those expected: " + std::to_string(told.size()) + " of " + std::to_string(expected.size()));
+      std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
+      "the events are not those expected: " + std::to_string(received.size()) + " of " + std::to_string(expected.size()));
   check_sequences();
 }
 

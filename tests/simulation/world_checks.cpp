@@ -46,7 +46,7 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   require(content.size() <= known.size() && std::equal(content.begin(), content.end(), known.begin()),
           who + ": the slot holds other tokens than the sequence");
   const bool altered = runner_.cache().altered(planned.slot);
-  require(!altered || !machine_.exact(planned.sequence), who + " goes on inexactly and is told to be exact");
+  require(!altered || !machine_.exact(planned.sequence), who + " goes on inexactly and is said to be exact");
   if (altered) seen_.visit(feature::inexact);
   const bool ahead = content.size() > seq.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
@@ -138,9 +138,9 @@ void world::check_service(const step& made, const std::set<sequence_id>& waited)
 void world::check_short(const step& made) {
   if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
-  require(settings_.growing, "somebody is short, for whom memory was set aside");
+  require(settings_.growing, "a sequence is short of memory that was reserved for it");
   require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty(),
-          "somebody is short of memory, and nothing is on its way");
+          "a sequence is short of memory, and nothing is on its way");
 }
 
 /// The first of those that are prefilled has a row soon. But others may come and go before it; where the
@@ -246,7 +246,7 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
     }
     say(text(id) + (displaced ? " was displaced" : " was preempted"));
     require(displaced || has_rested(each), text(id) + " was preempted and has not rested for long");
-    require(!waited.empty() || settings_.forks, text(id) + " was preempted for nobody");
+    require(!waited.empty() || settings_.forks, text(id) + " was preempted for no other");
     seen_.visit(displaced ? feature::displaced : feature::preempted);
     each.scheduled = false;
     each.rested.reset();
@@ -277,13 +277,13 @@ void world::check_idle_timeout_of_others(bool nothing_planned) const {
   bool one_rests = false;
   for (const auto& [id, each] : live_) {
     if (!rests(id)) continue;
-    require(!has_rested(each), text(id) + " has rested for long, and somebody waits");
+    require(!has_rested(each), text(id) + " has rested for long, and a sequence waits");
     one_rests = true;
   }
   if (!nothing_planned) return;
   const auto wake = machine_.wake();
   require(wake.has_value() == (one_rests && settings_.within.idle_timeout != limits().idle_timeout),
-          "somebody waits for one that rests, and is not told when");
+          "a sequence waits for one that rests, and the time is not known");
   require(!wake || *wake > now_, "it would be woken for nothing");
 }
 
@@ -351,11 +351,12 @@ void world::check_busy_slots() const {
 }
 
 void world::check_empty() {
-  require(machine_.live() == 0 && machine_.waiting() == 0, "somebody is left");
+  require(machine_.live() == 0 && machine_.waiting() == 0, "a sequence is left");
   require(machine_.free_slots() == settings_.within.slots, "not all slots are free in the end");
-  require(machine_.memory_in_use() == 0, "memory is set aside for nobody");
+  require(machine_.memory_in_use() == 0, "memory is reserved for no sequence");
   require(runner_.cache().bytes() == 0, "the cache still holds something");
-  require(runner_.cache().swapped_bytes() == 0 && machine_.swap_in_use() == 0, "something is swapped out for nobody");
+  require(runner_.cache().swapped_bytes() == 0 && machine_.swap_in_use() == 0,
+          "something is swapped out for no sequence");
 }
 
 // What happened

@@ -34,7 +34,7 @@ void world::note_prefix_hit(const row& planned, int begin, const mirror& seq) {
   if (runner_.cache().shared(planned.slot) == 0) seen_.visit(feature::taken_over);
   if (seq.began) return;
   require(machine_.prefix_hit_tokens(planned.sequence) == begin,
-          "it is told that it began with another number of tokens");
+          "it is reported to have begun with another number of tokens");
   if (begin > 0) seen_.visit(feature::reused_when_it_came);
 }
 

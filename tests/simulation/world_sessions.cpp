@@ -49,11 +49,11 @@ void world::keep_session(session made) {
   const auto& held = made.snapshot.tokens;
   // What a slot is filled from counts as further by what runs in it in the same plan.
   require(static_cast<int>(held.size()) == said.length && made.snapshot.reach <= said.reach,
-          "another snapshot is kept than was told");
+          "another snapshot is kept than was reported");
   require(said.cached <= static_cast<int>(made.before.tokens.size()) && said.cached <= said.length &&
               std::equal(held.begin(), held.begin() + said.cached, made.before.tokens.begin()),
           "a snapshot holds other tokens than its sequence");
-  require(!made.snapshot.altered || !said.exact || !made.before.exact, "a snapshot is told to be exact and is not");
+  require(!made.snapshot.altered || !said.exact || !made.before.exact, "a snapshot is said to be exact and is not");
   sessions_.push_back(std::move(made));
   if (sessions_.size() > most) sessions_.pop_front();
 }

@@ -16,7 +16,7 @@ namespace cogen::engine_simulation {
 
 /// What an operation was completed with.
 template <class Value>
-struct told {
+struct received {
   error_code code;
   Value value;
 };
@@ -72,8 +72,8 @@ class client : public std::enable_shared_from_this<client> {
   /// Starts an operation with `start(handler)` and waits for it, within reach of `cancel()`. Sees to it that it is
   /// completed once, and not by the call that starts it.
   template <class Value, class Start>
-  net::awaitable<told<Value>> wait_for(Start start) {
-    return net::async_initiate<const net::use_awaitable_t<>, void(told<Value>)>(
+  net::awaitable<received<Value>> wait_for(Start start) {
+    return net::async_initiate<const net::use_awaitable_t<>, void(received<Value>)>(
         [self = shared_from_this()](auto handler, Start begin_operation) {
           auto whole = std::make_shared<decltype(handler)>(std::move(handler));
           self->begin_operation();
@@ -82,7 +82,7 @@ class client : public std::enable_shared_from_this<client> {
               net::bind_executor(self->executor_, [raw = self.get(), whole](error_code code, Value value = {}) mutable {
                 raw->end_operation();
                 auto resume = std::exchange(whole, nullptr);
-                std::move (*resume)(told<Value>{code, std::move(value)});
+                std::move (*resume)(received<Value>{code, std::move(value)});
               })));
           self->starting_ = false;
         },

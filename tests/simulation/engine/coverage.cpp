@@ -48,7 +48,7 @@ constexpr simulation::impossible never(State at, Event what, const char* why) {
 
 constexpr const char* is_over = "the engine is dead already";
 constexpr const char* never_waits = "who reads a stream that is over never waits";
-constexpr const char* has_read_all = "whoever waits has read what there was";
+constexpr const char* has_read_all = "a reader waits and has read what there was";
 constexpr simulation::impossible never_of_streams[] = {
     never(stream_at::ended, stream_event::timed_out, never_waits),
     never(stream_at::failed, stream_event::timed_out, never_waits),

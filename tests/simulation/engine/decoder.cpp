@@ -210,7 +210,7 @@ net::awaitable<void> decoder::suspend() {
   busy_with_.reset();
   stage_.say("{}: hears {}", name(), heard.code.message());
   if (heard.code == net::error::operation_aborted)
-    require(cancelled() || !sequence_, "it was cancelled by nobody");
+    require(cancelled() || !sequence_, "it was not cancelled");
   else
     require(!heard.code || stage_.is_death(heard.code), "it could not be preempted: " + heard.code.message());
 }
@@ -227,8 +227,7 @@ net::awaitable<void> decoder::save() {
   const auto heard = co_await wait_for<std::monostate>(start);
   busy_with_.reset();
   stage_.say("{}: hears {}", name(), heard.code.message());
-  if (heard.code == net::error::operation_aborted)
-    co_return require(cancelled() || !sequence_, "it was cancelled by nobody");
+  if (heard.code == net::error::operation_aborted) co_return require(cancelled() || !sequence_, "it was not cancelled");
   if (heard.code && stage_.is_death(heard.code)) co_return;
   require(!heard.code, "it could not be saved: " + heard.code.message());
   file_ = file;
@@ -248,7 +247,7 @@ net::awaitable<void> decoder::open() {
   auto heard = co_await wait_for<std::optional<sequence>>(start);
   busy_with_.reset();
   stage_.say("{}: hears {}", name(), heard.code.message());
-  if (heard.code == net::error::operation_aborted) co_return require(cancelled(), "it was cancelled by nobody");
+  if (heard.code == net::error::operation_aborted) co_return require(cancelled(), "it was not cancelled");
   if ((heard.code && stage_.is_death(heard.code)) || !sequence_) co_return;
   if (heard.code == error::queue_full) co_return require(stage_.of().max_sequences < 100, "the queue was not full");
   require(!heard.code, "it could not be opened: " + heard.code.message());
@@ -365,15 +364,15 @@ void decoder::meet(misfortune what) {
 
 // What it hears
 
-void decoder::hear_logits(const logits& told, logits_of which) {
+void decoder::hear_logits(const logits& received, logits_of which) {
   require(!refusal(0), "it was given logits though it asked for nonsense");
   held_.give(fed_);
   const int rows = which == logits_of::all ? std::max(1, static_cast<int>(fed_.size())) : 1;
-  require(told.rows() == rows, fmt::format("it was given {} rows of logits instead of {}", told.rows(), rows));
+  require(received.rows() == rows, fmt::format("it was given {} rows of logits instead of {}", received.rows(), rows));
   for (int i = 0; i < rows; ++i) {
     const auto length = held_.tokens.size() - static_cast<std::size_t>(rows - 1 - i);
     const auto expected = stage_.spoken().scores(std::span(held_.tokens).first(length), held_.encoder_input);
-    require(same_bits(told[i], expected), fmt::format("row {} of its logits is not what it would be alone", i));
+    require(same_bits(received[i], expected), fmt::format("row {} of its logits is not what it would be alone", i));
   }
 }
 
@@ -388,9 +387,9 @@ error_code decoder::refusal(int sampled) const {
 void decoder::hear_failure(error_code code, bool nothing_to_sample) {
   if (code == net::error::operation_aborted) {
     stage_.seen().visit(feature::aborted);
-    return require(cancelled() || !sequence_, "it was cancelled by nobody");
+    return require(cancelled() || !sequence_, "it was not cancelled");
   }
-  if (sequence_) require(!sequence_->error().message().empty(), "it is not told why");
+  if (sequence_) require(!sequence_->error().message().empty(), "it has no reason");
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {
     stage_.seen().visit(feature::queue_full);

@@ -59,7 +59,7 @@ class decoder final : public client {
   sequence_at at() const;
   std::vector<token> draw_fed(random& chance, int most) const;
   void begin(std::vector<token> fed);
-  void hear_logits(const logits& told, logits_of which);
+  void hear_logits(const logits& received, logits_of which);
   void hear_failure(error_code code, bool nothing_to_sample);
   error_code refusal(int sampled) const;
 

@@ -94,8 +94,8 @@ class device::face final : public runner {
   std::shared_ptr<device> device_;
 };
 
-device::device(const settings& of, coverage& seen, const simulation::log& told)
-    : settings_(of), seen_(seen), told_(told), cache_(of.within, of.rings) {
+device::device(const settings& of, coverage& seen, const simulation::log& received)
+    : settings_(of), seen_(seen), log_(received), cache_(of.within, of.rings) {
   if (of.kept.kind != cache_kind::none) kept_.emplace(of.kept, of.within);
 }
 
@@ -136,7 +136,7 @@ bool device::end_transfer(simulation::random& chance) {
   if (names.empty() || !listener_) return false;
   const auto name = names[static_cast<std::size_t>(chance.between(0, static_cast<int>(names.size()) - 1))];
   const bool ok = !chance.chance(settings_.losing);
-  if (told_) told_(fmt::format("  transfer {} {}", static_cast<std::uint64_t>(name), ok ? "ends" : "fails"));
+  if (log_) log_(fmt::format("  transfer {} {}", static_cast<std::uint64_t>(name), ok ? "ends" : "fails"));
   seen_.visit(ok ? feature::transferred : feature::lost);
   cache_.end(name, ok);
   if (kept_) kept_->end(name, ok);
@@ -244,7 +244,7 @@ int device::filled_slots() const {
 }
 
 void device::describe(const scheduler::step& step) const {
-  if (!told_) return;
+  if (!log_) return;
   std::string line = fmt::format("  step {}:", step.number);
   for (const int slot : step.clears) line += fmt::format(" clear {};", slot);
   for (const auto& each : step.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
@@ -261,7 +261,7 @@ void device::describe(const scheduler::step& step) const {
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
                         each.count, each.encoder_input ? " encoder input" : "", each.chained ? " chained" : "",
                         each.wanted == scheduler::output::sample ? " sample" : "");
-  told_(line);
+  log_(line);
 }
 
 }  // namespace cogen::engine_simulation

@@ -19,7 +19,7 @@ namespace cogen::engine_simulation {
 /// in some histories on a real one, too. Lives longer than the engine, and is what the simulation holds on to.
 class device {
  public:
-  device(const settings& of, coverage& seen, const simulation::log& told);
+  device(const settings& of, coverage& seen, const simulation::log& received);
 
   /// The runner that an engine gets.
   static std::unique_ptr<runner> runner_on(std::shared_ptr<device> self);
@@ -65,7 +65,7 @@ class device {
 
   const settings settings_;
   coverage& seen_;
-  const simulation::log& told_;
+  const simulation::log& log_;
   scheduler::toy::cache cache_;
   std::optional<kept_cache> kept_;
   std::deque<step*> held_;

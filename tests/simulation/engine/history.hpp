@@ -8,8 +8,8 @@ namespace cogen::engine_simulation {
 /// How many actions the history of a seed has.
 int actions_of(std::uint64_t seed);
 
-/// Runs a history. Throws std::logic_error with a sentence where the engine breaks its contract. What happens is told
-/// to `log`, if there is one.
+/// Runs a history. Throws std::logic_error with a sentence where the engine breaks its contract. What happens is
+/// written to `log`, if there is one.
 void play(const simulation::script& what, coverage& seen, const simulation::log& log);
 
 }  // namespace cogen::engine_simulation

@@ -100,37 +100,37 @@ void kept_cache::end(scheduler::swap_id name, bool ok) {
   filled ? cache_.clear(filled.mapped()) : static_cast<void>(kept_.erase(name));
 }
 
-void kept_cache::run(const scheduler::step& plan, const scheduler::toy::cache& told) {
+void kept_cache::run(const scheduler::step& plan, const scheduler::toy::cache& received) {
   if (plan.rows.empty()) return;
   std::vector<cache::step_row> rows;
   for (const auto& row : plan.rows) rows.push_back({row.slot, row.count});
   const cache::step step(std::move(rows));
   cache_.reserve(step);
-  write(step, told);
+  write(step, received);
   cache_.advance(step);
-  for (const auto& row : plan.rows) check(row.slot, told.content(row.slot));
+  for (const auto& row : plan.rows) check(row.slot, received.content(row.slot));
 }
 
-void kept_cache::write(const cache::step& step, const scheduler::toy::cache& told) {
+void kept_cache::write(const cache::step& step, const scheduler::toy::cache& received) {
   const auto keys = at::empty({step.tokens(), 1, dims}, at::kFloat);
   float* to = keys.data_ptr<float>();
   for (const auto& row : step.rows()) {
-    const auto content = told.content(row.slot);
+    const auto content = received.content(row.slot);
     for (auto each = content.end() - row.count; each != content.end(); ++each)
       to = std::fill_n(to, dims, static_cast<float>(*each));
   }
   for (int index = 0; index < cache_.layers(); ++index) {
     auto& layer = cache_.layer(index);
     if (layer.shape().kind == cache::layer_kind::recurrent)
-      write_states(layer, step, told);
+      write_states(layer, step, received);
     else
       layer.append(step, keys, keys);
   }
 }
 
-void kept_cache::write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& told) {
+void kept_cache::write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& received) {
   for (const auto& row : step.rows()) {
-    const auto content = told.content(row.slot);
+    const auto content = received.content(row.slot);
     const auto before = std::span(content).first(content.size() - static_cast<std::size_t>(row.count));
     const auto view = layer.state(row.slot).value();
     require(before.empty() || std::pair(view.before[0], view.before[1]) == state_after(before), row.slot, 0,

@@ -55,7 +55,7 @@ class kept_cache {
   void apply(const scheduler::step& step);
 
   /// The plan's rows, whose tokens the toy cache holds already.
-  void run(const scheduler::step& step, const scheduler::toy::cache& told);
+  void run(const scheduler::step& step, const scheduler::toy::cache& received);
 
   /// A transfer has ended; what it brought is lost where it fails.
   void end(scheduler::swap_id name, bool ok);
@@ -64,8 +64,8 @@ class kept_cache {
   void keep(scheduler::swap_id name, bytes what) { kept_[name] = std::move(what); }
 
  private:
-  void write(const cache::step& step, const scheduler::toy::cache& told);
-  void write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& told);
+  void write(const cache::step& step, const scheduler::toy::cache& received);
+  void write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& received);
   void check(int slot, std::span<const token> content) const;
 
   cache::cache cache_;

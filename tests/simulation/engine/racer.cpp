@@ -93,8 +93,8 @@ class race_of_forks final : public racer {
  protected:
   net::awaitable<void> live() override {
     auto chance = co_await turn();
-    const auto told = co_await root_->async_forward(fed_, logits_of::last, net::as_tuple(net::use_awaitable));
-    if (std::get<0>(told)) co_return lose(std::get<0>(told), does_not_fit(std::get<0>(told), fed_.size()));
+    const auto received = co_await root_->async_forward(fed_, logits_of::last, net::as_tuple(net::use_awaitable));
+    if (std::get<0>(received)) co_return lose(std::get<0>(received), does_not_fit(std::get<0>(received), fed_.size()));
     held_.give(fed_);
     branch a{root_->fork(), held_.fork(), chance.between(1, 4)};
     branch b{root_->fork(), held_.fork(), chance.between(1, 4)};

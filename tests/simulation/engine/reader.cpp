@@ -219,7 +219,7 @@ void reader::check_cached(int tokens) const {
 
 void reader::hear_failure(error_code code) {
   if (stream_) require(stream_->finish() == finish_reason::failed, "it failed, and the reason is another");
-  if (stream_) require(stream_->error().code() == code && !stream_->error().message().empty(), "it is not told why");
+  if (stream_) require(stream_->error().code() == code && !stream_->error().message().empty(), "it has no reason");
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {
     stage_.seen().visit(feature::queue_full);
@@ -236,7 +236,7 @@ void reader::hear_failure(error_code code) {
 bool reader::is_excused(error_code code) const {
   if (code == net::error::operation_aborted) {
     stage_.seen().visit(feature::aborted);
-    require(cancelled() || !stream_, "it was cancelled by nobody");
+    require(cancelled() || !stream_, "it was not cancelled");
     return true;
   }
   if (code != error::operation_in_progress) return false;

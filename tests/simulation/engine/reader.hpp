@@ -28,8 +28,8 @@ class reader final : public client {
   void second();
   void visit(stream_event what);
   stream_at at() const;
-  void hear(error_code code, const std::optional<piece>& told);
-  void hear(error_code code, const completion& told);
+  void hear(error_code code, const std::optional<piece>& received);
+  void hear(error_code code, const completion& received);
   void take(std::span<const sampled_token> tokens);
   void hear_end(finish_reason reason, const usage& used);
   void check_cached(int tokens) const;

@@ -26,11 +26,11 @@ std::exception_ptr breakdown() { return std::make_exception_ptr(std::runtime_err
 
 }  // namespace
 
-world::world(const settings& of, coverage& seen, simulation::log told)
+world::world(const settings& of, coverage& seen, simulation::log received)
     : settings_(of),
       seen_(seen),
-      told_(std::move(told)),
-      device_(std::make_shared<device>(settings_, seen_, told_)),
+      log_(std::move(received)),
+      device_(std::make_shared<device>(settings_, seen_, log_)),
       engine_(make_engine()) {}
 
 /// Clients on the engine's executor go on for as long as it is there.
@@ -196,18 +196,18 @@ std::string world::unfinished() const {
 }
 
 void world::check_empty() {
-  require(device_->held() == 0, "a step is in flight for nobody");
+  require(device_->held() == 0, "a step is in flight for no sequence");
   if (!alive()) return;
   const auto stats = engine_->stats();
   require(stats.sequences == 0 && stats.waiting == 0, fmt::format("{} sequences are left", stats.sequences));
   require(stats.free_slots == settings_.within.slots, "not all slots are free in the end");
-  require(stats.cache_bytes == 0, "memory is set aside for nobody");
+  require(stats.cache_bytes == 0, "memory is reserved for no sequence");
   require(settings_.within.prefix_caching || stats.prefix_cached_slots == 0, "slots are kept though nothing is reused");
   const int filled = device_->filled_slots();  // those too that kept ones read
   require(filled >= stats.prefix_cached_slots && (filled == 0) == (stats.prefix_cached_slots == 0),
-          "slots are filled for nobody, or kept and empty");
+          "slots are filled for no sequence, or kept and empty");
   require(device_->cache().bytes() <= stats.prefix_cached_bytes, "the cache holds more than is kept");
-  require(stats.swap_bytes == 0 && device_->cache().swapped_bytes() == 0, "something is swapped out for nobody");
+  require(stats.swap_bytes == 0 && device_->cache().swapped_bytes() == 0, "something is swapped out for no sequence");
 }
 
 }  // namespace cogen::engine_simulation

@@ -32,7 +32,7 @@ enum class misfortune { launch_fails, step_fails, engine_stopped, engine_destroy
 /// A real engine, externally stepped, over the toy device, with its clients, in virtual time.
 class world {
  public:
-  world(const settings& of, coverage& seen, simulation::log told);
+  world(const settings& of, coverage& seen, simulation::log received);
   ~world();
   world(const world&) = delete;
   world& operator=(const world&) = delete;
@@ -95,7 +95,7 @@ class world {
 
   template <class... Parts>
   void say(fmt::format_string<Parts...> text, Parts&&... parts) const {
-    if (told_) told_(fmt::format(text, std::forward<Parts>(parts)...));
+    if (log_) log_(fmt::format(text, std::forward<Parts>(parts)...));
   }
 
  private:
@@ -108,7 +108,7 @@ class world {
 
   const settings settings_;
   coverage& seen_;
-  const simulation::log told_;
+  const simulation::log log_;
   std::shared_ptr<test::manual_clock> clock_ = std::make_shared<test::manual_clock>();
   std::shared_ptr<device> device_;
   std::optional<engine> engine_;
