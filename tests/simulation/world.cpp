@@ -292,9 +292,9 @@ void world::absorb() {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
            a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);
   };
-  require(
-      std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
-      "the events are not those expected: " + std::to_string(received.size()) + " of " + std::to_string(expected.size()));
+  require(std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
+          "the events are not those expected: " + std::to_string(received.size()) + " of " +
+              std::to_string(expected.size()));
   check_sequences();
 }
 
