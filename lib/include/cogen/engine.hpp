@@ -66,7 +66,7 @@ class engine {
   /// Throws std::invalid_argument if an option makes no sense for this model; the message names the option, its value
   /// and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
-  /// For own runners: see extend/engine_parts.hpp.
+  /// For own runners: see extend/runner.hpp.
   explicit engine(engine_parts parts, engine_options options = {});
   engine(engine&&) noexcept;
   engine& operator=(engine&&) noexcept;
