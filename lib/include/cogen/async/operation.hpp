@@ -16,26 +16,25 @@
 #include <boost/asio/require.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 namespace cogen::async {
 
-/// An operation that waits on behalf of a handler of some execution context.
-class pending_operation {
+class pending_operations;
+
+/// An operation that waits on behalf of a handler of some execution context, with which it is registered.
+class pending_operation : public std::enable_shared_from_this<pending_operation> {
  public:
-  virtual ~pending_operation() = default;
+  pending_operation(const pending_operation&) = delete;
+  pending_operation& operator=(const pending_operation&) = delete;
+  virtual ~pending_operation();
 
   /// Destroys the handler without calling it, because its context is being destroyed.
   virtual void drop() noexcept = 0;
-
-  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
-  virtual bool post_again() noexcept = 0;
 
   /// Where the handler of a completed operation runs, never within execute().
   virtual net::any_io_executor executor() const noexcept = 0;
@@ -43,57 +42,27 @@ class pending_operation {
   /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
   virtual void call(std::shared_ptr<pending_operation> self) = 0;
 
+  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
+  bool post_again() noexcept;
+
   /// Links operations that still have to be posted.
   std::shared_ptr<pending_operation> next;
-};
 
-/// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
-/// handler still pending when its `io_context` ends would access the dead context.
-///
-/// It also posts their completions, with no lock held. Each handler runs in a job of its own. Completed operations of
-/// one executor form a queue with one job at a time: it takes the first operation, posts the job for the next one, and
-/// calls the handler. So a step that completes many operations posts one job, which reuses the memory of the last one,
-/// and the context's threads share the work. If there is no memory for another job, the job calls the next handlers
-/// itself; the first exception is rethrown at the end. Operations of an executor other than the queue's are posted
-/// alone.
-class pending_operations : public std::enable_shared_from_this<pending_operations> {
- public:
-  using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
+ protected:
+  /// Belongs to the executor's context.
+  explicit pending_operation(const net::any_io_executor& executor);
 
-  /// Registers an operation.
-  entry add(std::weak_ptr<pending_operation> operation);
+  /// Registers with the context, which drops it when it is destroyed.
+  void enlist();
 
-  /// Removes it; does nothing after close().
-  void remove(entry at) noexcept;
-
-  /// Has the executor of `completed` call it, unless the context is being destroyed. Throws std::bad_alloc, and has
-  /// then changed nothing.
-  void post(const std::shared_ptr<pending_operation>& completed);
-
-  /// Drops all operations, once no post() is in progress: their context is being destroyed.
-  void close() noexcept;
+  /// Whether it belongs to the executor's context.
+  bool belongs_to(const net::any_io_executor& executor) const;
 
  private:
-  class posting;
-
-  void post_job(const net::any_io_executor& to);
-  bool post_next_job(const net::any_io_executor& to) noexcept;  // false: memory is short
-  void call_first();
-  std::shared_ptr<pending_operation> take_first(bool& has_more) noexcept;
-  void withdraw(const pending_operation& completed) noexcept;
-
-  std::mutex mutex_;  // guards those below
-  std::condition_variable none_posting_;
-  std::list<std::weak_ptr<pending_operation>> waiting_;
-  std::shared_ptr<pending_operation> first_;  // of the queue
-  pending_operation* last_ = nullptr;
-  bool has_job_ = false;  // a job for the queue is posted, or runs on
-  int posting_ = 0;       // calls that use the context
-  bool closed_ = false;
+  const net::execution_context* const context_;
+  const std::shared_ptr<pending_operations> registry_;
+  std::optional<std::list<std::weak_ptr<pending_operation>>::iterator> entry_;
 };
-
-/// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
-std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
 
 /// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
 /// and can then be reused for another wait. A handler with a nested type `takes_diagnostics` is called with
@@ -106,7 +75,7 @@ std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_exec
 /// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
 /// it); from any of them -> dropped (the context is gone).
 template <class... Results>
-class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
+class operation final : public pending_operation {
  public:
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
   /// it is not referenced elsewhere and has the same context.
@@ -127,27 +96,13 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
-  /// Registers with the executor's context. Call make() instead.
-  explicit operation(const net::any_io_executor& executor)
-      : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
-
-  operation(const operation&) = delete;
-  operation& operator=(const operation&) = delete;
-  ~operation() override {
-    if (entry_) registry_->remove(*entry_);
-  }
+  /// Call make() instead.
+  explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}
 
   /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
   void set_result(diagnostics why, Values&&... results) noexcept {
     result_.emplace(std::move(why), std::forward<Values>(results)...);
-  }
-
-  bool post_again() noexcept override try {
-    registry_->post(this->shared_from_this());
-    return true;
-  } catch (...) {
-    return false;
   }
 
   net::any_io_executor executor() const noexcept override { return wait_->executor; }
@@ -196,7 +151,7 @@ class operation final : public pending_operation, public std::enable_shared_from
 
   static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
     auto made = std::make_shared<operation>(executor);
-    made->entry_ = made->registry_->add(made);
+    made->enlist();
     return made;
   }
 
@@ -207,13 +162,8 @@ class operation final : public pending_operation, public std::enable_shared_from
     return true;
   }
 
-  bool can_wait_on(const net::any_io_executor& executor) const {
-    return !wait_ && !dropped() && context_ == &net::query(executor, net::execution::context);
-  }
+  bool can_wait_on(const net::any_io_executor& executor) const { return !wait_ && !dropped() && belongs_to(executor); }
 
-  const net::execution_context* const context_;
-  const std::shared_ptr<pending_operations> registry_;
-  std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
   std::optional<std::tuple<diagnostics, Results...>> result_;
