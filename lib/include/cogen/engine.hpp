@@ -106,16 +106,8 @@ class engine {
       net::completion_token_for<void(error_code, sequence)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_open(std::filesystem::path session, const open_options& options = {},
                                 Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code, sequence)>(
-        [](auto handler, std::shared_ptr<detail::opening_face> shared, std::filesystem::path path) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_open(*wait);
-          };
-          using operation = detail::opening_face::open_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_open(std::move(wait), std::move(path));
-        },
-        completion, new_opening(options), std::move(session));
+    return async::initiate<Token, sequence>(completion, new_opening(options), &detail::opening_face::start_open,
+                                            &detail::opening_face::cancel_open, std::move(session));
   }
 
   /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there are resumed without a
@@ -136,16 +128,8 @@ class engine {
   /// external stepping it completes within poll_one().
   template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_drain(Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::drain_face> shared) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto&) {
-            if (auto face = weak.lock()) face->cancel();
-          };
-          using operation = detail::drain_face::drain_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start(std::move(wait));
-        },
-        completion, new_drain());
+    return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start,
+                                  [](detail::drain_face& drain, const auto&) { drain.cancel(); });
   }
 
   /// Ends everything as the destructor does, without waiting for it.

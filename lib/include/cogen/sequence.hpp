@@ -116,17 +116,8 @@ class [[nodiscard]] basic_sequence {
   template <net::completion_token_for<void(error_code, logits)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
                                    Token&& completion = net::default_completion_token_t<executor_type>()) {
-    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
-    return net::async_initiate<Token, void(error_code, logits)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, logits_of wanted) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_forward(*wait);
-          };
-          using operation = detail::sequence_face::forward_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_forward(std::move(wait), std::move(fed), wanted);
-        },
-        completion, shared(), std::move(tokens), which);
+    return async::initiate<Token, logits>(completion, shared(), &detail::sequence_face::start_forward,
+                                          &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
   /// Appends `tokens`, then a token sampled after them, and returns that one. Without `tokens` it samples after the
@@ -138,16 +129,9 @@ class [[nodiscard]] basic_sequence {
       net::completion_token_for<void(error_code, sampled_token)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
                                   Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code, sampled_token)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling_params how) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_decode(*wait);
-          };
-          using operation = detail::sequence_face::decode_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_decode(std::move(wait), std::move(fed), std::move(how));
-        },
-        completion, shared(), std::move(tokens), std::move(sampling));
+    return async::initiate<Token, sampled_token>(completion, shared(), &detail::sequence_face::start_decode,
+                                                 &detail::sequence_face::cancel_decode, std::move(tokens),
+                                                 std::move(sampling));
   }
 
   /// Gives up the slot, for example while a tool runs. Completes when the cache is safe in host memory; at once if
@@ -159,11 +143,8 @@ class [[nodiscard]] basic_sequence {
   /// which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_suspend(Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared) {
-          shared->start_suspend(plain_wait(std::move(handler), shared));
-        },
-        completion, shared());
+    return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_suspend,
+                                  &detail::sequence_face::cancel_plain);
   }
 
   /// Writes the sequence to a file that engine::async_open() reads, in this process or another one: tokens, random
@@ -180,11 +161,8 @@ class [[nodiscard]] basic_sequence {
   template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_save(std::filesystem::path path,
                                 Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::filesystem::path into) {
-          shared->start_save(plain_wait(std::move(handler), shared), std::move(into));
-        },
-        completion, shared(), std::move(path));
+    return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_save,
+                                  &detail::sequence_face::cancel_plain, std::move(path));
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
@@ -214,15 +192,6 @@ class [[nodiscard]] basic_sequence {
  private:
   template <class>
   friend class basic_sequence;
-
-  template <class Handler>
-  static auto plain_wait(Handler handler, const std::shared_ptr<detail::sequence_face>& shared) {
-    auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-      if (auto face = weak.lock()) face->cancel_plain(*wait);
-    };
-    using operation = detail::sequence_face::plain_operation;
-    return operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-  }
 
   const std::shared_ptr<detail::sequence_face>& shared() const noexcept {
     assert(shared_ && "the sequence was moved from");

@@ -14,6 +14,7 @@
 #include <concepts>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace cogen {
@@ -98,7 +99,7 @@ class [[nodiscard]] basic_token_stream {
   template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
                 net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_next(Token&& token = net::default_completion_token_t<executor_type>()) {
-    return initiate_next(std::nullopt, token);
+    return initiate_next<Token>(std::nullopt, token);
   }
 
   /// As async_next(), but fails with error::timed_out if no piece came within `limit` of the engine's clock. The piece
@@ -107,7 +108,7 @@ class [[nodiscard]] basic_token_stream {
                 net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_next_for(clock::duration limit,
                                     Token&& token = net::default_completion_token_t<executor_type>()) {
-    return initiate_next(limit, token);
+    return initiate_next<Token>(limit, token);
   }
 
   /// Everything from here to the end.
@@ -119,16 +120,8 @@ class [[nodiscard]] basic_token_stream {
   template <
       net::completion_token_for<void(error_code, completion)> Token = net::default_completion_token_t<executor_type>>
   [[nodiscard]] auto async_complete(Token&& token = net::default_completion_token_t<executor_type>()) {
-    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
-    return net::async_initiate<Token, void(error_code, completion)>(
-        [](auto handler, std::shared_ptr<detail::stream_face> shared) {
-          using operation = detail::stream_face::complete_operation;
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_complete(*wait, type);
-          };
-          shared->start_complete(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)));
-        },
-        token, shared());
+    return async::initiate<Token, completion>(token, shared(), &detail::stream_face::start_complete,
+                                              &detail::stream_face::cancel_complete);
   }
 
   /// Ends the generation. What was produced can still be read. No effect once it has ended.
@@ -157,18 +150,9 @@ class [[nodiscard]] basic_token_stream {
   friend class basic_token_stream;
 
   template <class Token>
-  auto initiate_next(std::optional<clock::duration> limit, Token& token) {
-    return net::async_initiate<Token, void(error_code, std::optional<piece>)>(
-        [](auto handler, std::shared_ptr<detail::stream_face> shared, std::optional<clock::duration> at_most) {
-          using operation = detail::stream_face::next_operation;
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_next(*wait);
-          };
-          shared->start_next(
-              operation::make(std::move(handler), shared->default_executor(), std::move(cancel), shared->last_next()),
-              at_most);
-        },
-        token, shared(), limit);
+  auto initiate_next(std::optional<clock::duration> limit, std::remove_reference_t<Token>& token) {
+    return async::initiate<Token, std::optional<piece>>(token, shared(), &detail::stream_face::start_next,
+                                                        &detail::stream_face::cancel_next, limit);
   }
 
   const std::shared_ptr<detail::stream_face>& shared() const noexcept {

@@ -8,6 +8,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -16,10 +17,12 @@
 #include <boost/asio/require.hpp>
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace cogen::async {
@@ -169,5 +172,31 @@ class operation final : public pending_operation {
   std::optional<std::tuple<diagnostics, Results...>> result_;
   std::atomic<bool> dropped_ = false;
 };
+
+/// Starts an operation with the signature `void(error_code, Results...)` on `shared`, which an engine and a handle
+/// share: calls its member `start(wait, args...)`. Cancellation calls its member `cancel(*wait, type)` or
+/// `cancel(*wait)`. A stream reuses the wait of its last operation.
+template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
+auto initiate(std::remove_reference_t<Token>& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel,
+              Args... args) {
+  // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
+  return net::async_initiate<Token, void(error_code, Results...)>(
+      [start, cancel](auto handler, std::shared_ptr<Shared> to, Args... passed) {
+        using waiting = operation<Results...>;
+        auto cancel_wait = [weak = std::weak_ptr(to), cancel](net::cancellation_type type, const auto& wait) {
+          const auto from = weak.lock();
+          if (!from) return;
+          if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&, net::cancellation_type>)
+            std::invoke(cancel, *from, *wait, type);
+          else
+            std::invoke(cancel, *from, *wait);
+        };
+        std::shared_ptr<waiting> spent;
+        if constexpr (requires { spent = to->last_next(); }) spent = to->last_next();
+        auto wait = waiting::make(std::move(handler), to->default_executor(), std::move(cancel_wait), std::move(spent));
+        std::invoke(start, *to, std::move(wait), std::move(passed)...);
+      },
+      token, std::move(shared), std::move(args)...);
+}
 
 }  // namespace cogen::async
