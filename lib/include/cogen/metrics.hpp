@@ -2,9 +2,6 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
-#include <cogen/sampling_params.hpp>
-
-#include <boost/container/small_vector.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -12,9 +9,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace cogen {
 
@@ -42,23 +37,6 @@ struct usage {
 
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
-};
-
-/// Usually one token, which then allocates nothing.
-using piece_tokens = boost::container::small_vector<sampled_token, 1>;
-
-/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
-struct piece {
-  std::string text;
-  piece_tokens tokens;  ///< those that have come since the last piece
-};
-
-/// A whole generation.
-struct completion {
-  std::string text;
-  std::vector<sampled_token> tokens;
-  finish_reason reason = finish_reason::aborted;
-  cogen::usage usage;
 };
 
 /// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,

@@ -2,17 +2,14 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <cassert>
 #include <concepts>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -31,6 +28,7 @@ class sequence_face {
   using forward_operation = async::operation<logits>;
   using decode_operation = async::operation<sampled_token>;
   using plain_operation = async::operation<>;
+  using open_operation = async::operation<sequence>;
 
   virtual ~sequence_face() = default;
   virtual async::engine_executor executor() const = 0;
@@ -42,6 +40,8 @@ class sequence_face {
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
   virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
+  virtual void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) = 0;
+  virtual void cancel_open(const open_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
@@ -61,27 +61,17 @@ class sequence_face {
 ///     auto next = co_await sequence.async_decode({}, {.temperature = 0.8});
 ///
 /// Search, constrained output, speculation and agents are coroutines over sequences. All sequences share one batch.
-///
-/// Move-only. Destroying it frees its slot. A moved-from sequence may only be destroyed or assigned to. Members may be
-/// called from any thread. One operation may be pending at a time: a second one fails with
-/// error::operation_in_progress. A sequence may outlive its engine; its operations then fail with
-/// error::engine_stopped.
-///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor.
+/// Destroying one frees its slot. Threads, lifetime and handlers: see `engine`.
 ///
 /// Every cancellation type ends an operation at once with operation_aborted. After a cancelled or failed operation the
 /// sequence is as before it, except after error::out_of_memory: then the sequence has ended. Operations fail at once
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
-///
-/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
-/// `co_await` throws generation_error, whose what() is the sentence. Asio's `as_default_on_t<sequence>` gives a
-/// sequence with another default token.
 template <class Executor>
 class [[nodiscard]] basic_sequence {
  public:
   using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
 
   /// The same sequence with another executor type.
   template <class Other>
@@ -113,9 +103,9 @@ class [[nodiscard]] basic_sequence {
   ///
   /// Signature: void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an
   /// empty sequence, error::does_not_fit beyond max_sequence_length.
-  template <net::completion_token_for<void(error_code, logits)> Token = net::default_completion_token_t<executor_type>>
+  template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
-                                   Token&& completion = net::default_completion_token_t<executor_type>()) {
+                                   Token&& completion = default_completion_token()) {
     return async::initiate<Token, logits>(completion, shared(), &detail::sequence_face::start_forward,
                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
@@ -125,24 +115,22 @@ class [[nodiscard]] basic_sequence {
   ///
   /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
   /// parameters outside their limits, error::bad_logits, and error::callback_threw.
-  template <
-      net::completion_token_for<void(error_code, sampled_token)> Token = net::default_completion_token_t<executor_type>>
+  template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
-                                  Token&& completion = net::default_completion_token_t<executor_type>()) {
+                                  Token&& completion = default_completion_token()) {
     return async::initiate<Token, sampled_token>(completion, shared(), &detail::sequence_face::start_decode,
                                                  &detail::sequence_face::cancel_decode, std::move(tokens),
                                                  std::move(sampling));
   }
 
-  /// Gives up the slot, for example while a tool runs. Completes when the cache is safe in host memory; at once if
-  /// nothing is cached. If engine_options.swap has no room, or the copy fails, it completes all the same, and the
-  /// tokens are computed again later. The next operation continues the sequence with the same bits, except with
-  /// swap_format::q8.
+  /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing
+  /// is cached. It also completes if engine_options.swap has no room, or the copy fails: the tokens are then computed
+  /// again later. The next operation continues with the same bits, except with swap_format::q8.
   ///
   /// Signature: void(error_code). After cancellation the slot is given up all the same. Works while the engine drains,
   /// which does not wait for it.
-  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_suspend(Token&& completion = net::default_completion_token_t<executor_type>()) {
+  template <net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_suspend,
                                   &detail::sequence_face::cancel_plain);
   }
@@ -150,17 +138,14 @@ class [[nodiscard]] basic_sequence {
   /// Writes the sequence to a file that engine::async_open() reads, in this process or another one: tokens, random
   /// numbers, encoder input and cache. The sequence keeps its slot. The cache is copied while steps go on, in memory
   /// besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own runner has
-  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits.
-  ///
-  /// A cache in a slot is written bit by bit. One swapped out with swap_format::q8 is written as it would be restored,
-  /// and the file says that it is not exact.
+  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is written bit
+  /// by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not exact.
   ///
   /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
   /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Works while the
   /// engine drains, which does not wait for it.
-  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_save(std::filesystem::path path,
-                                Token&& completion = net::default_completion_token_t<executor_type>()) {
+  template <net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_save,
                                   &detail::sequence_face::cancel_plain, std::move(path));
   }

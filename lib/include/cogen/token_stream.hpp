@@ -4,20 +4,38 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/metrics.hpp>
+#include <cogen/sampling_params.hpp>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/container/small_vector.hpp>
 
 #include <cassert>
 #include <concepts>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace cogen {
+
+/// Usually one token, which then allocates nothing.
+using piece_tokens = boost::container::small_vector<sampled_token, 1>;
+
+/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
+struct piece {
+  std::string text;
+  piece_tokens tokens;  ///< those that have come since the last piece
+};
+
+/// A whole generation.
+struct completion {
+  std::string text;
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
+  cogen::usage usage;
+};
 
 namespace detail {
 
@@ -51,20 +69,12 @@ class stream_face {
 ///
 ///     while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
 ///
-/// Move-only. Destroying it ends the generation and frees its slot. A moved-from stream may only be destroyed or
-/// assigned to. Members may be called from any thread. One operation may be pending at a time: a second one fails with
-/// error::operation_in_progress. A stream may outlive its engine; its operations then fail with error::engine_stopped.
-///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor.
-///
-/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
-/// `co_await` throws generation_error, whose what() is the sentence of `error()`. Asio's
-/// `as_default_on_t<token_stream>` gives a stream with another default token.
+/// Destroying it ends the generation and frees its slot. Threads, lifetime and handlers: see `engine`.
 template <class Executor>
 class [[nodiscard]] basic_token_stream {
  public:
   using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
 
   /// The same stream with another executor type.
   template <class Other>
@@ -96,18 +106,15 @@ class [[nodiscard]] basic_token_stream {
   ///
   /// Signature: void(error_code, std::optional<piece>). Fails with the code of `error()` if the generation failed.
   /// Every cancellation type ends the wait at once with operation_aborted; the piece is kept for the next call.
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
-                net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_next(Token&& token = net::default_completion_token_t<executor_type>()) {
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
+  [[nodiscard]] auto async_next(Token&& token = default_completion_token()) {
     return initiate_next<Token>(std::nullopt, token);
   }
 
   /// As async_next(), but fails with error::timed_out if no piece came within `limit` of the engine's clock. The piece
   /// is kept for the next call.
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
-                net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_next_for(clock::duration limit,
-                                    Token&& token = net::default_completion_token_t<executor_type>()) {
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
+  [[nodiscard]] auto async_next_for(clock::duration limit, Token&& token = default_completion_token()) {
     return initiate_next<Token>(limit, token);
   }
 
@@ -117,9 +124,8 @@ class [[nodiscard]] basic_token_stream {
   /// total cancellation complete without an error, with what was produced so far and finish_reason::aborted; the
   /// generation goes on and can be read. Terminal cancellation completes with operation_aborted; every piece can still
   /// be read.
-  template <
-      net::completion_token_for<void(error_code, completion)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_complete(Token&& token = net::default_completion_token_t<executor_type>()) {
+  template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
+  [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
     return async::initiate<Token, completion>(token, shared(), &detail::stream_face::start_complete,
                                               &detail::stream_face::cancel_complete);
   }
