@@ -171,7 +171,7 @@ pending_operation::~pending_operation() {
   if (entry_) registry_->remove(*entry_);
 }
 
-void pending_operation::enlist() { entry_ = registry_->add(weak_from_this()); }
+void pending_operation::add_to_registry() { entry_ = registry_->add(weak_from_this()); }
 
 bool pending_operation::post_again() noexcept try {
   registry_->post(shared_from_this());
@@ -180,7 +180,7 @@ bool pending_operation::post_again() noexcept try {
   return false;
 }
 
-bool pending_operation::belongs_to(const net::any_io_executor& executor) const {
+bool pending_operation::is_of_context(const net::any_io_executor& executor) const {
   return context_ == &net::query(executor, net::execution::context);
 }
 

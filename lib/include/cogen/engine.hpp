@@ -120,8 +120,7 @@ class engine {
   /// external stepping it completes within poll_one().
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_drain(Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start,
-                                  [](detail::drain_face& drain, const auto&) { drain.cancel(); });
+    return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
   }
 
   /// Ends everything as the destructor does, without waiting for it.

@@ -21,8 +21,7 @@ namespace cogen {
 
 /// How the steps are filled.
 struct batching_options {
-  /// Sequences that hold a slot at the same time. Further ones wait. At least 1.
-  int slots = 16;
+  int slots = 16;  ///< sequences that hold a slot at the same time, at least 1; further ones wait
 
   /// Tokens of one step: one for each running sequence, then prompts in chunks. Smaller shortens the gap between two
   /// tokens of a stream, larger reads prompts faster. Empty: 128, and 256 in steps of prompts alone; 2,048 on a GPU.
@@ -88,11 +87,10 @@ struct swap_options {
   /// and gone with the engine. Empty: no file.
   std::filesystem::path directory = {};
 
-  /// The size limit of that file in bytes.
-  std::int64_t file_bytes = std::int64_t{16} << 30;
+  std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
 
-  /// How they are stored. After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the
-  /// sequence's prefix is not shared.
+  /// After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is
+  /// not shared.
   swap_format format = swap_format::exact;
 
   /// Copies and writes while steps go on. Its jobs must not depend on the engine thread. Empty: an own thread; with
@@ -152,8 +150,7 @@ struct engine_options {
   /// Threads that compute, the engine's own included. At least 1. Empty: as many as the process may use.
   std::optional<int> threads = {};
 
-  /// The engine has no thread of its own, and steps when the program calls `poll_one()`.
-  bool external_stepping = false;
+  bool external_stepping = false;  ///< no thread of its own: it steps when the program calls `poll_one()`
 
   /// Receives errors that no operation reports: an exception from a handler on the engine's executor, a failed step.
   /// Called on the engine thread; must not throw. Empty: they are dropped.
@@ -163,21 +160,14 @@ struct engine_options {
   std::shared_ptr<event_sink> events = {};
 };
 
-/// How an engine serves one sequence and its forks.
+/// How an engine serves one sequence and its forks. The last four are as in `request`.
 struct open_options {
   /// Tokens that it may hold, from 1 to engine_options.limits.max_sequence_length. Empty: that limit.
   std::optional<int> max_sequence_length = {};
 
-  /// For a scheduling policy that orders by priority: higher comes first.
   int priority = 0;
-
-  /// For a scheduling policy that divides between tenants.
   std::uint64_t tenant = 0;
-
-  /// Whether it shares cached prefixes, if the engine caches prefixes.
   bool prefix_caching = true;
-
-  /// It shares prefixes only with sequences of the same salt. Empty: its tenant.
   std::optional<std::uint64_t> cache_salt = {};
 };
 

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -156,7 +155,7 @@ class [[nodiscard]] basic_token_stream {
   friend class basic_token_stream;
 
   template <class Token>
-  auto initiate_next(std::optional<clock::duration> limit, std::remove_reference_t<Token>& token) {
+  auto initiate_next(std::optional<clock::duration> limit, Token& token) {
     return async::initiate<Token, std::optional<piece>>(token, shared(), &detail::stream_face::start_next,
                                                         &detail::stream_face::cancel_next, limit);
   }

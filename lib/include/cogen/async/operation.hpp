@@ -17,7 +17,6 @@
 #include <boost/asio/require.hpp>
 
 #include <atomic>
-#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -56,10 +55,10 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
   explicit pending_operation(const net::any_io_executor& executor);
 
   /// Registers with the context, which drops it when it is destroyed.
-  void enlist();
+  void add_to_registry();
 
   /// Whether it belongs to the executor's context.
-  bool belongs_to(const net::any_io_executor& executor) const;
+  bool is_of_context(const net::any_io_executor& executor) const;
 
  private:
   const net::execution_context* const context_;
@@ -154,7 +153,7 @@ class operation final : public pending_operation {
 
   static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
     auto made = std::make_shared<operation>(executor);
-    made->enlist();
+    made->add_to_registry();
     return made;
   }
 
@@ -165,7 +164,9 @@ class operation final : public pending_operation {
     return true;
   }
 
-  bool can_wait_on(const net::any_io_executor& executor) const { return !wait_ && !dropped() && belongs_to(executor); }
+  bool can_wait_on(const net::any_io_executor& executor) const {
+    return !wait_ && !dropped() && is_of_context(executor);
+  }
 
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
@@ -173,12 +174,15 @@ class operation final : public pending_operation {
   std::atomic<bool> dropped_ = false;
 };
 
+/// Has a `last_next()`: the wait of the operation before, which can be reused, or null.
+template <class Shared, class Operation>
+concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
+
 /// Starts an operation with the signature `void(error_code, Results...)` on `shared`, which an engine and a handle
-/// share: calls its member `start(wait, args...)`. Cancellation calls its member `cancel(*wait, type)` or
-/// `cancel(*wait)`. A stream reuses the wait of its last operation.
+/// share: calls its member `start` with a wait and `args`. Cancellation calls its member `cancel`, with the wait and
+/// the cancellation type if it takes them.
 template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
-auto initiate(std::remove_reference_t<Token>& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel,
-              Args... args) {
+auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {
   // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
   return net::async_initiate<Token, void(error_code, Results...)>(
       [start, cancel](auto handler, std::shared_ptr<Shared> to, Args... passed) {
@@ -187,14 +191,16 @@ auto initiate(std::remove_reference_t<Token>& token, std::shared_ptr<Shared> sha
           const auto from = weak.lock();
           if (!from) return;
           if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&, net::cancellation_type>)
-            std::invoke(cancel, *from, *wait, type);
+            (*from.*cancel)(*wait, type);
+          else if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&>)
+            (*from.*cancel)(*wait);
           else
-            std::invoke(cancel, *from, *wait);
+            (*from.*cancel)();
         };
         std::shared_ptr<waiting> spent;
-        if constexpr (requires { spent = to->last_next(); }) spent = to->last_next();
+        if constexpr (keeps_last<Shared, waiting>) spent = to->last_next();
         auto wait = waiting::make(std::move(handler), to->default_executor(), std::move(cancel_wait), std::move(spent));
-        std::invoke(start, *to, std::move(wait), std::move(passed)...);
+        (*to.*start)(std::move(wait), std::move(passed)...);
       },
       token, std::move(shared), std::move(args)...);
 }
