@@ -2,7 +2,6 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
-#include <cogen/clock.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
 #include <cogen/request.hpp>
@@ -13,8 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace cogen {
@@ -147,18 +144,14 @@ struct memory_estimate {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
   int max_sequence_length = 0;    ///< tokens that one sequence may hold
 
-  /// Of one sequence of that length in the cache, with the longest encoder input.
-  std::int64_t slot_bytes = 0;
-
-  /// Of all slots together, each of that length, or engine_options.kv.bytes if that is less.
-  std::int64_t cache_bytes = 0;
+  std::int64_t slot_bytes = 0;   ///< of one sequence of that length, with the longest encoder input
+  std::int64_t cache_bytes = 0;  ///< of all slots, each of that length; engine_options.kv.bytes if that is less
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
 };
 
 /// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
-/// reading weights. Weights are the same for every engine; the cache depends on the options, whose `layer_factory` is
-/// called as by an engine.
+/// reading weights. The options' `layer_factory` is called as by an engine.
 ///
 /// Throws what load_model() throws if the header or the configuration is wrong or a tensor is missing or misshapen, and
 /// what the engine's constructor throws for options that make no sense for this model. Thread-safe.

@@ -41,15 +41,14 @@ struct kv_options {
   /// machine's memory; on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
   std::optional<std::int64_t> bytes = {};
 
-  /// The number format of keys and values. Empty: the model's own, float16 if its weights are quantized. A GPU has the
-  /// model's own and fp8.
+  /// The type of keys and values. Empty: the model's, float16 if its weights are quantized. A GPU has that and fp8.
   std::optional<cache::scalar> dtype = {};
 
   /// Quantizes all but the newest tokens: cache::int8(), cache::int4(), … Empty: none.
   std::optional<cache::quantization> quantization = {};
 
   /// Keeps only the first tokens and a window of the newest ones, so that a sequence can grow without end. Not together
-  /// with `quantization`. Empty: all tokens are kept.
+  /// with `quantization`. Empty: keeps all.
   std::optional<cache::sink_window> sinks = {};
 
   /// If set, the caches live in host memory behind this, and each layer is prefetched while the previous one computes.
@@ -98,8 +97,7 @@ struct swap_options {
   std::shared_ptr<cache::transfer> transfer = {};
 };
 
-/// Factories of built-in or own policies, called once while the engine is made. Engines of own parts have the policies
-/// of their parts.
+/// Factories of built-in or own policies, called once while the engine is made; not called for engines of own parts.
 struct policy_options {
   /// Orders waiting requests: scheduler::by_priority(), fair_share(), earliest_deadline_first(). Empty: fcfs().
   std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling = {};
@@ -147,10 +145,8 @@ struct engine_options {
   /// little. Output is batch-invariant either way. A GPU has float32 alone.
   cogen::compute_type compute_type = cogen::compute_type::float32;
 
-  /// Threads that compute, the engine's own included. At least 1. Empty: as many as the process may use.
-  std::optional<int> threads = {};
-
-  bool external_stepping = false;  ///< no thread of its own: it steps when the program calls `poll_one()`
+  std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use
+  bool external_stepping = false;   ///< no thread of its own: it steps when the program calls `poll_one()`
 
   /// Receives errors that no operation reports: an exception from a handler on the engine's executor, a failed step.
   /// Called on the engine thread; must not throw. Empty: they are dropped.

@@ -32,9 +32,7 @@ enum class error {
   bad_session,            ///< a file is no session, is damaged, or belongs to another model or kind of cache
 };
 
-/// The category of `error`: "cogen".
-const boost::system::error_category& category() noexcept;
-
+const boost::system::error_category& category() noexcept;  ///< of `error`: "cogen"
 error_code make_error_code(error value) noexcept;
 
 /// Why something failed; empty code and message if it did not. Cheap to copy. Its constructors do not throw, so a
@@ -66,8 +64,7 @@ class diagnostics {
 ///     catch (const cogen::generation_error& e) { fmt::print("{}\n", e.what()); }
 class generation_error : public boost::system::system_error {
  public:
-  /// Throws std::bad_alloc.
-  explicit generation_error(diagnostics why);
+  explicit generation_error(diagnostics why);  ///< throws std::bad_alloc
 
   const char* what() const noexcept override;
   const diagnostics& why() const noexcept { return why_; }

@@ -31,8 +31,8 @@ struct usage {
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
 
-  /// False once the generation has gone on from a swap-out with swap_format::q8: its output may then differ from what
-  /// the request alone would give.
+  /// False once it has gone on from a swap-out with swap_format::q8: the output may differ from that of the request
+  /// alone.
   bool exact = true;
 
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
@@ -64,8 +64,7 @@ struct request_metrics {
 
 /// Something that happened to one stream or sequence. One that runs is first `accepted`, then `scheduled`, and ends
 /// with exactly one of `cancelled` and `finished`. One that is never accepted has a single event: `refused`, or one of
-/// those two if its handle was destroyed or it was stopped before. A sequence, unlike a stream, may be refused and then
-/// asked to run again.
+/// those two if it was destroyed or stopped before. A sequence, unlike a stream, may run after it was refused.
 struct sequence_event {
   /// What happened.
   enum class kind : std::uint8_t {
@@ -122,14 +121,11 @@ class event_sink {
  public:
   virtual ~event_sink() = default;
 
-  /// Comes before the events of the step's sequences.
-  virtual void on_step(const step_event&) {}
+  virtual void on_step(const step_event&) {}          ///< comes before the events of the step's sequences
+  virtual void on_sequence(const sequence_event&) {}  ///< something happened to a sequence or stream
 
-  /// Something happened to a sequence or stream.
-  virtual void on_sequence(const sequence_event&) {}
-
-  /// The engine has ended because of `why`: error::engine_stopped, or error::device_failed. The last event of all:
-  /// every accepted sequence has ended before.
+  /// The engine has ended because of `why`: error::engine_stopped or error::device_failed. The last event: every
+  /// accepted sequence has ended before.
   virtual void on_end(const diagnostics& /*why*/, clock::time_point /*at*/) {}
 };
 
@@ -174,19 +170,15 @@ struct engine_stats {
 /// that prefilled it. Counters of a step are written when they change: "batch size" [rows], "slots in use", "waiting"
 /// and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the engine's clock.
 ///
-/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A
-/// process that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
+/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A process
+/// that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
 /// std::system_error and releases the sink.
 class chrome_trace final : public event_sink {
  public:
-  /// `out` must outlive this sink.
-  explicit chrome_trace(std::ostream& out);
-
+  explicit chrome_trace(std::ostream& out);  ///< `out` must outlive this sink
   /// Overwrites `file`. Throws std::system_error if it cannot be written.
   explicit chrome_trace(const std::filesystem::path& file);
-
   ~chrome_trace() override;
-
   void on_step(const step_event& step) override;
   void on_sequence(const sequence_event& event) override;
   void on_end(const diagnostics& why, clock::time_point at) override;

@@ -19,7 +19,7 @@ using text::chat_message;
 using chat_messages = std::vector<chat_message>;
 using token_ids = std::vector<token>;
 
-/// What a generation begins with: token ids, used as they are; text, in which control tokens stay plain text; or a
+/// What a generation begins with: token ids, used as they are; text, in which control tokens are plain text; or a
 /// conversation, put through the model's chat template.
 using prompt = std::variant<token_ids, std::string, chat_messages>;
 
@@ -35,8 +35,7 @@ inline chat_messages chat(std::string user) {
 ///
 ///     engine.generate({.prompt = cogen::chat("Why is the sky blue?"), .max_tokens = 100})
 struct request {
-  /// With a model that has an encoder, this is how the answer begins, after the model's decoder start token; it may be
-  /// empty there.
+  /// If the model has an encoder: how the answer begins, after the decoder start token; it may then be empty.
   cogen::prompt prompt = {};
 
   /// What a model with an encoder reads first: token ids, used as they are, or text. Other models take none.
@@ -84,8 +83,7 @@ struct request_estimate {
   std::int64_t cache_bytes = 0;  ///< reserved for that many tokens when it gets a slot
   diagnostics why_not;           ///< why it would always be refused; empty if it would not
 
-  /// Whether it can run once there is room.
-  bool fits() const noexcept { return !why_not; }
+  bool fits() const noexcept { return !why_not; }  ///< whether it can run once there is room
 };
 
 }  // namespace cogen

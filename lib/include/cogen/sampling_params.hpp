@@ -77,11 +77,9 @@ struct sampling_params {
 
   [[nodiscard]] bool greedy() const noexcept { return temperature == 0; }
 
-  /// What is wrong with these values for a model with so many tokens: the first offending parameter, its value and its
-  /// limits in one sentence. Empty where all is well.
+  /// The first parameter that is wrong for a vocabulary of this size, its value and its limits, in a sentence.
   [[nodiscard]] std::optional<std::string> problem(std::int64_t vocabulary) const;
-
-  /// Throws std::invalid_argument with the sentence of `problem()` where there is one.
+  /// Throws std::invalid_argument with the sentence of `problem()` if there is one.
   void validate(std::int64_t vocabulary) const;
 };
 

@@ -7,8 +7,6 @@
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
-#include <cassert>
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -68,36 +66,16 @@ class sequence_face {
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
 template <class Executor>
-class [[nodiscard]] basic_sequence {
+class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face, Executor> {
  public:
-  using executor_type = Executor;
-  using default_completion_token = net::default_completion_token_t<executor_type>;
+  using typename async::handle<detail::sequence_face, Executor>::default_completion_token;
+  using async::handle<detail::sequence_face, Executor>::handle;
 
   /// The same sequence with another executor type.
   template <class Other>
   struct rebind_executor {
     using other = basic_sequence<Other>;
   };
-
-  explicit basic_sequence(std::shared_ptr<detail::sequence_face> shared) noexcept : shared_(std::move(shared)) {}
-
-  basic_sequence(basic_sequence&&) noexcept = default;
-
-  /// Takes over a sequence with another executor type.
-  template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  basic_sequence(basic_sequence<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
-
-  basic_sequence& operator=(basic_sequence&& other) noexcept {
-    abort();
-    shared_ = std::move(other.shared_);
-    return *this;
-  }
-
-  ~basic_sequence() { abort(); }
-
-  /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
 
   /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more.
   ///
@@ -110,8 +88,7 @@ class [[nodiscard]] basic_sequence {
                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
-  /// Appends `tokens`, then a token sampled after them, and returns that one. Without `tokens` it samples after the
-  /// last token held.
+  /// Appends `tokens`, then a token sampled after the last one held, and returns that.
   ///
   /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
   /// parameters outside their limits, error::bad_logits, and error::callback_threw.
@@ -167,29 +144,12 @@ class [[nodiscard]] basic_sequence {
 
   /// When it was accepted, scheduled and so on, up to now.
   [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
-
-  /// Its number in the engine's events and traces.
-  [[nodiscard]] std::uint64_t id() const { return face().id(); }
-
   /// Why the last operation that failed did, in a sentence.
   [[nodiscard]] diagnostics error() const { return face().error(); }
 
  private:
-  template <class>
-  friend class basic_sequence;
-
-  const std::shared_ptr<detail::sequence_face>& shared() const noexcept {
-    assert(shared_ && "the sequence was moved from");
-    return shared_;
-  }
-
-  detail::sequence_face& face() const noexcept { return *shared(); }
-
-  void abort() noexcept {
-    if (shared_) shared_->abort();
-  }
-
-  std::shared_ptr<detail::sequence_face> shared_;
+  using async::handle<detail::sequence_face, Executor>::face;
+  using async::handle<detail::sequence_face, Executor>::shared;
 };
 
 using sequence = basic_sequence<async::engine_executor>;

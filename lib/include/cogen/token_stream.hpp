@@ -8,8 +8,6 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <cassert>
-#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,36 +68,16 @@ class stream_face {
 ///
 /// Destroying it ends the generation and frees its slot. Threads, lifetime and handlers: see `engine`.
 template <class Executor>
-class [[nodiscard]] basic_token_stream {
+class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_face, Executor> {
  public:
-  using executor_type = Executor;
-  using default_completion_token = net::default_completion_token_t<executor_type>;
+  using typename async::handle<detail::stream_face, Executor>::default_completion_token;
+  using async::handle<detail::stream_face, Executor>::handle;
 
   /// The same stream with another executor type.
   template <class Other>
   struct rebind_executor {
     using other = basic_token_stream<Other>;
   };
-
-  explicit basic_token_stream(std::shared_ptr<detail::stream_face> shared) noexcept : shared_(std::move(shared)) {}
-
-  basic_token_stream(basic_token_stream&&) noexcept = default;
-
-  /// Takes over a stream with another executor type.
-  template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  basic_token_stream(basic_token_stream<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
-
-  basic_token_stream& operator=(basic_token_stream&& other) noexcept {
-    abort();
-    shared_ = std::move(other.shared_);
-    return *this;
-  }
-
-  ~basic_token_stream() { abort(); }
-
-  /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
 
   /// The next piece, or none at the end.
   ///
@@ -131,47 +109,26 @@ class [[nodiscard]] basic_token_stream {
 
   /// Ends the generation. What was produced can still be read. No effect once it has ended.
   void stop() noexcept { face().stop(); }
-
   /// True when the generation is over; pieces may be left to read.
   [[nodiscard]] bool ended() const { return face().ended(); }
-
   /// Why it ended. Empty until it has.
   [[nodiscard]] std::optional<finish_reason> finish() const { return face().finish(); }
-
   /// What it has used so far; final once it has ended.
   [[nodiscard]] cogen::usage usage() const { return face().usage(); }
-
   /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
   [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
-
-  /// Its number in the engine's events and traces.
-  [[nodiscard]] std::uint64_t id() const { return face().id(); }
-
   /// Why it failed, in a sentence. Empty if it has not.
   [[nodiscard]] diagnostics error() const { return face().error(); }
 
  private:
-  template <class>
-  friend class basic_token_stream;
-
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
     return async::initiate<Token, std::optional<piece>>(token, shared(), &detail::stream_face::start_next,
                                                         &detail::stream_face::cancel_next, limit);
   }
 
-  const std::shared_ptr<detail::stream_face>& shared() const noexcept {
-    assert(shared_ && "the stream was moved from");
-    return shared_;
-  }
-
-  detail::stream_face& face() const noexcept { return *shared(); }
-
-  void abort() noexcept {
-    if (shared_) shared_->abort();
-  }
-
-  std::shared_ptr<detail::stream_face> shared_;
+  using async::handle<detail::stream_face, Executor>::face;
+  using async::handle<detail::stream_face, Executor>::shared;
 };
 
 using token_stream = basic_token_stream<async::engine_executor>;

@@ -17,6 +17,8 @@
 #include <boost/asio/require.hpp>
 
 #include <atomic>
+#include <cassert>
+#include <concepts>
 #include <list>
 #include <memory>
 #include <optional>
@@ -37,26 +39,19 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
 
   /// Destroys the handler without calling it, because its context is being destroyed.
   virtual void drop() noexcept = 0;
-
   /// Where the handler of a completed operation runs, never within execute().
   virtual net::any_io_executor executor() const noexcept = 0;
-
   /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
   virtual void call(std::shared_ptr<pending_operation> self) = 0;
-
   /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
   bool post_again() noexcept;
-
-  /// Links operations that still have to be posted.
-  std::shared_ptr<pending_operation> next;
+  std::shared_ptr<pending_operation> next;  ///< links operations that still have to be posted
 
  protected:
   /// Belongs to the executor's context.
   explicit pending_operation(const net::any_io_executor& executor);
-
   /// Registers with the context, which drops it when it is destroyed.
   void add_to_registry();
-
   /// Whether it belongs to the executor's context.
   bool is_of_context(const net::any_io_executor& executor) const;
 
@@ -66,13 +61,12 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
   std::optional<std::list<std::weak_ptr<pending_operation>>::iterator> entry_;
 };
 
-/// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
-/// and can then be reused for another wait. A handler with a nested type `takes_diagnostics` is called with
-/// `(diagnostics, Results...)`.
+/// One pending wait of one handler for `void(error_code, Results...)`, or for `(diagnostics, Results...)` if the
+/// handler has a nested type `takes_diagnostics`. It is completed at most once, from any thread, and can then be
+/// reused.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
-/// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
-/// being called.
+/// outstanding work on that executor. If its context is destroyed first, the handler is destroyed without being called.
 ///
 /// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
 /// it); from any of them -> dropped (the context is gone).
@@ -122,7 +116,6 @@ class operation final : public pending_operation {
 
   /// True if the handler's context is gone, and the wait with it.
   bool dropped() const noexcept { return dropped_.load(); }
-
   void drop() noexcept override {
     dropped_.store(true);
     slot_.reset();
@@ -204,5 +197,51 @@ auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel 
       },
       token, std::move(shared), std::move(args)...);
 }
+
+/// What handles have in common: a share of the engine's state, which they abort when they are destroyed or replaced.
+template <class Face, class Executor>
+class handle {
+ public:
+  using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
+
+  explicit handle(std::shared_ptr<Face> shared) noexcept : shared_(std::move(shared)) {}
+  handle(handle&&) noexcept = default;
+  /// Takes over a handle with another executor type.
+  template <class Other>
+    requires(!std::same_as<Other, Executor>)
+  handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
+
+  handle& operator=(handle&& other) noexcept {
+    abort();
+    shared_ = std::move(other.shared_);
+    return *this;
+  }
+
+  ~handle() { abort(); }
+
+  /// Runs work between steps, on the engine's thread.
+  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] auto id() const { return face().id(); }
+
+ protected:
+  const std::shared_ptr<Face>& shared() const noexcept {
+    assert(shared_ && "the handle was moved from");
+    return shared_;
+  }
+
+  Face& face() const noexcept { return *shared(); }
+
+ private:
+  template <class, class>
+  friend class handle;
+
+  void abort() noexcept {
+    if (shared_) shared_->abort();
+  }
+
+  std::shared_ptr<Face> shared_;
+};
 
 }  // namespace cogen::async

@@ -34,9 +34,8 @@ struct row_output {
 /// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
 row_output device_outcome(sampling_status status, token sampled) noexcept;
 
-/// Samples the next token of one sequence with that sequence's parameters, or describes how a device samples it.
-/// Exactly one of the two is called for each row that wants a sample, in the order of the steps; rows in flight
-/// together use the same one.
+/// Samples the next token of one sequence with its parameters, or describes how a device samples it. Exactly one of the
+/// two is called for each row that wants a sample, in the order of the steps; rows in flight together use the same one.
 class row_sampler {
  public:
   virtual ~row_sampler() = default;
@@ -46,8 +45,7 @@ class row_sampler {
   virtual bool has_processor() const noexcept = 0;
 
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
-  /// end of the step. Several rows of a step may be sampled at once, on any threads. Never throws: an error becomes the
-  /// row's own.
+  /// end of the step, on any threads, for several rows at once. An error becomes the row's own.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
 
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
@@ -65,8 +63,7 @@ class row_sampler {
 class swap_listener {
  public:
   virtual ~swap_listener() = default;
-  /// The swap of this name has ended.
-  virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;
+  virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
 
   /// Schedules `job` to run on the launching thread before the next step, to continue a swap. At most one job for each
   /// swap, before its end. If the engine ends first, the job is not called.
@@ -101,8 +98,7 @@ class step : public scheduler::step {
 
   // For the runner, between launch() and done().
 
-  /// The sampler of a row that wants a sample.
-  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }
+  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }  ///< of a row that wants a sample
 
   /// Sets the output of a row; different rows from any threads.
   void set_output(std::size_t row, row_output what) noexcept {
@@ -111,8 +107,7 @@ class step : public scheduler::step {
     outputs_[row] = std::move(what);
   }
 
-  /// Receives the ends of the step's swap-outs and swap-ins, which may come after the step.
-  swap_listener& swaps() noexcept { return swaps_; }
+  swap_listener& swaps() noexcept { return swaps_; }  ///< receives the ends of swaps, which may come after the step
 
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   void done(std::exception_ptr error = nullptr) noexcept {
@@ -124,12 +119,9 @@ class step : public scheduler::step {
 
   // For the engine, once the step has ended.
 
-  /// Whether done() was called.
-  bool is_done() const noexcept { return done_.load(); }
-  /// What done() was called with.
-  const std::exception_ptr& error() const noexcept { return error_; }
-  /// The output of a row.
-  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }
+  bool is_done() const noexcept { return done_.load(); }                     ///< whether done() was called
+  const std::exception_ptr& error() const noexcept { return error_; }        ///< what done() was called with
+  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }  ///< of a row
 
   /// Empties the step and keeps its memory.
   void clear() noexcept {
@@ -157,8 +149,7 @@ class runner {
  public:
   virtual ~runner() = default;
 
-  /// The size of the model's vocabulary.
-  virtual int vocabulary() const = 0;
+  virtual int vocabulary() const = 0;  ///< its size
 
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
@@ -186,8 +177,8 @@ struct encoder_spec {
   int longest = 0;  ///< tokens of an encoder input
 };
 
-/// What an engine is put together from. `engine(model, options)` fills it in; tests, simulations and own back ends
-/// bring their own.
+/// What an engine consists of. `engine(model, options)` fills it in; own runners, tests and simulations do it
+/// themselves.
 struct engine_parts {
   std::unique_ptr<cogen::runner> runner;
   scheduler::limits limits;

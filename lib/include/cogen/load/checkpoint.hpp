@@ -23,32 +23,15 @@ struct tensor_info;
 /// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
 /// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k have blocks of 256, with
 /// smaller scales (and minima) for 32 or 16 elements each.
+// clang-format off
 enum class element_type : std::uint8_t {
-  f32,
-  f16,
-  bf16,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  boolean,
-  q4_0,
-  q4_1,
-  q5_0,
-  q5_1,
-  q8_0,
-  q4_k,
-  q5_k,
-  q6_k,
+  f32, f16, bf16, f64,
+  i8, i16, i32, i64, u8, u16, u32, u64, boolean,
+  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k,
 };
+// clang-format on
 
-/// "f32", "q4_1", …
-std::string_view to_string(element_type type) noexcept;
+std::string_view to_string(element_type type) noexcept;  ///< "f32", "q4_1", …
 
 /// A Hugging Face folder's tokenizer: the contents of the files that exist.
 struct tokenizer_files {
@@ -64,8 +47,7 @@ struct gguf_tokenizer {
   std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  ///< "left right", best first
-  std::optional<token> bos = {}, eos = {};
-  std::optional<token> unknown = {};
+  std::optional<token> bos = {}, eos = {}, unknown = {};
   bool add_bos = false, add_eos = false;
   std::optional<std::string> chat_template;
 };
@@ -79,8 +61,7 @@ class weight {
  public:
   const std::string& name() const noexcept { return name_; }
   element_type type() const noexcept;
-  /// Outermost dimension first; empty for a scalar.
-  const std::vector<std::int64_t>& shape() const noexcept;
+  const std::vector<std::int64_t>& shape() const noexcept;  ///< outermost dimension first; empty for a scalar
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t columns() const noexcept { return columns_; }
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
@@ -119,29 +100,22 @@ class weight {
 ///     auto up = files.at("model.layers.0.mlp.up_proj.weight", {config.intermediate, config.hidden});
 class checkpoint {
  public:
-  /// Throws load_error.
-  explicit checkpoint(const std::filesystem::path& path);
+  explicit checkpoint(const std::filesystem::path& path);  ///< throws load_error
   checkpoint(checkpoint&&) noexcept;
   checkpoint& operator=(checkpoint&&) noexcept;
   ~checkpoint();
 
   const std::filesystem::path& path() const noexcept;
-
   /// "llama", …: available even if the rest of the configuration cannot be read, so an unknown family can be named.
   const std::string& family() const noexcept;
-
   /// For the model families of cogen: all fields as in the source.
   const config_fields& fields() const noexcept;
-
   /// The checked configuration, completed from the tensors and generation_config.json. Throws load_error.
   model_config config() const;
-
   /// Throws load_error if files are missing or the metadata have the wrong types.
   tokenizer_source tokenizer() const;
-
   /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing.
   std::optional<weight> find(std::string_view name) const;
-
   /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
   weight at(std::string_view name, std::span<const std::int64_t> shape) const;
