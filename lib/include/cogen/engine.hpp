@@ -4,6 +4,7 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/request.hpp>
 #include <cogen/sequence.hpp>
 #include <cogen/token.hpp>
@@ -15,9 +16,6 @@
 #include <vector>
 
 namespace cogen {
-
-class model;
-struct engine_parts;
 
 namespace detail {
 class engine_loop;
@@ -55,8 +53,7 @@ class engine {
   using executor_type = async::engine_executor;
   using default_completion_token = net::default_completion_token_t<executor_type>;
 
-  /// Throws std::invalid_argument if an option makes no sense for this model; the message names the option, its value
-  /// and its limit.
+  /// Throws std::invalid_argument for an option that makes no sense for this model, naming it, its value and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
   /// For own runners: see extend/runner.hpp.
   explicit engine(engine_parts parts, engine_options options = {});
@@ -73,8 +70,7 @@ class engine {
   /// the prompt on the calling thread. Never throws: `why_not` has what the request's stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;
 
-  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument if max_sequence_length
-  /// makes no sense.
+  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit.
   [[nodiscard]] sequence open(const open_options& options = {});
 
   /// A sequence with an encoder input, which the model's encoder reads when the sequence first runs. The first token
@@ -99,12 +95,12 @@ class engine {
                                             &detail::sequence_face::cancel_open, std::move(session));
   }
 
-  /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there are resumed without a
-  /// switch of threads.
+  /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
+  /// thread.
   [[nodiscard]] executor_type get_executor() const;
 
-  /// With engine_options::external_stepping: runs the handlers that are queued, then one step, and returns whether
-  /// there was one. Rethrows exceptions of those handlers. One thread at a time.
+  /// With engine_options::external_stepping: runs the queued handlers, whose exceptions it rethrows, then one step, and
+  /// returns whether there was one. One thread at a time.
   bool poll_one();
 
   /// Stops accepting work for good and waits until what has begun is over. Requests and new operations fail with
@@ -123,10 +119,8 @@ class engine {
   /// Ends everything as the destructor does, without waiting for it.
   void stop() noexcept;
 
-  /// Why the engine has ended: error::engine_stopped after `stop()`, error::device_failed after a failed step. Empty
-  /// while it runs.
+  /// Why the engine has ended: error::engine_stopped, or device_failed after a failed step. Empty while it runs.
   [[nodiscard]] diagnostics error() const;
-
   [[nodiscard]] engine_stats stats() const;
 
  private:
@@ -143,9 +137,8 @@ class engine {
 struct memory_estimate {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
   int max_sequence_length = 0;    ///< tokens that one sequence may hold
-
-  std::int64_t slot_bytes = 0;   ///< of one sequence of that length, with the longest encoder input
-  std::int64_t cache_bytes = 0;  ///< of all slots, each of that length; engine_options.kv.bytes if that is less
+  std::int64_t slot_bytes = 0;    ///< of one sequence of that length, with the longest encoder input
+  std::int64_t cache_bytes = 0;   ///< of all slots, each of that length; engine_options.kv.bytes if that is less
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
 };

@@ -49,8 +49,7 @@ struct load_options {
   /// Where the model's weights are and its engines compute: "cpu", "cuda" (which is "cuda:0") or "cuda:N". On a GPU,
   /// weights and activations are bfloat16, or float16 if the file's weights are.
   std::string device = "cpu";
-  /// On a CPU only `whole` is possible: weights keep the type they have in the file.
-  cogen::device_weights device_weights = cogen::device_weights::whole;
+  cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
 };
 
 /// load_options::progress returned false.

@@ -30,11 +30,7 @@ struct usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
-
-  /// False once it has gone on from a swap-out with swap_format::q8: the output may differ from that of the request
-  /// alone.
-  bool exact = true;
-
+  bool exact = true;  ///< false after a swap with swap_format::q8: output may differ from that of the request alone
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
 };
@@ -111,12 +107,10 @@ struct step_event {
   std::int64_t cache_bytes;  ///< reserved for the slots in use
 };
 
-/// Receives the events of an engine, in order. Override the members you need.
-///
-/// Called between steps on the engine's thread, with no lock held. It must not block: the batch waits for it. It may
-/// use the engine and its handles, but must not step the engine, nor end it if it is stepped externally. If it throws,
-/// the exception is logged (engine_options::log), and the engine calls the sink no more. One sink may serve several
-/// engines if it is thread-safe.
+/// Receives the events of an engine, in order. Called between steps on the engine's thread, with no lock held. It must
+/// not block: the batch waits for it. It may use the engine and its handles, but must not step the engine, nor end it
+/// if it is stepped externally. If it throws, the exception is logged (engine_options::log), and the engine calls the
+/// sink no more. One sink may serve several engines if it is thread-safe.
 class event_sink {
  public:
   virtual ~event_sink() = default;
@@ -124,8 +118,8 @@ class event_sink {
   virtual void on_step(const step_event&) {}          ///< comes before the events of the step's sequences
   virtual void on_sequence(const sequence_event&) {}  ///< something happened to a sequence or stream
 
-  /// The engine has ended because of `why`: error::engine_stopped or error::device_failed. The last event: every
-  /// accepted sequence has ended before.
+  /// The engine has ended, with error::engine_stopped or device_failed. The last event: all sequences have ended
+  /// before.
   virtual void on_end(const diagnostics& /*why*/, clock::time_point /*at*/) {}
 };
 
@@ -162,8 +156,8 @@ struct engine_stats {
 };
 
 /// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
-/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine.
-/// Not thread-safe.
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine,
+/// not thread-safe.
 ///
 /// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
 /// Track "slot N" has a slice "request ID" while a sequence holds the slot, and in it a slice "prefill" for each step
@@ -175,10 +169,10 @@ struct engine_stats {
 /// std::system_error and releases the sink.
 class chrome_trace final : public event_sink {
  public:
-  explicit chrome_trace(std::ostream& out);  ///< `out` must outlive this sink
-  /// Overwrites `file`. Throws std::system_error if it cannot be written.
-  explicit chrome_trace(const std::filesystem::path& file);
+  explicit chrome_trace(std::ostream& out);                  ///< `out` must outlive this sink
+  explicit chrome_trace(const std::filesystem::path& file);  ///< overwrites it; throws std::system_error if it cannot
   ~chrome_trace() override;
+
   void on_step(const step_event& step) override;
   void on_sequence(const sequence_event& event) override;
   void on_end(const diagnostics& why, clock::time_point at) override;

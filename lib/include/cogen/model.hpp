@@ -86,11 +86,10 @@ class model {
   /// Identifies the model: its configuration, and a checksum of weights' names, types, shapes and parts of their data.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
-  bool has_tokenizer() const noexcept;       ///< if not, it takes token ids only
-  const text::tokenizer& tokenizer() const;  ///< throws std::logic_error if there is none
-  const text::chat_template* chat()
-      const noexcept;                              ///< the model's own template; null if it has none that is supported
-  const std::string& chat_error() const noexcept;  ///< why its template is not supported; empty otherwise
+  bool has_tokenizer() const noexcept;               ///< if not, it takes token ids only
+  const text::tokenizer& tokenizer() const;          ///< throws std::logic_error if there is none
+  const text::chat_template* chat() const noexcept;  ///< the model's own; null if it has none that is supported
+  const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
   /// "cpu", "cuda:0", … Only engines run models not on the CPU; forward() and encode() throw std::logic_error.
   std::string device() const;
   const models::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
@@ -128,10 +127,10 @@ class model {
   /// divided into batches, and of the number of threads, for workspaces of one compute type.
   ///
   /// If it throws, the cache holds what it held. Throws std::out_of_range for a token outside the vocabulary (named
-  /// with its limit) or an output that is not an index into tokens; std::invalid_argument for outputs that do not
-  /// ascend, a number of tokens other than step.tokens(), or a cache that does not match the model's layers;
-  /// std::length_error for a slot that would exceed the cache's or the model's longest sequence; std::logic_error for a
-  /// slot without an encoder input if the model needs one; and what cache.reserve() throws.
+  /// with its limit) or an output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a
+  /// wrong number of tokens, or a cache that does not match the model's layers; std::length_error for a slot that would
+  /// exceed the cache's or the model's longest sequence; std::logic_error for a slot that lacks the encoder input it
+  /// needs; and what cache.reserve() throws.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
@@ -146,7 +145,6 @@ class model {
 
   at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace) const;
   at::Tensor run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
-
   workspace& own_workspace() const;
 
   load::model_config config_;

@@ -84,18 +84,18 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
                                    Token&& completion = default_completion_token()) {
-    return async::initiate<Token, logits>(completion, shared(), &detail::sequence_face::start_forward,
+    return async::initiate<Token, logits>(completion, this->shared(), &detail::sequence_face::start_forward,
                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
-  /// Appends `tokens`, then a token sampled after the last one held, and returns that.
+  /// Appends `tokens`, then a token sampled after the last one held, and returns it.
   ///
   /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
   /// parameters outside their limits, error::bad_logits, and error::callback_threw.
   template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
                                   Token&& completion = default_completion_token()) {
-    return async::initiate<Token, sampled_token>(completion, shared(), &detail::sequence_face::start_decode,
+    return async::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
                                                  &detail::sequence_face::cancel_decode, std::move(tokens),
                                                  std::move(sampling));
   }
@@ -108,7 +108,7 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_suspend,
+    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
                                   &detail::sequence_face::cancel_plain);
   }
 
@@ -123,33 +123,28 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, shared(), &detail::sequence_face::start_save,
+    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
                                   &detail::sequence_face::cancel_plain, std::move(path));
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
   /// Throws generation_error with error::operation_in_progress while an operation is pending.
-  [[nodiscard]] basic_sequence fork() { return basic_sequence(face().fork()); }
+  [[nodiscard]] basic_sequence fork() { return basic_sequence(this->face().fork()); }
 
   /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
   /// with error::operation_in_progress while an operation is pending.
-  void truncate(int length) { face().truncate(length); }
+  void truncate(int length) { this->face().truncate(length); }
 
-  /// The tokens it holds, without those of a pending operation.
-  [[nodiscard]] std::vector<token> tokens() const { return face().tokens(); }
+  [[nodiscard]] std::vector<token> tokens() const { return this->face().tokens(); }  ///< without a pending operation's
 
   /// Whether its results are bit by bit those without swapping. False for good after a swap with swap_format::q8, or if
   /// it was opened or forked from a sequence for which that holds.
-  [[nodiscard]] bool exact() const { return face().exact(); }
+  [[nodiscard]] bool exact() const { return this->face().exact(); }
 
   /// When it was accepted, scheduled and so on, up to now.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
   /// Why the last operation that failed did, in a sentence.
-  [[nodiscard]] diagnostics error() const { return face().error(); }
-
- private:
-  using async::handle<detail::sequence_face, Executor>::face;
-  using async::handle<detail::sequence_face, Executor>::shared;
+  [[nodiscard]] diagnostics error() const { return this->face().error(); }
 };
 
 using sequence = basic_sequence<async::engine_executor>;

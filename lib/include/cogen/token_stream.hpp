@@ -103,32 +103,29 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   /// be read.
   template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
   [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
-    return async::initiate<Token, completion>(token, shared(), &detail::stream_face::start_complete,
+    return async::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
                                               &detail::stream_face::cancel_complete);
   }
 
   /// Ends the generation. What was produced can still be read. No effect once it has ended.
-  void stop() noexcept { face().stop(); }
+  void stop() noexcept { this->face().stop(); }
   /// True when the generation is over; pieces may be left to read.
-  [[nodiscard]] bool ended() const { return face().ended(); }
+  [[nodiscard]] bool ended() const { return this->face().ended(); }
   /// Why it ended. Empty until it has.
-  [[nodiscard]] std::optional<finish_reason> finish() const { return face().finish(); }
+  [[nodiscard]] std::optional<finish_reason> finish() const { return this->face().finish(); }
   /// What it has used so far; final once it has ended.
-  [[nodiscard]] cogen::usage usage() const { return face().usage(); }
+  [[nodiscard]] cogen::usage usage() const { return this->face().usage(); }
   /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
   /// Why it failed, in a sentence. Empty if it has not.
-  [[nodiscard]] diagnostics error() const { return face().error(); }
+  [[nodiscard]] diagnostics error() const { return this->face().error(); }
 
  private:
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
-    return async::initiate<Token, std::optional<piece>>(token, shared(), &detail::stream_face::start_next,
+    return async::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,
                                                         &detail::stream_face::cancel_next, limit);
   }
-
-  using async::handle<detail::stream_face, Executor>::face;
-  using async::handle<detail::stream_face, Executor>::shared;
 };
 
 using token_stream = basic_token_stream<async::engine_executor>;

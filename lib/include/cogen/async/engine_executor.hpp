@@ -97,12 +97,11 @@ class engine_executor {
 
   /// Asio's executor requirements: never runs a handler within execute().
   net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
+  engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
   /// The same.
   static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
     return net::execution::blocking.never;
   }
-  /// The same.
-  engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
 
   /// Queues the handler.
   template <class Function>

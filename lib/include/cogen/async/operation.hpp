@@ -10,8 +10,7 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/execution/blocking.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
@@ -48,12 +47,9 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
   std::shared_ptr<pending_operation> next;  ///< links operations that still have to be posted
 
  protected:
-  /// Belongs to the executor's context.
-  explicit pending_operation(const net::any_io_executor& executor);
-  /// Registers with the context, which drops it when it is destroyed.
-  void add_to_registry();
-  /// Whether it belongs to the executor's context.
-  bool is_of_context(const net::any_io_executor& executor) const;
+  explicit pending_operation(const net::any_io_executor& executor);  ///< belongs to the executor's context
+  void add_to_registry();                                            ///< its context then drops it when it ends
+  bool is_of_context(const net::any_io_executor& executor) const;    ///< whether it belongs to the executor's context
 
  private:
   const net::execution_context* const context_;
@@ -62,8 +58,7 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
 };
 
 /// One pending wait of one handler for `void(error_code, Results...)`, or for `(diagnostics, Results...)` if the
-/// handler has a nested type `takes_diagnostics`. It is completed at most once, from any thread, and can then be
-/// reused.
+/// handler has a nested type `takes_diagnostics`. It completes at most once, from any thread, and can then be reused.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
 /// outstanding work on that executor. If its context is destroyed first, the handler is destroyed without being called.
@@ -81,7 +76,8 @@ class operation final : public pending_operation {
     auto slot = net::get_associated_cancellation_slot(handler);
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
-    auto made = again ? std::move(spent) : fresh(executor);
+    auto made = again ? std::move(spent) : std::make_shared<operation>(executor);
+    if (!again) made->add_to_registry();
     made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
@@ -92,8 +88,7 @@ class operation final : public pending_operation {
     return made;
   }
 
-  /// Call make() instead.
-  explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}
+  explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}  ///< call make() instead
 
   /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
@@ -116,6 +111,7 @@ class operation final : public pending_operation {
 
   /// True if the handler's context is gone, and the wait with it.
   bool dropped() const noexcept { return dropped_.load(); }
+
   void drop() noexcept override {
     dropped_.store(true);
     slot_.reset();
@@ -142,12 +138,6 @@ class operation final : public pending_operation {
       return any_handler(std::move(handler));
     else
       return any_handler(adapted_handler<Handler, as_code>(std::move(handler)));
-  }
-
-  static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
-    auto made = std::make_shared<operation>(executor);
-    made->add_to_registry();
-    return made;
   }
 
   /// Orders all earlier uses of the operation before its reuse.

@@ -149,7 +149,7 @@ class runner {
  public:
   virtual ~runner() = default;
 
-  virtual int vocabulary() const = 0;  ///< its size
+  virtual int vocabulary() const = 0;  ///< tokens in the model's vocabulary
 
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
@@ -166,9 +166,7 @@ class runner {
   virtual void keep(scheduler::swap_id /*name*/, std::shared_ptr<const kv_snapshot> /*what*/) {}
 
   /// A snapshot from the bytes of a runner with the same format.
-  virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> /*bytes*/, int /*source*/) const {
-    return nullptr;
-  }
+  virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte>, int /*source*/) const { return {}; }
 };
 
 /// What an engine has to know of a model with an encoder.
@@ -177,8 +175,7 @@ struct encoder_spec {
   int longest = 0;  ///< tokens of an encoder input
 };
 
-/// What an engine consists of. `engine(model, options)` fills it in; own runners, tests and simulations do it
-/// themselves.
+/// What an engine consists of. `engine(model, options)` fills it in; a program with its own runner does so itself.
 struct engine_parts {
   std::unique_ptr<cogen::runner> runner;
   scheduler::limits limits;

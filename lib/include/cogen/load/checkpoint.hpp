@@ -20,10 +20,10 @@ class config_fields;
 class tensor_file;
 struct tensor_info;
 
+// clang-format off
 /// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
 /// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k have blocks of 256, with
 /// smaller scales (and minima) for 32 or 16 elements each.
-// clang-format off
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
   i8, i16, i32, i64, u8, u16, u32, u64, boolean,
@@ -67,10 +67,9 @@ class weight {
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
   std::uint64_t bytes() const noexcept;
 
-  /// Reads rows [first, last) in the order of Transformers, in their stored type. GGUF interleaves the query and key
-  /// rows of some architectures; this restores them, so models rotate halves only. `out` holds exactly (last - first) *
-  /// row_bytes() bytes. Throws load_error if the file cannot be read, std::out_of_range or std::invalid_argument for a
-  /// wrong range or size.
+  /// Reads rows [first, last) in their stored type, in the order of Transformers: rows of queries and keys that GGUF
+  /// interleaves are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file
+  /// cannot be read, std::out_of_range or std::invalid_argument for a wrong range or size.
   void read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float: `out` holds exactly (last - first) * columns() elements. Also throws load_error if the type has
@@ -86,8 +85,7 @@ class weight {
   std::string name_;
   const tensor_file* file_ = nullptr;
   const tensor_info* tensor_ = nullptr;
-  std::int64_t rows_ = 0;
-  std::int64_t columns_ = 0;
+  std::int64_t rows_ = 0, columns_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::int64_t interleaved_head_rows_ = 0;  // rows of one head if they are stored interleaved, else 0
 };

@@ -31,8 +31,7 @@ struct template_options {
   std::string bos = {};               ///< the text of a control token, as the variable `bos_token`
   std::string eos = {};               ///< the same, as `eos_token`
   boost::json::object extra = {};     ///< further variables, such as `tools` and `documents`
-  /// The time that `strftime_now` uses, in UTC; the current time if empty.
-  std::optional<std::chrono::system_clock::time_point> now = {};
+  std::optional<std::chrono::system_clock::time_point> now = {};  ///< of `strftime_now`, in UTC; empty: current time
 };
 
 /// What rendering a template may consume, so that it always ends.

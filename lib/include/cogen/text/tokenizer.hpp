@@ -30,8 +30,8 @@ struct gguf_vocabulary {
 /// How a text is encoded.
 struct encode_options {
   bool add_special = false;  ///< adds the tokens that the model expects around a text (usually one at the beginning)
-  /// Recognizes control tokens written in the text. Otherwise `<|im_end|>` is ten ordinary characters, as user input
-  /// should be. In segments it applies to trusted ones only.
+  /// Recognizes control tokens written in the text; in segments, only in trusted ones. Otherwise `<|im_end|>` is ten
+  /// ordinary characters, as user input should be.
   bool parse_special = false;
 };
 
