@@ -116,8 +116,7 @@ class engine {
     return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
   }
 
-  /// Ends everything as the destructor does, without waiting for it.
-  void stop() noexcept;
+  void stop() noexcept;  ///< ends everything as the destructor does, without waiting for it
 
   /// Why the engine has ended: error::engine_stopped, or device_failed after a failed step. Empty while it runs.
   [[nodiscard]] diagnostics error() const;

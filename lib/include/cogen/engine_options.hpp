@@ -85,7 +85,6 @@ struct swap_options {
   /// If `bytes` are used up, caches are swapped to an unnamed file in this directory. It is checked when it is read,
   /// and gone with the engine. Empty: no file.
   std::filesystem::path directory = {};
-
   std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
 
   /// After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is
@@ -158,9 +157,7 @@ struct engine_options {
 
 /// How an engine serves one sequence and its forks. The last four are as in `request`.
 struct open_options {
-  /// Tokens that it may hold, from 1 to engine_options.limits.max_sequence_length. Empty: that limit.
-  std::optional<int> max_sequence_length = {};
-
+  std::optional<int> max_sequence_length = {};  ///< tokens, from 1 to that of engine_options.limits; empty: that
   int priority = 0;
   std::uint64_t tenant = 0;
   bool prefix_caching = true;

@@ -64,7 +64,6 @@ class diagnostics {
 class generation_error : public boost::system::system_error {
  public:
   explicit generation_error(diagnostics why);  ///< throws std::bad_alloc
-
   const char* what() const noexcept override;
   const diagnostics& why() const noexcept { return why_; }
 

@@ -82,7 +82,6 @@ struct request_estimate {
   int most_tokens = 0;           ///< tokens it may hold, prompt included; if it cannot run, the prompt and one more
   std::int64_t cache_bytes = 0;  ///< reserved for that many tokens when it gets a slot
   diagnostics why_not;           ///< why it would always be refused; empty if it would not
-
   bool fits() const noexcept { return !why_not; }  ///< whether it can run once there is room
 };
 

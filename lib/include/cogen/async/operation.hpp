@@ -195,7 +195,7 @@ class handle {
   using executor_type = Executor;
   using default_completion_token = net::default_completion_token_t<executor_type>;
 
-  explicit handle(std::shared_ptr<Face> shared) noexcept : shared_(std::move(shared)) {}
+  explicit handle(std::shared_ptr<Face> shared) noexcept : shared_(std::move(shared)) {}  ///< shares that state
   handle(handle&&) noexcept = default;
   /// Takes over a handle with another executor type.
   template <class Other>
@@ -216,6 +216,7 @@ class handle {
   [[nodiscard]] auto id() const { return face().id(); }
 
  protected:
+  /// The state; the handle must not have been moved from.
   const std::shared_ptr<Face>& shared() const noexcept {
     assert(shared_ && "the handle was moved from");
     return shared_;

@@ -47,7 +47,8 @@ struct gguf_tokenizer {
   std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  ///< "left right", best first
-  std::optional<token> bos = {}, eos = {}, unknown = {};
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> unknown = {};
   bool add_bos = false, add_eos = false;
   std::optional<std::string> chat_template;
 };

@@ -19,7 +19,8 @@ namespace cogen::text {
 
 /// One message of a chat.
 struct chat_message {
-  std::string role, content;
+  std::string role;
+  std::string content;
   /// Further fields that the template may read, such as `tool_calls`. A `content` here replaces the one above, for
   /// templates that expect null or a list of parts.
   boost::json::object extra = {};

@@ -22,7 +22,9 @@ struct gguf_vocabulary {
   std::span<const std::string> tokens;
   std::span<const std::int32_t> token_types;
   std::span<const std::string> merges;
-  std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {};
+  std::optional<token> bos = {}, eos = {};
+  std::optional<token> eot = {}, eom = {};
+  std::optional<token> unknown = {};
   bool add_bos = false, add_eos = false;
   std::string_view chat_template;
 };
@@ -110,8 +112,7 @@ class detokenizer {
   /// then unchanged.
   std::string push(token id);
 
-  /// What is held back, as U+FFFD since no more will come. Afterwards a new text begins.
-  std::string flush();
+  std::string flush();  ///< what is held back, as U+FFFD since no more will come; then a new text begins
 
  private:
   const tokenizer* tokens_;
