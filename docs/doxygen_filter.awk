@@ -1,5 +1,5 @@
 # What Doxygen reads of a header. A comment counts for all declarations until the next empty line, so it is repeated
-# for each of them. Fields, accessors, overrides and copying without a comment speak for themselves.
+# for each of them that has none behind it. Fields, accessors, overrides and copying without a comment speak for themselves.
 function says_all(line) {
   sub(/ = .*/, "", line)
   return line !~ /\(/ || line ~ /\(\) const/ || $0 ~ /= default;|override|detail::/
@@ -16,7 +16,7 @@ function text_of(comment) {
 /^ *$/ { block = ""; waiting = 0; print; next }
 /^ *(public|protected|private):$/ { block = ""; waiting = 0; print; next }
 /^ +[^ ]/ && /[;}]$/ {
-  if (!waiting && !open && $0 !~ /^ *([{}]|return |namespace )/) {
+  if (!waiting && !open && $0 !~ /\/\/\/</ && $0 !~ /^ *([{}]|return |namespace )/) {
     if (block != "" && !copies($0)) $0 = "/** " block " */ " $0
     else if (says_all($0) || copies($0)) $0 = "/** &#8203; */ " $0 (/, [a-z_]+ = / ? " ///< &#8203;" : "")
   }

@@ -1,7 +1,7 @@
 // A model of one's own that owns its memory, in the engine's batch: no weights, no tensors, only a runner. It says what
 // came next where the text's end stood before, and so goes on with whatever rhymes with itself.
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -7,7 +7,7 @@
 
 #include <cogen/cache/transfer.hpp>
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
 

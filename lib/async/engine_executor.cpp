@@ -2,6 +2,15 @@
 
 namespace cogen::async {
 
+void engine_queue::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  work_.reset();
+  shutdown();
+}
+
 std::exception_ptr as_exception::of(const diagnostics& why) noexcept try {
   return why ? std::make_exception_ptr(generation_error(why)) : nullptr;
 } catch (...) {

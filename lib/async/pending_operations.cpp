@@ -1,4 +1,4 @@
-#include <cogen/async/operation.hpp>
+#include "async/pending_operations.hpp"
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
@@ -162,6 +162,26 @@ class registry_service final : public net::execution_context::service {
 
 std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor) {
   return net::use_service<registry_service>(net::query(executor, net::execution::context)).registry();
+}
+
+pending_operation::pending_operation(const net::any_io_executor& executor)
+    : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
+
+pending_operation::~pending_operation() {
+  if (entry_) registry_->remove(*entry_);
+}
+
+void pending_operation::add_to_registry() { entry_ = registry_->add(weak_from_this()); }
+
+bool pending_operation::post_again() noexcept try {
+  registry_->post(shared_from_this());
+  return true;
+} catch (...) {
+  return false;
+}
+
+bool pending_operation::is_of_context(const net::any_io_executor& executor) const {
+  return context_ == &net::query(executor, net::execution::context);
 }
 
 }  // namespace cogen::async

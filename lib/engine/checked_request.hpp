@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <vector>
 

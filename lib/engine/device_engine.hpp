@@ -3,7 +3,7 @@
 #include "models/network_on_device.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 namespace cogen::detail {
 

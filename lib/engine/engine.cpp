@@ -98,7 +98,7 @@ sequence engine::open(std::vector<token> encoder_input, const open_options& opti
   return sequence(std::make_shared<detail::sequence_state>(loop_, within, std::move(read)));
 }
 
-std::shared_ptr<detail::opening_face> engine::new_opening(const open_options& options) const {
+std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& options) const {
   return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
 }
 

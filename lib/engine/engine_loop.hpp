@@ -7,7 +7,7 @@
 #include "engine/timers.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <atomic>
 #include <list>

@@ -5,7 +5,7 @@
 #include "models/model_outline.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>

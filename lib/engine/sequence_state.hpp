@@ -15,7 +15,7 @@ namespace cogen::detail {
 
 /// A sequence that the client controls operation by operation. The handle keeps a list of commands, which the engine
 /// thread executes in order. A cancelled operation withdraws its command, or has it undone.
-class sequence_state final : public request_state, public sequence_face, public opening_face {
+class sequence_state final : public request_state, public sequence_face {
  public:
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
                  scheduler::encoder_tokens encoder_input);

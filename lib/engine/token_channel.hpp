@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/metrics.hpp>
+#include <cogen/token_stream.hpp>
 
 #include <boost/circular_buffer.hpp>
 

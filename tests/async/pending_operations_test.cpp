@@ -1,6 +1,6 @@
 // Each completed operation is called in a job of its own, posted with no lock held; without memory it can be posted
 // again.
-#include <cogen/async/operation.hpp>
+#include "async/pending_operations.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -67,10 +67,12 @@ class place_executor {
 class recorded final : public pending_operation {
  public:
   explicit recorded(place& where, std::function<void()> handler = {})
-      : where_(&where), executor_(place_executor(where)), handler_(std::move(handler)) {}
+      : pending_operation(place_executor(where)),
+        where_(&where),
+        executor_(place_executor(where)),
+        handler_(std::move(handler)) {}
 
   void drop() noexcept override { dropped = true; }
-  bool post_again() noexcept override { return false; }
   net::any_io_executor executor() const noexcept override { return executor_; }
   void call(std::shared_ptr<pending_operation>) override {
     ++calls;

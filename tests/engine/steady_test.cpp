@@ -4,7 +4,7 @@
 #include "model_engines.hpp"
 #include "text/small_tokenizer.hpp"
 
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>

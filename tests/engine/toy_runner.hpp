@@ -4,7 +4,7 @@
 #include "manual_clock.hpp"
 
 #include <cogen/engine.hpp>
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <functional>
 #include <map>

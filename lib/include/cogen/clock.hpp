@@ -11,9 +11,7 @@ class clock {
   using duration = std::chrono::steady_clock::duration;
 
   virtual ~clock() = default;
-
-  /// Never goes back. Thread-safe.
-  virtual time_point now() const noexcept = 0;
+  virtual time_point now() const noexcept = 0;  ///< never goes back; thread-safe
 };
 
 /// The system's steady clock.

@@ -2,9 +2,9 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
-#include <cogen/clock.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/request.hpp>
 #include <cogen/sequence.hpp>
 #include <cogen/token.hpp>
@@ -13,14 +13,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace cogen {
-
-class model;
-struct engine_parts;
 
 namespace detail {
 class engine_loop;
@@ -36,130 +31,100 @@ class drain_face {
   virtual void cancel() noexcept = 0;
 };
 
-/// What the opening of a session and the engine share.
-class opening_face {
- public:
-  using open_operation = async::operation<sequence>;
-
-  virtual ~opening_face() = default;
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) = 0;
-  virtual void cancel_open(const open_operation& wait) noexcept = 0;
-};
-
 }  // namespace detail
 
 /// Runs all requests in one continuously refilled batch.
 ///
-/// Owns the caches, the scheduler and one thread; with engine_options::external_stepping no thread. Members may be
-/// called from any thread. The destructor ends everything: pending operations fail with error::engine_stopped, and the
-/// thread is joined, or detached if the destructor runs on it. Streams, sequences and executors may outlive the engine.
-/// A moved-from engine may only be destroyed or assigned to.
+/// Owns the caches, the scheduler and one thread; with engine_options::external_stepping no thread. The destructor ends
+/// everything: pending operations fail with error::engine_stopped, and the thread is joined, or detached if the
+/// destructor runs on it.
+///
+/// An engine, its streams and its sequences are move-only. Their members may be called from any thread. One that was
+/// moved from may only be destroyed or assigned to. Streams, sequences and executors may outlive the engine; operations
+/// then fail with error::engine_stopped. One operation may be pending on a stream or sequence; a second one fails with
+/// error::operation_in_progress.
 ///
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
 /// without an executor of their own run on net::system_executor. A failed operation that is started without a
-/// completion token throws generation_error from `co_await`; other tokens report the code.
+/// completion token throws generation_error from `co_await`, with the sentence of `error()`; other tokens report the
+/// code. Asio's `as_default_on_t<token_stream>` is a stream with another default token, made from the one here.
 class engine {
  public:
   using executor_type = async::engine_executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
 
-  /// Throws std::invalid_argument if an option makes no sense for this model; the message names the option, its value
-  /// and its limit.
+  /// Throws std::invalid_argument for an option that makes no sense for this model, naming it, its value and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
-  /// For own runners: see extend/engine_parts.hpp.
+  /// For own runners: see extend/runner.hpp.
   explicit engine(engine_parts parts, engine_options options = {});
   engine(engine&&) noexcept;
   engine& operator=(engine&&) noexcept;
   ~engine();
 
   /// Begins a generation and returns at once. If the request is wrong, the stream's first operation fails with
-  /// error::invalid_request, does_not_fit, deadline_unreachable, queue_full or draining, and its `error()` has the
-  /// sentence. That is known when this returns, except for texts over 16 KiB, which another thread tokenizes.
+  /// error::invalid_request, does_not_fit, deadline_unreachable, queue_full or draining. That is known when this
+  /// returns, except for texts over 16 KiB, which another thread tokenizes.
   [[nodiscard]] token_stream generate(request request);
 
-  /// What a request would need, and whether this engine could ever run it. Tokenizes the prompt on the calling thread.
-  /// Never throws: `why_not` has what the request's stream would report. Does not depend on other requests.
+  /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
+  /// the prompt on the calling thread. Never throws: `why_not` has what the request's stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;
 
-  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument if max_sequence_length
-  /// makes no sense.
+  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit.
   [[nodiscard]] sequence open(const open_options& options = {});
 
-  /// A sequence with an encoder input, for a model with an encoder, which reads it when the sequence first runs. The
-  /// first token fed should be model_config::decoder_start. Throws std::invalid_argument for a model without an
-  /// encoder, an empty or too long input, or a token outside the vocabulary; without an input if the model has an
-  /// encoder.
+  /// A sequence with an encoder input, which the model's encoder reads when the sequence first runs. The first token
+  /// fed should be model_config::decoder_start. Throws std::invalid_argument for an empty or too long input, a token
+  /// outside the vocabulary, an input without an encoder, and an encoder without an input.
   [[nodiscard]] sequence open(std::vector<token> encoder_input, const open_options& options = {});
 
   /// Opens the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
-  /// by bit. Its cache counts as swapped out until it continues, and is kept bit by bit whatever
-  /// engine_options.swap.format says. If engine_options.swap.bytes has no room, its tokens are computed again. The file
-  /// is read on another thread.
+  /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
+  /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
+  /// computed again.
   ///
   /// Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes no sense. Fails
   /// with error::bad_session if the file is no session, damaged, of a newer version, or of another model or kind of
   /// cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
-  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`, the sentence
-  /// that generation_error carries.
+  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`.
   /// Every cancellation type ends the operation at once with operation_aborted.
-  template <
-      net::completion_token_for<void(error_code, sequence)> Token = net::default_completion_token_t<executor_type>>
+  template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_open(std::filesystem::path session, const open_options& options = {},
-                                Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code, sequence)>(
-        [](auto handler, std::shared_ptr<detail::opening_face> shared, std::filesystem::path path) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_open(*wait);
-          };
-          using operation = detail::opening_face::open_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_open(std::move(wait), std::move(path));
-        },
-        completion, new_opening(options), std::move(session));
+                                Token&& completion = default_completion_token()) {
+    return async::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
+                                            &detail::sequence_face::cancel_open, std::move(session));
   }
 
-  /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there are resumed without a
-  /// switch of threads.
+  /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
+  /// thread.
   [[nodiscard]] executor_type get_executor() const;
 
-  /// With engine_options::external_stepping: runs the handlers that are queued, then one step, and returns whether
-  /// there was one. Rethrows exceptions of those handlers. One thread at a time.
+  /// With engine_options::external_stepping: runs the queued handlers, whose exceptions it rethrows, then one step, and
+  /// returns whether there was one. One thread at a time.
   bool poll_one();
 
-  /// Stops accepting work and waits until what has begun is over. From its start on, requests and new operations fail
-  /// with error::draining, for good. Generations run to their end, pending operations to their result. A stream that is
-  /// not read delays it; an idle sequence does not. Unread pieces can still be read afterwards. The engine itself
-  /// remains until `stop()` or the destructor.
+  /// Stops accepting work for good and waits until what has begun is over. Requests and new operations fail with
+  /// error::draining. Generations run to their end, pending operations to their result. A stream that is not read
+  /// delays it; an idle sequence does not. Unread pieces can still be read afterwards. The engine itself remains until
+  /// `stop()` or the destructor.
   ///
   /// Signature: void(error_code). Fails with the code of `error()` if the engine ends first. Every cancellation type
   /// ends the wait at once with operation_aborted; the draining goes on. Several operations may be pending. With
   /// external stepping it completes within poll_one().
-  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_drain(Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::drain_face> shared) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto&) {
-            if (auto face = weak.lock()) face->cancel();
-          };
-          using operation = detail::drain_face::drain_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start(std::move(wait));
-        },
-        completion, new_drain());
+  template <net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_drain(Token&& completion = default_completion_token()) {
+    return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
   }
 
-  /// Ends everything as the destructor does, without waiting for it.
-  void stop() noexcept;
+  void stop() noexcept;  ///< ends everything as the destructor does, without waiting for it
 
-  /// Why the engine has ended: error::engine_stopped after `stop()`, error::device_failed after a failed step. Empty
-  /// while it runs.
+  /// Why the engine has ended: error::engine_stopped, or device_failed after a failed step. Empty while it runs.
   [[nodiscard]] diagnostics error() const;
-
   [[nodiscard]] engine_stats stats() const;
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
-  std::shared_ptr<detail::opening_face> new_opening(const open_options& options) const;
+  std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
 
   std::shared_ptr<detail::engine_loop> loop_;
   class engine_thread;
@@ -171,19 +136,14 @@ class engine {
 struct memory_estimate {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
   int max_sequence_length = 0;    ///< tokens that one sequence may hold
-
-  /// Of one sequence of that length in the cache, with the longest encoder input.
-  std::int64_t slot_bytes = 0;
-
-  /// Of all slots together, each of that length, or engine_options.kv.bytes if that is less.
-  std::int64_t cache_bytes = 0;
+  std::int64_t slot_bytes = 0;    ///< of one sequence of that length, with the longest encoder input
+  std::int64_t cache_bytes = 0;   ///< of all slots, each of that length; engine_options.kv.bytes if that is less
 
   std::int64_t total() const noexcept { return weight_bytes + cache_bytes; }
 };
 
 /// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
-/// reading weights. Weights are the same for every engine; the cache depends on the options, whose `layer_factory` is
-/// called as by an engine.
+/// reading weights. The options' `layer_factory` is called as by an engine.
 ///
 /// Throws what load_model() throws if the header or the configuration is wrong or a tensor is missing or misshapen, and
 /// what the engine's constructor throws for options that make no sense for this model. Thread-safe.

@@ -21,8 +21,7 @@ namespace cogen {
 
 /// How the steps are filled.
 struct batching_options {
-  /// Sequences that hold a slot at the same time. Further ones wait. At least 1.
-  int slots = 16;
+  int slots = 16;  ///< sequences that hold a slot at the same time, at least 1; further ones wait
 
   /// Tokens of one step: one for each running sequence, then prompts in chunks. Smaller shortens the gap between two
   /// tokens of a stream, larger reads prompts faster. Empty: 128, and 256 in steps of prompts alone; 2,048 on a GPU.
@@ -42,15 +41,14 @@ struct kv_options {
   /// machine's memory; on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
   std::optional<std::int64_t> bytes = {};
 
-  /// The number format of keys and values. Empty: the model's own, float16 if its weights are quantized. A GPU has the
-  /// model's own and fp8.
+  /// The type of keys and values. Empty: the model's, float16 if its weights are quantized. A GPU has that and fp8.
   std::optional<cache::scalar> dtype = {};
 
   /// Quantizes all but the newest tokens: cache::int8(), cache::int4(), … Empty: none.
   std::optional<cache::quantization> quantization = {};
 
   /// Keeps only the first tokens and a window of the newest ones, so that a sequence can grow without end. Not together
-  /// with `quantization`. Empty: all tokens are kept.
+  /// with `quantization`. Empty: keeps all.
   std::optional<cache::sink_window> sinks = {};
 
   /// If set, the caches live in host memory behind this, and each layer is prefetched while the previous one computes.
@@ -87,12 +85,10 @@ struct swap_options {
   /// If `bytes` are used up, caches are swapped to an unnamed file in this directory. It is checked when it is read,
   /// and gone with the engine. Empty: no file.
   std::filesystem::path directory = {};
+  std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
 
-  /// The size limit of that file in bytes.
-  std::int64_t file_bytes = std::int64_t{16} << 30;
-
-  /// How they are stored. After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the
-  /// sequence's prefix is not shared.
+  /// After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is
+  /// not shared.
   swap_format format = swap_format::exact;
 
   /// Copies and writes while steps go on. Its jobs must not depend on the engine thread. Empty: an own thread; with
@@ -100,8 +96,7 @@ struct swap_options {
   std::shared_ptr<cache::transfer> transfer = {};
 };
 
-/// Factories of built-in or own policies, called once while the engine is made. Engines of own parts have the policies
-/// of their parts.
+/// Factories of built-in or own policies, called once while the engine is made; not called for engines of own parts.
 struct policy_options {
   /// Orders waiting requests: scheduler::by_priority(), fair_share(), earliest_deadline_first(). Empty: fcfs().
   std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling = {};
@@ -149,11 +144,8 @@ struct engine_options {
   /// little. Output is batch-invariant either way. A GPU has float32 alone.
   cogen::compute_type compute_type = cogen::compute_type::float32;
 
-  /// Threads that compute, the engine's own included. At least 1. Empty: as many as the process may use.
-  std::optional<int> threads = {};
-
-  /// The engine has no thread of its own, and steps when the program calls `poll_one()`.
-  bool external_stepping = false;
+  std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use
+  bool external_stepping = false;   ///< no thread of its own: it steps when the program calls `poll_one()`
 
   /// Receives errors that no operation reports: an exception from a handler on the engine's executor, a failed step.
   /// Called on the engine thread; must not throw. Empty: they are dropped.
@@ -163,21 +155,12 @@ struct engine_options {
   std::shared_ptr<event_sink> events = {};
 };
 
-/// How an engine serves one sequence and its forks.
+/// How an engine serves one sequence and its forks. The last four are as in `request`.
 struct open_options {
-  /// Tokens that it may hold, from 1 to engine_options.limits.max_sequence_length. Empty: that limit.
-  std::optional<int> max_sequence_length = {};
-
-  /// For a scheduling policy that orders by priority: higher comes first.
+  std::optional<int> max_sequence_length = {};  ///< tokens, from 1 to that of engine_options.limits; empty: that
   int priority = 0;
-
-  /// For a scheduling policy that divides between tenants.
   std::uint64_t tenant = 0;
-
-  /// Whether it shares cached prefixes, if the engine caches prefixes.
   bool prefix_caching = true;
-
-  /// It shares prefixes only with sequences of the same salt. Empty: its tenant.
   std::optional<std::uint64_t> cache_salt = {};
 };
 

@@ -13,8 +13,7 @@ namespace cogen {
 
 using boost::system::error_code;
 
-/// Errors of one request. `generation_error::what()` and `diagnostics::message()` have the sentence that explains a
-/// particular one, with the thing, the value and the limit.
+/// Errors of one request. Its `diagnostics` explain a particular one in a sentence, with the thing, value and limit.
 enum class error {
   invalid_request = 1,    ///< a parameter makes no sense, or names something that the model lacks
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
@@ -32,13 +31,11 @@ enum class error {
   bad_session,            ///< a file is no session, is damaged, or belongs to another model or kind of cache
 };
 
-/// The category of `error`: "cogen".
-const boost::system::error_category& category() noexcept;
-
+const boost::system::error_category& category() noexcept;  ///< of `error`: "cogen"
 error_code make_error_code(error value) noexcept;
 
-/// Why something failed; empty code and message if it did not. Cheap to copy. Its constructors do not throw, so a
-/// failure can be reported even when memory has run out.
+/// Why something failed; empty code and message if it did not. Cheap to copy. Constructors do not throw, even without
+/// memory.
 class diagnostics {
  public:
   diagnostics() = default;
@@ -66,9 +63,7 @@ class diagnostics {
 ///     catch (const cogen::generation_error& e) { fmt::print("{}\n", e.what()); }
 class generation_error : public boost::system::system_error {
  public:
-  /// Throws std::bad_alloc.
-  explicit generation_error(diagnostics why);
-
+  explicit generation_error(diagnostics why);  ///< throws std::bad_alloc
   const char* what() const noexcept override;
   const diagnostics& why() const noexcept { return why_; }
 

@@ -45,13 +45,11 @@ struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
   /// load_aborted; an exception ends it, too.
   std::function<bool(const load_progress&)> progress = {};
-  /// Threads that read and convert, including the calling one. At least 1. Empty: as many as the process may run on.
-  std::optional<int> threads = {};
+  std::optional<int> threads = {};  ///< at least 1, with the calling one; empty: as many as the process may run on
   /// Where the model's weights are and its engines compute: "cpu", "cuda" (which is "cuda:0") or "cuda:N". On a GPU,
   /// weights and activations are bfloat16, or float16 if the file's weights are.
   std::string device = "cpu";
-  /// On a CPU only `whole` is possible: weights keep the type they have in the file.
-  cogen::device_weights device_weights = cogen::device_weights::whole;
+  cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
 };
 
 /// load_options::progress returned false.

@@ -2,9 +2,6 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
-#include <cogen/sampling_params.hpp>
-
-#include <boost/container/small_vector.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -12,9 +9,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace cogen {
 
@@ -35,30 +30,9 @@ struct usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
-
-  /// False once the generation has gone on from a swap-out with swap_format::q8: its output may then differ from what
-  /// the request alone would give.
-  bool exact = true;
-
+  bool exact = true;  ///< false after a swap with swap_format::q8: output may differ from that of the request alone
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
-};
-
-/// Usually one token, which then allocates nothing.
-using piece_tokens = boost::container::small_vector<sampled_token, 1>;
-
-/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
-struct piece {
-  std::string text;
-  piece_tokens tokens;  ///< those that have come since the last piece
-};
-
-/// A whole generation.
-struct completion {
-  std::string text;
-  std::vector<sampled_token> tokens;
-  finish_reason reason = finish_reason::aborted;
-  cogen::usage usage;
 };
 
 /// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,
@@ -86,8 +60,7 @@ struct request_metrics {
 
 /// Something that happened to one stream or sequence. One that runs is first `accepted`, then `scheduled`, and ends
 /// with exactly one of `cancelled` and `finished`. One that is never accepted has a single event: `refused`, or one of
-/// those two if its handle was destroyed or it was stopped before. A sequence, unlike a stream, may be refused and then
-/// asked to run again.
+/// those two if it was destroyed or stopped before. A sequence, unlike a stream, may run after it was refused.
 struct sequence_event {
   /// What happened.
   enum class kind : std::uint8_t {
@@ -134,24 +107,19 @@ struct step_event {
   std::int64_t cache_bytes;  ///< reserved for the slots in use
 };
 
-/// Receives the events of an engine, in order. Override the members you need.
-///
-/// Called between steps on the engine's thread, with no lock held. It must not block: the batch waits for it. It may
-/// use the engine and its handles, but must not step the engine, nor end it if it is stepped externally. If it throws,
-/// the exception is logged (engine_options::log), and the engine calls the sink no more. One sink may serve several
-/// engines if it is thread-safe.
+/// Receives the events of an engine, in order. Called between steps on the engine's thread, with no lock held. It must
+/// not block: the batch waits for it. It may use the engine and its handles, but must not step the engine, nor end it
+/// if it is stepped externally. If it throws, the exception is logged (engine_options::log), and the engine calls the
+/// sink no more. One sink may serve several engines if it is thread-safe.
 class event_sink {
  public:
   virtual ~event_sink() = default;
 
-  /// Comes before the events of the step's sequences.
-  virtual void on_step(const step_event&) {}
+  virtual void on_step(const step_event&) {}          ///< comes before the events of the step's sequences
+  virtual void on_sequence(const sequence_event&) {}  ///< something happened to a sequence or stream
 
-  /// Something happened to a sequence or stream.
-  virtual void on_sequence(const sequence_event&) {}
-
-  /// The engine has ended because of `why`: error::engine_stopped, or error::device_failed. The last event of all:
-  /// every accepted sequence has ended before.
+  /// The engine has ended, with error::engine_stopped or device_failed. The last event: all sequences have ended
+  /// before.
   virtual void on_end(const diagnostics& /*why*/, clock::time_point /*at*/) {}
 };
 
@@ -188,25 +156,21 @@ struct engine_stats {
 };
 
 /// Writes an engine's events as a trace for chrome://tracing and ui.perfetto.dev: the Trace Event Format, as an array
-/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine.
-/// Not thread-safe.
+/// of JSON objects (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). For one engine,
+/// not thread-safe.
 ///
 /// Track "engine" has a slice for each step, with its number, rows and tokens, and an instant event for each refusal.
 /// Track "slot N" has a slice "request ID" while a sequence holds the slot, and in it a slice "prefill" for each step
 /// that prefilled it. Counters of a step are written when they change: "batch size" [rows], "slots in use", "waiting"
 /// and "preempted" [sequences], "cache" [bytes]. Times are microseconds of the engine's clock.
 ///
-/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A
-/// process that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
+/// Only whole events are written, flushed about ten times a second and when the engine or this sink ends. A process
+/// that dies leaves out only the closing bracket, which the format allows. If writing fails, the engine logs
 /// std::system_error and releases the sink.
 class chrome_trace final : public event_sink {
  public:
-  /// `out` must outlive this sink.
-  explicit chrome_trace(std::ostream& out);
-
-  /// Overwrites `file`. Throws std::system_error if it cannot be written.
-  explicit chrome_trace(const std::filesystem::path& file);
-
+  explicit chrome_trace(std::ostream& out);                  ///< `out` must outlive this sink
+  explicit chrome_trace(const std::filesystem::path& file);  ///< overwrites it; throws std::system_error if it cannot
   ~chrome_trace() override;
 
   void on_step(const step_event& step) override;

@@ -44,7 +44,7 @@ struct encoder_batch {
 };
 
 /// The threads and memory of one caller's forwards, kept between them: a decode step no larger than an earlier one
-/// allocates nothing. Used by one thread at a time; several workspaces may share one pool of threads.
+/// allocates nothing. For one thread at a time.
 class workspace {
  public:
   /// `threads` includes the calling one. Empty: as many as the process may run on. `mode` is how forwards multiply.
@@ -61,9 +61,7 @@ class workspace {
   const std::shared_ptr<kernels::worker_pool>& workers() const noexcept;
   int threads() const noexcept;
   cogen::compute_type compute_type() const noexcept;
-
-  /// Bytes held between forwards.
-  std::int64_t bytes() const noexcept;
+  std::int64_t bytes() const noexcept;  ///< held between forwards
 
  private:
   friend class model;
@@ -85,33 +83,25 @@ class model {
   ~model();
 
   const load::model_config& config() const noexcept { return config_; }
-
   /// Identifies the model: its configuration, and a checksum of weights' names, types, shapes and parts of their data.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
-  bool has_tokenizer() const noexcept;
-  /// Throws std::logic_error if the model has no tokenizer: it then takes token ids only.
-  const text::tokenizer& tokenizer() const;
-  /// The model's own template; null if it has none or one that uses unsupported constructs.
-  const text::chat_template* chat() const noexcept;
-  /// The template's error message if it is unsupported; empty otherwise.
-  const std::string& chat_error() const noexcept;
-
+  bool has_tokenizer() const noexcept;               ///< if not, it takes token ids only
+  const text::tokenizer& tokenizer() const;          ///< throws std::logic_error if there is none
+  const text::chat_template* chat() const noexcept;  ///< the model's own; null if it has none that is supported
+  const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
   /// "cpu", "cuda:0", … Only engines run models not on the CPU; forward() and encode() throw std::logic_error.
   std::string device() const;
+  const models::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
 
-  /// For engines: the model on a device other than the CPU; null otherwise.
-  const models::device_model* on_device() const noexcept;
-
-  /// What each layer caches, first layer first.
-  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept;
+  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept;  ///< what each layer caches, in order
 
   /// A cache for this model, with custom layers where `own` makes them. Throws what cache::cache's constructor throws.
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own = {}) const;
 
-  /// The most tokens that a slot of this cache can hold for this model: the cache's bound, and at most the positions
-  /// the model was trained for, unless no layer ever attends further back. Throws std::invalid_argument for a cache
-  /// that does not match the model's layers.
+  /// The most tokens that a slot of this cache can hold: the cache's bound, and at most the positions the model was
+  /// trained for, unless no layer attends further back. Throws std::invalid_argument if the cache does not match the
+  /// model's layers.
   std::int64_t max_sequence_length(const cache::cache& cache) const;
 
   /// Whether encode() has to read an encoder input before the first token, which is then config().decoder_start.
@@ -119,12 +109,11 @@ class model {
 
   /// Runs the encoder, and stores what the decoder attends to in the cache's cross layers until the slot is cleared. A
   /// slot's result is bitwise independent of the batch and of the number of threads. Allocates. Thread-safe for
-  /// different caches and workspaces.
+  /// different caches and workspaces. If it throws, the slots hold no encoder input.
   ///
-  /// If it throws, the slots hold no encoder input. Throws like forward() for a wrong token, count or cache;
-  /// std::logic_error for a model without an encoder, or a slot that holds an encoder input or tokens;
-  /// std::length_error for an encoder input longer than the cache or the model allows; and what
-  /// cache.reserve_encoder() throws.
+  /// Throws like forward() for a wrong token, count or cache; std::logic_error for a model without an encoder, or a
+  /// slot that holds an encoder input or tokens; std::length_error for an encoder input longer than the cache or the
+  /// model allows; and what cache.reserve_encoder() throws.
   void encode(const encoder_batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For custom loops over slot 0: reads `ids` with the model's own threads. Throws std::invalid_argument if empty.
@@ -138,28 +127,24 @@ class model {
   /// divided into batches, and of the number of threads, for workspaces of one compute type.
   ///
   /// If it throws, the cache holds what it held. Throws std::out_of_range for a token outside the vocabulary (named
-  /// with its limit) or an output that is not an index into tokens; std::invalid_argument for outputs that do not
-  /// ascend, a number of tokens other than step.tokens(), or a cache that does not match the model's layers;
-  /// std::length_error for a slot that would exceed the cache's or the model's longest sequence; std::logic_error for a
-  /// slot without an encoder input if the model needs one; and what cache.reserve() throws.
+  /// with its limit) or an output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a
+  /// wrong number of tokens, or a cache that does not match the model's layers; std::length_error for a slot that would
+  /// exceed the cache's or the model's longest sequence; std::logic_error for a slot that lacks the encoder input it
+  /// needs; and what cache.reserve() throws.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
   /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
 
-  /// Bytes of weights that one step reads.
-  std::int64_t weight_bytes() const noexcept;
-
-  /// The type of most of those weights: "q4_1", "bf16", …
-  std::string_view weight_type() const noexcept;
+  std::int64_t weight_bytes() const noexcept;     ///< bytes of weights that one step reads
+  std::string_view weight_type() const noexcept;  ///< the type of most of them: "q4_1", "bf16", …
 
  private:
   struct runtime;
 
   at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace) const;
   at::Tensor run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
-
   workspace& own_workspace() const;
 
   load::model_config config_;

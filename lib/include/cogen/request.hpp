@@ -19,7 +19,7 @@ using text::chat_message;
 using chat_messages = std::vector<chat_message>;
 using token_ids = std::vector<token>;
 
-/// What a generation begins with: token ids, used as they are; text, in which control tokens stay plain text; or a
+/// What a generation begins with: token ids, used as they are; text, in which control tokens are plain text; or a
 /// conversation, put through the model's chat template.
 using prompt = std::variant<token_ids, std::string, chat_messages>;
 
@@ -30,60 +30,45 @@ inline chat_messages chat(std::string user) {
   return messages;
 }
 
-/// One text to generate: a prompt, and how to continue it.
+/// One text to generate: a prompt, and how to continue it. The engine validates it when it is submitted, and reports
+/// what is wrong through the stream.
 ///
 ///     engine.generate({.prompt = cogen::chat("Why is the sky blue?"), .max_tokens = 100})
-///
-/// The engine validates a request when it is submitted, and reports what is wrong through the stream.
 struct request {
-  /// With a model that has an encoder, this is how the answer begins, after the model's decoder start token; it may be
-  /// empty there.
+  /// If the model has an encoder: how the answer begins, after the decoder start token; it may then be empty.
   cogen::prompt prompt = {};
 
   /// What a model with an encoder reads first: token ids, used as they are, or text. Other models take none.
   std::optional<std::variant<token_ids, std::string>> encoder_input = {};
 
-  /// Tokens to generate at most. Empty: as many as the context holds.
-  std::optional<int> max_tokens = {};
+  std::optional<int> max_tokens = {};  ///< tokens to generate at most; empty: as many as the context holds
+  sampling_params sampling = {};       ///< how each token is chosen
 
-  /// How each token is chosen.
-  sampling_params sampling = {};
-
-  /// Texts that end the generation before they appear.
-  std::vector<std::string> stop = {};
-
-  /// Tokens that end the generation, besides the model's own end tokens.
-  std::vector<token> stop_token_ids = {};
-
-  /// Continues past the model's end tokens.
-  bool ignore_eos = false;
+  std::vector<std::string> stop = {};      ///< texts that end the generation before they appear
+  std::vector<token> stop_token_ids = {};  ///< tokens that end the generation, besides the model's own end tokens
+  bool ignore_eos = false;                 ///< continues past the model's end tokens
 
   /// Fails the generation with error::deadline_exceeded if it has no token so long after `generate()`. More than 0, by
   /// the engine's clock.
   std::optional<clock::duration> start_within = {};
 
-  /// Ends the generation so long after `generate()` with what it has by then, possibly nothing, without an error:
+  /// Ends the generation so long after `generate()`, without an error, with what it has by then, possibly nothing:
   /// finish_reason::deadline_exceeded. If both limits pass before the first token, the shorter one decides; of equals,
   /// start_within. More than 0, by the engine's clock.
   std::optional<clock::duration> finish_within = {};
 
-  /// Cache bytes that the generation may take at most, as the engine reserves them. It ends with finish_reason::length
-  /// where one more token would take more, and fails with error::does_not_fit where its prompt and one token do. At
-  /// least 1. Empty: only the engine's limits apply.
+  /// Cache bytes that the engine may reserve for the generation. It ends with finish_reason::length where one more
+  /// token would need more, and fails with error::does_not_fit where its prompt and one token do. At least 1. Empty:
+  /// only the engine's limits apply.
   std::optional<std::int64_t> max_bytes = {};
 
   /// Tokens that the engine may generate ahead of the reader. A stream with that many unread tokens leaves the batch
   /// until it is read. 0: each token is generated only when it is asked for.
   int max_buffered_tokens = 16;
 
-  /// Higher comes first, with a scheduling policy that goes by priority.
-  int priority = 0;
-
-  /// For a scheduling policy that divides between tenants.
-  std::uint64_t tenant = 0;
-
-  /// Whether it may share cached prefixes, where the engine caches prefixes.
-  bool prefix_caching = true;
+  int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
+  std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants
+  bool prefix_caching = true;  ///< whether it may share cached prefixes, where the engine caches prefixes
 
   /// It shares prefixes only with requests of the same salt. Empty: its tenant, since the time to a first token would
   /// otherwise tell one tenant what another has asked.
@@ -97,9 +82,7 @@ struct request_estimate {
   int most_tokens = 0;           ///< tokens it may hold, prompt included; if it cannot run, the prompt and one more
   std::int64_t cache_bytes = 0;  ///< reserved for that many tokens when it gets a slot
   diagnostics why_not;           ///< why it would always be refused; empty if it would not
-
-  /// Whether it can run once there is room.
-  bool fits() const noexcept { return !why_not; }
+  bool fits() const noexcept { return !why_not; }  ///< whether it can run once there is room
 };
 
 }  // namespace cogen

@@ -31,8 +31,7 @@ using logits_processor = std::function<void(std::span<const token> history, std:
 ///     cogen::sampling_params{.temperature = 0.8, .top_p = 0.95, .seed = 7}
 ///
 /// Applied in the order of Transformers' `generate`: logit_bias, repetition_penalty, frequency_penalty and
-/// presence_penalty, min_tokens, processor; then, where temperature is not 0, temperature, top_k, top_p, min_p, and the
-/// sample. The engine validates when the request is submitted.
+/// presence_penalty, min_tokens, processor; then, where temperature is not 0, temperature, top_k, top_p, min_p.
 struct sampling_params {
   static constexpr double min_temperature = 1e-6, max_temperature = 1e3;
   static constexpr double min_repetition_penalty = 1e-2, max_repetition_penalty = 1e2;
@@ -45,8 +44,7 @@ struct sampling_params {
   /// id among equals; top_k, top_p, min_p and seed have no effect then.
   double temperature = 0;
 
-  /// Keeps the k largest logits, and those equal to the smallest of them. 0 keeps all.
-  std::int64_t top_k = 0;
+  std::int64_t top_k = 0;  ///< keeps the k largest logits, and those equal to the smallest of them; 0 keeps all
 
   /// Keeps the smallest set of most probable tokens whose probabilities reach this sum (Holtzman et al. 2020,
   /// arXiv:1904.09751). 1 keeps all, 0 only the most probable.
@@ -59,17 +57,12 @@ struct sampling_params {
   /// et al. 2019, arXiv:1909.05858). 1 is off.
   double repetition_penalty = 1;
 
-  /// Subtracted from the logit of each token that was generated; the prompt does not count. 0 is off.
-  double presence_penalty = 0;
+  // Of these two the prompt does not count, and 0 is off.
+  double presence_penalty = 0;   ///< subtracted from the logit of each token that was generated
+  double frequency_penalty = 0;  ///< subtracted from a token's logit once for each time it was generated
 
-  /// Subtracted from a token's logit once for each time it was generated; the prompt does not count. 0 is off.
-  double frequency_penalty = 0;
-
-  /// Added to the logits of these tokens. Minus infinity forbids a token.
-  std::map<token, double> logit_bias = {};
-
-  /// Forbids the request's end tokens until this many tokens were generated.
-  std::int64_t min_tokens = 0;
+  std::map<token, double> logit_bias = {};  ///< added to the logits of these tokens; minus infinity forbids a token
+  std::int64_t min_tokens = 0;              ///< forbids the request's end tokens until this many tokens were generated
 
   /// Seeds the random numbers. The same seed, prompt and parameters on the same build give the same tokens, whatever
   /// else is in the batch. Empty: the engine picks a seed for each request.
@@ -79,16 +72,13 @@ struct sampling_params {
   /// They are of the model's own distribution, before any parameter here. Empty: none.
   std::optional<std::int64_t> logprobs = {};
 
-  /// The caller's own processor. Empty: none.
-  logits_processor processor = {};
+  logits_processor processor = {};  ///< the caller's own; empty: none
 
   [[nodiscard]] bool greedy() const noexcept { return temperature == 0; }
 
-  /// What is wrong with these values for a model with so many tokens: the first offending parameter, its value and its
-  /// limits in one sentence. Empty where all is well.
+  /// The first parameter that is wrong for a vocabulary of this size, its value and its limits, in a sentence.
   [[nodiscard]] std::optional<std::string> problem(std::int64_t vocabulary) const;
-
-  /// Throws std::invalid_argument with the sentence of `problem()` where there is one.
+  /// Throws std::invalid_argument with the sentence of `problem()` if there is one.
   void validate(std::int64_t vocabulary) const;
 };
 

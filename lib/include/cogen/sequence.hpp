@@ -2,17 +2,12 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
-#include <cassert>
-#include <concepts>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -31,6 +26,7 @@ class sequence_face {
   using forward_operation = async::operation<logits>;
   using decode_operation = async::operation<sampled_token>;
   using plain_operation = async::operation<>;
+  using open_operation = async::operation<sequence>;
 
   virtual ~sequence_face() = default;
   virtual async::engine_executor executor() const = 0;
@@ -42,6 +38,8 @@ class sequence_face {
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
   virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
+  virtual void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) = 0;
+  virtual void cancel_open(const open_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
   virtual std::vector<token> tokens() const = 0;
@@ -61,27 +59,17 @@ class sequence_face {
 ///     auto next = co_await sequence.async_decode({}, {.temperature = 0.8});
 ///
 /// Search, constrained output, speculation and agents are coroutines over sequences. All sequences share one batch.
-///
-/// Move-only. Destroying it frees its slot. A moved-from sequence may only be destroyed or assigned to. Members may be
-/// called from any thread. One operation may be pending at a time: a second one fails with
-/// error::operation_in_progress. A sequence may outlive its engine; its operations then fail with
-/// error::engine_stopped.
-///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor.
+/// Destroying one frees its slot. Threads, lifetime and handlers: see `engine`.
 ///
 /// Every cancellation type ends an operation at once with operation_aborted. After a cancelled or failed operation the
 /// sequence is as before it, except after error::out_of_memory: then the sequence has ended. Operations fail at once
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
-///
-/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
-/// `co_await` throws generation_error, whose what() is the sentence. Asio's `as_default_on_t<sequence>` gives a
-/// sequence with another default token.
 template <class Executor>
-class [[nodiscard]] basic_sequence {
+class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face, Executor> {
  public:
-  using executor_type = Executor;
+  using typename async::handle<detail::sequence_face, Executor>::default_completion_token;
+  using async::handle<detail::sequence_face, Executor>::handle;
 
   /// The same sequence with another executor type.
   template <class Other>
@@ -89,153 +77,74 @@ class [[nodiscard]] basic_sequence {
     using other = basic_sequence<Other>;
   };
 
-  explicit basic_sequence(std::shared_ptr<detail::sequence_face> shared) noexcept : shared_(std::move(shared)) {}
-
-  basic_sequence(basic_sequence&&) noexcept = default;
-
-  /// Takes over a sequence with another executor type.
-  template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  basic_sequence(basic_sequence<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
-
-  basic_sequence& operator=(basic_sequence&& other) noexcept {
-    abort();
-    shared_ = std::move(other.shared_);
-    return *this;
-  }
-
-  ~basic_sequence() { abort(); }
-
-  /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
-
   /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more.
   ///
   /// Signature: void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an
   /// empty sequence, error::does_not_fit beyond max_sequence_length.
-  template <net::completion_token_for<void(error_code, logits)> Token = net::default_completion_token_t<executor_type>>
+  template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
-                                   Token&& completion = net::default_completion_token_t<executor_type>()) {
-    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
-    return net::async_initiate<Token, void(error_code, logits)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, logits_of wanted) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_forward(*wait);
-          };
-          using operation = detail::sequence_face::forward_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_forward(std::move(wait), std::move(fed), wanted);
-        },
-        completion, shared(), std::move(tokens), which);
+                                   Token&& completion = default_completion_token()) {
+    return async::initiate<Token, logits>(completion, this->shared(), &detail::sequence_face::start_forward,
+                                          &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
-  /// Appends `tokens`, then a token sampled after them, and returns that one. Without `tokens` it samples after the
-  /// last token held.
+  /// Appends `tokens`, then a token sampled after the last one held, and returns it.
   ///
   /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
   /// parameters outside their limits, error::bad_logits, and error::callback_threw.
-  template <
-      net::completion_token_for<void(error_code, sampled_token)> Token = net::default_completion_token_t<executor_type>>
+  template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
-                                  Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code, sampled_token)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::vector<token> fed, sampling_params how) {
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_decode(*wait);
-          };
-          using operation = detail::sequence_face::decode_operation;
-          auto wait = operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-          shared->start_decode(std::move(wait), std::move(fed), std::move(how));
-        },
-        completion, shared(), std::move(tokens), std::move(sampling));
+                                  Token&& completion = default_completion_token()) {
+    return async::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
+                                                 &detail::sequence_face::cancel_decode, std::move(tokens),
+                                                 std::move(sampling));
   }
 
-  /// Gives up the slot, for example while a tool runs. Completes when the cache is safe in host memory; at once if
-  /// nothing is cached. If engine_options.swap has no room, or the copy fails, it completes all the same, and the
-  /// tokens are computed again later. The next operation continues the sequence with the same bits, except with
-  /// swap_format::q8.
+  /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing
+  /// is cached. It also completes if engine_options.swap has no room, or the copy fails: the tokens are then computed
+  /// again later. The next operation continues with the same bits, except with swap_format::q8.
   ///
   /// Signature: void(error_code). After cancellation the slot is given up all the same. Works while the engine drains,
   /// which does not wait for it.
-  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_suspend(Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared) {
-          shared->start_suspend(plain_wait(std::move(handler), shared));
-        },
-        completion, shared());
+  template <net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
+    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
+                                  &detail::sequence_face::cancel_plain);
   }
 
   /// Writes the sequence to a file that engine::async_open() reads, in this process or another one: tokens, random
   /// numbers, encoder input and cache. The sequence keeps its slot. The cache is copied while steps go on, in memory
   /// besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own runner has
-  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits.
-  ///
-  /// A cache in a slot is written bit by bit. One swapped out with swap_format::q8 is written as it would be restored,
-  /// and the file says that it is not exact.
+  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is written bit
+  /// by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not exact.
   ///
   /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
   /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Works while the
   /// engine drains, which does not wait for it.
-  template <net::completion_token_for<void(error_code)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_save(std::filesystem::path path,
-                                Token&& completion = net::default_completion_token_t<executor_type>()) {
-    return net::async_initiate<Token, void(error_code)>(
-        [](auto handler, std::shared_ptr<detail::sequence_face> shared, std::filesystem::path into) {
-          shared->start_save(plain_wait(std::move(handler), shared), std::move(into));
-        },
-        completion, shared(), std::move(path));
+  template <net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
+    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
+                                  &detail::sequence_face::cancel_plain, std::move(path));
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
   /// Throws generation_error with error::operation_in_progress while an operation is pending.
-  [[nodiscard]] basic_sequence fork() { return basic_sequence(face().fork()); }
+  [[nodiscard]] basic_sequence fork() { return basic_sequence(this->face().fork()); }
 
   /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
   /// with error::operation_in_progress while an operation is pending.
-  void truncate(int length) { face().truncate(length); }
+  void truncate(int length) { this->face().truncate(length); }
 
-  /// The tokens it holds, without those of a pending operation.
-  [[nodiscard]] std::vector<token> tokens() const { return face().tokens(); }
+  [[nodiscard]] std::vector<token> tokens() const { return this->face().tokens(); }  ///< without a pending operation's
 
   /// Whether its results are bit by bit those without swapping. False for good after a swap with swap_format::q8, or if
   /// it was opened or forked from a sequence for which that holds.
-  [[nodiscard]] bool exact() const { return face().exact(); }
+  [[nodiscard]] bool exact() const { return this->face().exact(); }
 
   /// When it was accepted, scheduled and so on, up to now.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
-
-  /// Its number in the engine's events and traces.
-  [[nodiscard]] std::uint64_t id() const { return face().id(); }
-
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
   /// Why the last operation that failed did, in a sentence.
-  [[nodiscard]] diagnostics error() const { return face().error(); }
-
- private:
-  template <class>
-  friend class basic_sequence;
-
-  template <class Handler>
-  static auto plain_wait(Handler handler, const std::shared_ptr<detail::sequence_face>& shared) {
-    auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-      if (auto face = weak.lock()) face->cancel_plain(*wait);
-    };
-    using operation = detail::sequence_face::plain_operation;
-    return operation::make(std::move(handler), shared->default_executor(), std::move(cancel));
-  }
-
-  const std::shared_ptr<detail::sequence_face>& shared() const noexcept {
-    assert(shared_ && "the sequence was moved from");
-    return shared_;
-  }
-
-  detail::sequence_face& face() const noexcept { return *shared(); }
-
-  void abort() noexcept {
-    if (shared_) shared_->abort();
-  }
-
-  std::shared_ptr<detail::sequence_face> shared_;
+  [[nodiscard]] diagnostics error() const { return this->face().error(); }
 };
 
 using sequence = basic_sequence<async::engine_executor>;

@@ -29,8 +29,7 @@ class logits {
                                       static_cast<std::size_t>(vocabulary_));
   }
 
-  /// The scores after the last token: those of the next one.
-  std::span<const float> last() const { return (*this)[rows() - 1]; }
+  std::span<const float> last() const { return (*this)[rows() - 1]; }  ///< after the last token: those of the next one
 
   /// Appends the rows of `more`.
   void append(const logits& more) {

@@ -4,19 +4,35 @@
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
 #include <cogen/metrics.hpp>
+#include <cogen/sampling_params.hpp>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/container/small_vector.hpp>
 
-#include <cassert>
-#include <concepts>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cogen {
+
+/// Usually one token, which then allocates nothing.
+using piece_tokens = boost::container::small_vector<sampled_token, 1>;
+
+/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
+struct piece {
+  std::string text;
+  piece_tokens tokens;  ///< those that have come since the last piece
+};
+
+/// A whole generation.
+struct completion {
+  std::string text;
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
+  cogen::usage usage;
+};
 
 namespace detail {
 
@@ -50,20 +66,12 @@ class stream_face {
 ///
 ///     while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
 ///
-/// Move-only. Destroying it ends the generation and frees its slot. A moved-from stream may only be destroyed or
-/// assigned to. Members may be called from any thread. One operation may be pending at a time: a second one fails with
-/// error::operation_in_progress. A stream may outlive its engine; its operations then fail with error::engine_stopped.
-///
-/// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor.
-///
-/// `Executor` decides the default completion token; it is made from the engine's executor. With the default one,
-/// `co_await` throws generation_error, whose what() is the sentence of `error()`. Asio's
-/// `as_default_on_t<token_stream>` gives a stream with another default token.
+/// Destroying it ends the generation and frees its slot. Threads, lifetime and handlers: see `engine`.
 template <class Executor>
-class [[nodiscard]] basic_token_stream {
+class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_face, Executor> {
  public:
-  using executor_type = Executor;
+  using typename async::handle<detail::stream_face, Executor>::default_completion_token;
+  using async::handle<detail::stream_face, Executor>::handle;
 
   /// The same stream with another executor type.
   template <class Other>
@@ -71,43 +79,20 @@ class [[nodiscard]] basic_token_stream {
     using other = basic_token_stream<Other>;
   };
 
-  explicit basic_token_stream(std::shared_ptr<detail::stream_face> shared) noexcept : shared_(std::move(shared)) {}
-
-  basic_token_stream(basic_token_stream&&) noexcept = default;
-
-  /// Takes over a stream with another executor type.
-  template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  basic_token_stream(basic_token_stream<Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
-
-  basic_token_stream& operator=(basic_token_stream&& other) noexcept {
-    abort();
-    shared_ = std::move(other.shared_);
-    return *this;
-  }
-
-  ~basic_token_stream() { abort(); }
-
-  /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
-
   /// The next piece, or none at the end.
   ///
   /// Signature: void(error_code, std::optional<piece>). Fails with the code of `error()` if the generation failed.
   /// Every cancellation type ends the wait at once with operation_aborted; the piece is kept for the next call.
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
-                net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_next(Token&& token = net::default_completion_token_t<executor_type>()) {
-    return initiate_next(std::nullopt, token);
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
+  [[nodiscard]] auto async_next(Token&& token = default_completion_token()) {
+    return initiate_next<Token>(std::nullopt, token);
   }
 
   /// As async_next(), but fails with error::timed_out if no piece came within `limit` of the engine's clock. The piece
   /// is kept for the next call.
-  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token =
-                net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_next_for(clock::duration limit,
-                                    Token&& token = net::default_completion_token_t<executor_type>()) {
-    return initiate_next(limit, token);
+  template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
+  [[nodiscard]] auto async_next_for(clock::duration limit, Token&& token = default_completion_token()) {
+    return initiate_next<Token>(limit, token);
   }
 
   /// Everything from here to the end.
@@ -116,73 +101,31 @@ class [[nodiscard]] basic_token_stream {
   /// total cancellation complete without an error, with what was produced so far and finish_reason::aborted; the
   /// generation goes on and can be read. Terminal cancellation completes with operation_aborted; every piece can still
   /// be read.
-  template <
-      net::completion_token_for<void(error_code, completion)> Token = net::default_completion_token_t<executor_type>>
-  [[nodiscard]] auto async_complete(Token&& token = net::default_completion_token_t<executor_type>()) {
-    // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
-    return net::async_initiate<Token, void(error_code, completion)>(
-        [](auto handler, std::shared_ptr<detail::stream_face> shared) {
-          using operation = detail::stream_face::complete_operation;
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_complete(*wait, type);
-          };
-          shared->start_complete(operation::make(std::move(handler), shared->default_executor(), std::move(cancel)));
-        },
-        token, shared());
+  template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
+  [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
+    return async::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
+                                              &detail::stream_face::cancel_complete);
   }
 
   /// Ends the generation. What was produced can still be read. No effect once it has ended.
-  void stop() noexcept { face().stop(); }
-
+  void stop() noexcept { this->face().stop(); }
   /// True when the generation is over; pieces may be left to read.
-  [[nodiscard]] bool ended() const { return face().ended(); }
-
+  [[nodiscard]] bool ended() const { return this->face().ended(); }
   /// Why it ended. Empty until it has.
-  [[nodiscard]] std::optional<finish_reason> finish() const { return face().finish(); }
-
+  [[nodiscard]] std::optional<finish_reason> finish() const { return this->face().finish(); }
   /// What it has used so far; final once it has ended.
-  [[nodiscard]] cogen::usage usage() const { return face().usage(); }
-
+  [[nodiscard]] cogen::usage usage() const { return this->face().usage(); }
   /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return face().request_metrics(); }
-
-  /// Its number in the engine's events and traces.
-  [[nodiscard]] std::uint64_t id() const { return face().id(); }
-
+  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
   /// Why it failed, in a sentence. Empty if it has not.
-  [[nodiscard]] diagnostics error() const { return face().error(); }
+  [[nodiscard]] diagnostics error() const { return this->face().error(); }
 
  private:
-  template <class>
-  friend class basic_token_stream;
-
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
-    return net::async_initiate<Token, void(error_code, std::optional<piece>)>(
-        [](auto handler, std::shared_ptr<detail::stream_face> shared, std::optional<clock::duration> at_most) {
-          using operation = detail::stream_face::next_operation;
-          auto cancel = [weak = std::weak_ptr(shared)](net::cancellation_type, const auto& wait) {
-            if (auto face = weak.lock()) face->cancel_next(*wait);
-          };
-          shared->start_next(
-              operation::make(std::move(handler), shared->default_executor(), std::move(cancel), shared->last_next()),
-              at_most);
-        },
-        token, shared(), limit);
+    return async::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,
+                                                        &detail::stream_face::cancel_next, limit);
   }
-
-  const std::shared_ptr<detail::stream_face>& shared() const noexcept {
-    assert(shared_ && "the stream was moved from");
-    return shared_;
-  }
-
-  detail::stream_face& face() const noexcept { return *shared(); }
-
-  void abort() noexcept {
-    if (shared_) shared_->abort();
-  }
-
-  std::shared_ptr<detail::stream_face> shared_;
 };
 
 using token_stream = basic_token_stream<async::engine_executor>;

@@ -5,7 +5,7 @@
 #include "simulation/random.hpp"
 #include "simulation/toy_cache.hpp"
 
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "simulation/engine/client.hpp"
 
-#include <cogen/extend/engine_parts.hpp>
+#include <cogen/extend/runner.hpp>
 
 #include <algorithm>
 #include <stdexcept>

@@ -5,10 +5,12 @@
 
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <concepts>
 #include <exception>
@@ -32,15 +34,7 @@ class engine_queue final : public net::io_context {
     if (!closed_) net::post(get_executor(), std::forward<Function>(function));
   }
 
-  /// Destroys the queued handlers, and discards later ones.
-  void close() {
-    {
-      std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    work_.reset();
-    shutdown();
-  }
+  void close();  ///< destroys the queued handlers, and discards later ones
 
  private:
   std::mutex mutex_;
@@ -60,11 +54,8 @@ class adapted_handler {
  public:
   using takes_diagnostics = void;
 
-  /// Takes over the handler.
-  explicit adapted_handler(Handler handler) : handler_(std::move(handler)) {}
-
-  /// The handler.
-  const Handler& get() const noexcept { return handler_; }
+  explicit adapted_handler(Handler handler) : handler_(std::move(handler)) {}  ///< takes over the handler
+  const Handler& get() const noexcept { return handler_; }                     ///< the handler
 
   /// Calls the handler.
   template <class... Results>
@@ -78,8 +69,7 @@ class adapted_handler {
 
 /// The form of handlers for void(error_code, Results...).
 struct as_code {
-  /// The code alone.
-  static const error_code& of(const diagnostics& why) noexcept { return why.code(); }
+  static const error_code& of(const diagnostics& why) noexcept { return why.code(); }  ///< the code alone
 };
 
 /// The form of handlers for void(std::exception_ptr, Results...).
@@ -89,34 +79,29 @@ struct as_exception {
 };
 
 /// The completion token of an operation that is started without one: as net::deferred, but `co_await` throws
-/// generation_error with the sentence of the failure.
-///
-/// For an operation of signature void(error_code, Results...), it returns a deferred operation of signature
-/// void(std::exception_ptr, Results...). For other signatures it is net::deferred. With an operation of another
-/// library, the sentence is the message of the code.
+/// generation_error with the sentence of the failure; with an operation of another library, the message of the code.
+/// The deferred operation's signature is void(std::exception_ptr, Results...) for void(error_code, Results...); others
+/// stay.
 struct throwing_t {};
 
 inline constexpr throwing_t throwing;
 
-/// Runs handlers between decode steps, on the thread that drives the engine. They must not block.
-///
-/// Shares ownership of its queue. It may be used after the engine is gone; then it discards handlers. Thread-safe.
+/// Runs handlers between decode steps, on the thread that drives the engine. They must not block. It may be used after
+/// the engine is gone; then it discards handlers. Thread-safe.
 class engine_executor {
  public:
-  /// With it, `co_await` takes an operation started without a token.
   using default_completion_token_type = throwing_t;
 
-  /// Runs handlers in this queue.
+  /// Runs handlers in this queue, of which it shares ownership.
   explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
 
   /// Asio's executor requirements: never runs a handler within execute().
   net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
+  engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
   /// The same.
   static constexpr net::execution::blocking_t query(net::execution::blocking_t) noexcept {
     return net::execution::blocking.never;
   }
-  /// The same.
-  engine_executor require(net::execution::blocking_t::never_t) const { return *this; }
 
   /// Queues the handler.
   template <class Function>

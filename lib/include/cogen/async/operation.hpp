@@ -8,105 +8,65 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/execution/blocking.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/require.hpp>
 
 #include <atomic>
-#include <condition_variable>
+#include <cassert>
+#include <concepts>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace cogen::async {
 
-/// An operation that waits on behalf of a handler of some execution context.
-class pending_operation {
+class pending_operations;
+
+/// An operation that waits on behalf of a handler of some execution context, with which it is registered.
+class pending_operation : public std::enable_shared_from_this<pending_operation> {
  public:
-  virtual ~pending_operation() = default;
+  pending_operation(const pending_operation&) = delete;
+  pending_operation& operator=(const pending_operation&) = delete;
+  virtual ~pending_operation();
 
   /// Destroys the handler without calling it, because its context is being destroyed.
   virtual void drop() noexcept = 0;
-
-  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
-  virtual bool post_again() noexcept = 0;
-
   /// Where the handler of a completed operation runs, never within execute().
   virtual net::any_io_executor executor() const noexcept = 0;
-
   /// Calls the handler of a completed operation, on that executor, after releasing `self`, which is this operation.
   virtual void call(std::shared_ptr<pending_operation> self) = 0;
+  /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
+  bool post_again() noexcept;
+  std::shared_ptr<pending_operation> next;  ///< links operations that still have to be posted
 
-  /// Links operations that still have to be posted.
-  std::shared_ptr<pending_operation> next;
-};
-
-/// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
-/// handler still pending when its `io_context` ends would access the dead context.
-///
-/// It also posts their completions, with no lock held. Each handler runs in a job of its own. Completed operations of
-/// one executor form a queue with one job at a time: it takes the first operation, posts the job for the next one, and
-/// calls the handler. So a step that completes many operations posts one job, which reuses the memory of the last one,
-/// and the context's threads share the work. If there is no memory for another job, the job calls the next handlers
-/// itself; the first exception is rethrown at the end. Operations of an executor other than the queue's are posted
-/// alone.
-class pending_operations : public std::enable_shared_from_this<pending_operations> {
- public:
-  using entry = std::list<std::weak_ptr<pending_operation>>::iterator;
-
-  /// Registers an operation.
-  entry add(std::weak_ptr<pending_operation> operation);
-
-  /// Removes it; does nothing after close().
-  void remove(entry at) noexcept;
-
-  /// Has the executor of `completed` call it, unless the context is being destroyed. Throws std::bad_alloc, and has
-  /// then changed nothing.
-  void post(const std::shared_ptr<pending_operation>& completed);
-
-  /// Drops all operations, once no post() is in progress: their context is being destroyed.
-  void close() noexcept;
+ protected:
+  explicit pending_operation(const net::any_io_executor& executor);  ///< belongs to the executor's context
+  void add_to_registry();                                            ///< its context then drops it when it ends
+  bool is_of_context(const net::any_io_executor& executor) const;    ///< whether it belongs to the executor's context
 
  private:
-  class posting;
-
-  void post_job(const net::any_io_executor& to);
-  bool post_next_job(const net::any_io_executor& to) noexcept;  // false: memory is short
-  void call_first();
-  std::shared_ptr<pending_operation> take_first(bool& has_more) noexcept;
-  void withdraw(const pending_operation& completed) noexcept;
-
-  std::mutex mutex_;  // guards those below
-  std::condition_variable none_posting_;
-  std::list<std::weak_ptr<pending_operation>> waiting_;
-  std::shared_ptr<pending_operation> first_;  // of the queue
-  pending_operation* last_ = nullptr;
-  bool has_job_ = false;  // a job for the queue is posted, or runs on
-  int posting_ = 0;       // calls that use the context
-  bool closed_ = false;
+  const net::execution_context* const context_;
+  const std::shared_ptr<pending_operations> registry_;
+  std::optional<std::list<std::weak_ptr<pending_operation>>::iterator> entry_;
 };
 
-/// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
-std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
-
-/// One pending wait of one handler for `void(error_code, Results...)`. It is completed at most once, from any thread,
-/// and can then be reused for another wait. A handler with a nested type `takes_diagnostics` is called with
-/// `(diagnostics, Results...)`.
+/// One pending wait of one handler for `void(error_code, Results...)`, or for `(diagnostics, Results...)` if the
+/// handler has a nested type `takes_diagnostics`. It completes at most once, from any thread, and can then be reused.
 ///
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
-/// outstanding work on that executor. If the executor's context is destroyed first, the handler is destroyed without
-/// being called.
+/// outstanding work on that executor. If its context is destroyed first, the handler is destroyed without being called.
 ///
 /// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
 /// it); from any of them -> dropped (the context is gone).
 template <class... Results>
-class operation final : public pending_operation, public std::enable_shared_from_this<operation<Results...>> {
+class operation final : public pending_operation {
  public:
   /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
   /// it is not referenced elsewhere and has the same context.
@@ -116,7 +76,8 @@ class operation final : public pending_operation, public std::enable_shared_from
     auto slot = net::get_associated_cancellation_slot(handler);
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
-    auto made = again ? std::move(spent) : fresh(executor);
+    auto made = again ? std::move(spent) : std::make_shared<operation>(executor);
+    if (!again) made->add_to_registry();
     made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
@@ -127,27 +88,12 @@ class operation final : public pending_operation, public std::enable_shared_from
     return made;
   }
 
-  /// Registers with the executor's context. Call make() instead.
-  explicit operation(const net::any_io_executor& executor)
-      : context_(&net::query(executor, net::execution::context)), registry_(pending_operations_of(executor)) {}
-
-  operation(const operation&) = delete;
-  operation& operator=(const operation&) = delete;
-  ~operation() override {
-    if (entry_) registry_->remove(*entry_);
-  }
+  explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}  ///< call make() instead
 
   /// Takes the result. `post_again()` then posts the handler.
   template <class... Values>
   void set_result(diagnostics why, Values&&... results) noexcept {
     result_.emplace(std::move(why), std::forward<Values>(results)...);
-  }
-
-  bool post_again() noexcept override try {
-    registry_->post(this->shared_from_this());
-    return true;
-  } catch (...) {
-    return false;
   }
 
   net::any_io_executor executor() const noexcept override { return wait_->executor; }
@@ -194,12 +140,6 @@ class operation final : public pending_operation, public std::enable_shared_from
       return any_handler(adapted_handler<Handler, as_code>(std::move(handler)));
   }
 
-  static std::shared_ptr<operation> fresh(const net::any_io_executor& executor) {
-    auto made = std::make_shared<operation>(executor);
-    made->entry_ = made->registry_->add(made);
-    return made;
-  }
-
   /// Orders all earlier uses of the operation before its reuse.
   static bool is_alone(const std::shared_ptr<operation>& one) {
     if (one.use_count() != 1) return false;
@@ -208,16 +148,91 @@ class operation final : public pending_operation, public std::enable_shared_from
   }
 
   bool can_wait_on(const net::any_io_executor& executor) const {
-    return !wait_ && !dropped() && context_ == &net::query(executor, net::execution::context);
+    return !wait_ && !dropped() && is_of_context(executor);
   }
 
-  const net::execution_context* const context_;
-  const std::shared_ptr<pending_operations> registry_;
-  std::optional<pending_operations::entry> entry_;
   std::optional<net::cancellation_slot> slot_;
   std::optional<wait> wait_;
   std::optional<std::tuple<diagnostics, Results...>> result_;
   std::atomic<bool> dropped_ = false;
+};
+
+/// Has a `last_next()`: the wait of the operation before, which can be reused, or null.
+template <class Shared, class Operation>
+concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
+
+/// Starts an operation with the signature `void(error_code, Results...)` on `shared`, which an engine and a handle
+/// share: calls its member `start` with a wait and `args`. Cancellation calls its member `cancel`, with the wait and
+/// the cancellation type if it takes them.
+template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
+auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {
+  // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
+  return net::async_initiate<Token, void(error_code, Results...)>(
+      [start, cancel](auto handler, std::shared_ptr<Shared> to, Args... passed) {
+        using waiting = operation<Results...>;
+        auto cancel_wait = [weak = std::weak_ptr(to), cancel](net::cancellation_type type, const auto& wait) {
+          const auto from = weak.lock();
+          if (!from) return;
+          if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&, net::cancellation_type>)
+            (*from.*cancel)(*wait, type);
+          else if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&>)
+            (*from.*cancel)(*wait);
+          else
+            (*from.*cancel)();
+        };
+        std::shared_ptr<waiting> spent;
+        if constexpr (keeps_last<Shared, waiting>) spent = to->last_next();
+        auto wait = waiting::make(std::move(handler), to->default_executor(), std::move(cancel_wait), std::move(spent));
+        (*to.*start)(std::move(wait), std::move(passed)...);
+      },
+      token, std::move(shared), std::move(args)...);
+}
+
+/// What handles have in common: a share of the engine's state, which they abort when they are destroyed or replaced.
+template <class Face, class Executor>
+class handle {
+ public:
+  using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
+
+  explicit handle(std::shared_ptr<Face> shared) noexcept : shared_(std::move(shared)) {}  ///< shares that state
+  handle(handle&&) noexcept = default;
+  /// Takes over a handle with another executor type.
+  template <class Other>
+    requires(!std::same_as<Other, Executor>)
+  handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
+
+  handle& operator=(handle&& other) noexcept {
+    abort();
+    shared_ = std::move(other.shared_);
+    return *this;
+  }
+
+  ~handle() { abort(); }
+
+  /// Runs work between steps, on the engine's thread.
+  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] auto id() const { return face().id(); }
+
+ protected:
+  /// The state; the handle must not have been moved from.
+  const std::shared_ptr<Face>& shared() const noexcept {
+    assert(shared_ && "the handle was moved from");
+    return shared_;
+  }
+
+  Face& face() const noexcept { return *shared(); }
+
+ private:
+  template <class, class>
+  friend class handle;
+
+  void abort() noexcept {
+    if (shared_) shared_->abort();
+  }
+
+  std::shared_ptr<Face> shared_;
 };
 
 }  // namespace cogen::async

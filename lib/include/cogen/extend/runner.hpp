@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cogen/clock.hpp>
 #include <cogen/error.hpp>
 #include <cogen/extend/sampling_row.hpp>
 #include <cogen/sampling_params.hpp>
+#include <cogen/scheduler/scheduler.hpp>
 #include <cogen/scheduler/step.hpp>
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
 #include <cogen/token.hpp>
 
 #include <atomic>
@@ -11,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,9 +34,8 @@ struct row_output {
 /// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
 row_output device_outcome(sampling_status status, token sampled) noexcept;
 
-/// Samples the next token of one sequence with that sequence's parameters, or describes how a device samples it.
-/// Exactly one of the two is called for each row that wants a sample, in the order of the steps; rows in flight
-/// together use the same one.
+/// Samples the next token of one sequence with its parameters, or describes how a device samples it. Exactly one of the
+/// two is called for each row that wants a sample, in the order of the steps; rows in flight together use the same one.
 class row_sampler {
  public:
   virtual ~row_sampler() = default;
@@ -41,8 +45,7 @@ class row_sampler {
   virtual bool has_processor() const noexcept = 0;
 
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
-  /// end of the step. Several rows of a step may be sampled at once, on any threads. Never throws: an error becomes the
-  /// row's own.
+  /// end of the step, on any threads, for several rows at once. An error becomes the row's own.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
 
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
@@ -60,8 +63,7 @@ class row_sampler {
 class swap_listener {
  public:
   virtual ~swap_listener() = default;
-  /// The swap of this name has ended.
-  virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;
+  virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
 
   /// Schedules `job` to run on the launching thread before the next step, to continue a swap. At most one job for each
   /// swap, before its end. If the engine ends first, the job is not called.
@@ -96,8 +98,7 @@ class step : public scheduler::step {
 
   // For the runner, between launch() and done().
 
-  /// The sampler of a row that wants a sample.
-  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }
+  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }  ///< of a row that wants a sample
 
   /// Sets the output of a row; different rows from any threads.
   void set_output(std::size_t row, row_output what) noexcept {
@@ -106,8 +107,7 @@ class step : public scheduler::step {
     outputs_[row] = std::move(what);
   }
 
-  /// Receives the ends of the step's swap-outs and swap-ins, which may come after the step.
-  swap_listener& swaps() noexcept { return swaps_; }
+  swap_listener& swaps() noexcept { return swaps_; }  ///< receives the ends of swaps, which may come after the step
 
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   void done(std::exception_ptr error = nullptr) noexcept {
@@ -119,12 +119,9 @@ class step : public scheduler::step {
 
   // For the engine, once the step has ended.
 
-  /// Whether done() was called.
-  bool is_done() const noexcept { return done_.load(); }
-  /// What done() was called with.
-  const std::exception_ptr& error() const noexcept { return error_; }
-  /// The output of a row.
-  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }
+  bool is_done() const noexcept { return done_.load(); }                     ///< whether done() was called
+  const std::exception_ptr& error() const noexcept { return error_; }        ///< what done() was called with
+  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }  ///< of a row
 
   /// Empties the step and keeps its memory.
   void clear() noexcept {
@@ -152,8 +149,7 @@ class runner {
  public:
   virtual ~runner() = default;
 
-  /// The size of the model's vocabulary.
-  virtual int vocabulary() const = 0;
+  virtual int vocabulary() const = 0;  ///< tokens in the model's vocabulary
 
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
@@ -170,9 +166,29 @@ class runner {
   virtual void keep(scheduler::swap_id /*name*/, std::shared_ptr<const kv_snapshot> /*what*/) {}
 
   /// A snapshot from the bytes of a runner with the same format.
-  virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> /*bytes*/, int /*source*/) const {
-    return nullptr;
-  }
+  virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte>, int /*source*/) const { return {}; }
+};
+
+/// What an engine has to know of a model with an encoder.
+struct encoder_spec {
+  token start;      ///< every answer begins with it
+  int longest = 0;  ///< tokens of an encoder input
+};
+
+/// What an engine consists of. `engine(model, options)` fills it in; a program with its own runner does so itself.
+struct engine_parts {
+  std::unique_ptr<cogen::runner> runner;
+  scheduler::limits limits;
+  std::unique_ptr<scheduler::scheduling_policy> scheduling_policy = scheduler::fcfs();
+  std::unique_ptr<scheduler::preemption_policy> preemption_policy = scheduler::longest_idle();
+  std::unique_ptr<scheduler::allocation_policy> allocation_policy = scheduler::reserve_max_length();
+  std::shared_ptr<const text::tokenizer> tokenizer;  ///< none: prompts are token ids, and pieces have no text
+  std::shared_ptr<const text::chat_template> chat;   ///< none: chat messages are refused
+  std::string chat_error;                            ///< why there is none, if the model brings one
+  std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
+  std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
+  std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
+  std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
 
 }  // namespace cogen

@@ -20,35 +20,18 @@ class config_fields;
 class tensor_file;
 struct tensor_info;
 
+// clang-format off
 /// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
 /// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k have blocks of 256, with
 /// smaller scales (and minima) for 32 or 16 elements each.
 enum class element_type : std::uint8_t {
-  f32,
-  f16,
-  bf16,
-  f64,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  boolean,
-  q4_0,
-  q4_1,
-  q5_0,
-  q5_1,
-  q8_0,
-  q4_k,
-  q5_k,
-  q6_k,
+  f32, f16, bf16, f64,
+  i8, i16, i32, i64, u8, u16, u32, u64, boolean,
+  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k,
 };
+// clang-format on
 
-/// "f32", "q4_1", …
-std::string_view to_string(element_type type) noexcept;
+std::string_view to_string(element_type type) noexcept;  ///< "f32", "q4_1", …
 
 /// A Hugging Face folder's tokenizer: the contents of the files that exist.
 struct tokenizer_files {
@@ -79,17 +62,15 @@ class weight {
  public:
   const std::string& name() const noexcept { return name_; }
   element_type type() const noexcept;
-  /// Outermost dimension first; empty for a scalar.
-  const std::vector<std::int64_t>& shape() const noexcept;
+  const std::vector<std::int64_t>& shape() const noexcept;  ///< outermost dimension first; empty for a scalar
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t columns() const noexcept { return columns_; }
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
   std::uint64_t bytes() const noexcept;
 
-  /// Reads rows [first, last) in the order of Transformers, in their stored type. GGUF interleaves the query and key
-  /// rows of some architectures; this restores them, so models rotate halves only. `out` holds exactly (last - first) *
-  /// row_bytes() bytes. Throws load_error if the file cannot be read, std::out_of_range or std::invalid_argument for a
-  /// wrong range or size.
+  /// Reads rows [first, last) in their stored type, in the order of Transformers: rows of queries and keys that GGUF
+  /// interleaves are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file
+  /// cannot be read, std::out_of_range or std::invalid_argument for a wrong range or size.
   void read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float: `out` holds exactly (last - first) * columns() elements. Also throws load_error if the type has
@@ -105,8 +86,7 @@ class weight {
   std::string name_;
   const tensor_file* file_ = nullptr;
   const tensor_info* tensor_ = nullptr;
-  std::int64_t rows_ = 0;
-  std::int64_t columns_ = 0;
+  std::int64_t rows_ = 0, columns_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::int64_t interleaved_head_rows_ = 0;  // rows of one head if they are stored interleaved, else 0
 };
@@ -119,29 +99,22 @@ class weight {
 ///     auto up = files.at("model.layers.0.mlp.up_proj.weight", {config.intermediate, config.hidden});
 class checkpoint {
  public:
-  /// Throws load_error.
-  explicit checkpoint(const std::filesystem::path& path);
+  explicit checkpoint(const std::filesystem::path& path);  ///< throws load_error
   checkpoint(checkpoint&&) noexcept;
   checkpoint& operator=(checkpoint&&) noexcept;
   ~checkpoint();
 
   const std::filesystem::path& path() const noexcept;
-
   /// "llama", …: available even if the rest of the configuration cannot be read, so an unknown family can be named.
   const std::string& family() const noexcept;
-
   /// For the model families of cogen: all fields as in the source.
   const config_fields& fields() const noexcept;
-
   /// The checked configuration, completed from the tensors and generation_config.json. Throws load_error.
   model_config config() const;
-
   /// Throws load_error if files are missing or the metadata have the wrong types.
   tokenizer_source tokenizer() const;
-
   /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing.
   std::optional<weight> find(std::string_view name) const;
-
   /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
   weight at(std::string_view name, std::span<const std::int64_t> shape) const;

@@ -28,15 +28,11 @@ struct chat_message {
 
 /// What a template is rendered with.
 struct template_options {
-  /// Ends the text with the beginning of the assistant's answer.
-  bool add_generation_prompt = true;
-  /// The texts of the model's control tokens, as the variables `bos_token` and `eos_token`.
-  std::string bos = {};
-  std::string eos = {};
-  /// Further variables, such as `tools` and `documents`.
-  boost::json::object extra = {};
-  /// The time that `strftime_now` uses, in UTC; the current time if empty.
-  std::optional<std::chrono::system_clock::time_point> now = {};
+  bool add_generation_prompt = true;  ///< ends the text with the beginning of the assistant's answer
+  std::string bos = {};               ///< the text of a control token, as the variable `bos_token`
+  std::string eos = {};               ///< the same, as `eos_token`
+  boost::json::object extra = {};     ///< further variables, such as `tools` and `documents`
+  std::optional<std::chrono::system_clock::time_point> now = {};  ///< of `strftime_now`, in UTC; empty: current time
 };
 
 /// What rendering a template may consume, so that it always ends.
@@ -49,10 +45,8 @@ struct template_limits {
 /// A template that cannot be parsed or rendered. The message names the construct and its line.
 class template_error : public std::runtime_error {
  public:
-  /// `line`: see line().
-  template_error(const std::string& what, std::size_t line);
-  /// Counted from 1 in the template; 0 if no line is at fault.
-  std::size_t line() const noexcept { return line_; }
+  template_error(const std::string& what, std::size_t line);  ///< `line`: see line()
+  std::size_t line() const noexcept { return line_; }         ///< from 1 in the template; 0 if no line is at fault
 
  private:
   std::size_t line_;
@@ -72,8 +66,7 @@ class chat_template {
   chat_template& operator=(chat_template&&) noexcept;
   ~chat_template();
 
-  /// The whole chat as text. Throws template_error if the template raises an exception, misuses a value or exceeds a
-  /// limit.
+  /// The chat as text. Throws template_error if the template raises an exception, misuses a value or exceeds a limit.
   std::string render(std::span<const chat_message> messages, const template_options& options = {}) const;
 
   /// The same, divided by author, so that a message cannot inject control tokens: see `tokenizer::encode`.

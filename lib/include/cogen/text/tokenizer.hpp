@@ -31,19 +31,16 @@ struct gguf_vocabulary {
 
 /// How a text is encoded.
 struct encode_options {
-  /// Adds the tokens that the model expects around a text (usually one at the beginning).
-  bool add_special = false;
-  /// Recognizes control tokens written in the text. Otherwise `<|im_end|>` is ten ordinary characters, as user input
-  /// should be. In segments it applies to trusted ones only.
+  bool add_special = false;  ///< adds the tokens that the model expects around a text (usually one at the beginning)
+  /// Recognizes control tokens written in the text; in segments, only in trusted ones. Otherwise `<|im_end|>` is ten
+  /// ordinary characters, as user input should be.
   bool parse_special = false;
 };
 
 /// A part of a rendered chat, by author.
 struct text_segment {
   std::string text;
-  /// True: written by the model's template, so its control tokens count. False: from a message, so control tokens in it
-  /// are plain text.
-  bool trusted = false;
+  bool trusted = false;  ///< written by the model's template; in text from a message, control tokens are plain text
 
   friend bool operator==(const text_segment&, const text_segment&) = default;
 };
@@ -81,10 +78,8 @@ class tokenizer {
   /// `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
 
-  /// The bytes of one token; may be part of a character. Throws std::out_of_range.
+  /// One token; its bytes may be part of a character, its text is valid UTF-8. Throws std::out_of_range.
   std::string_view token_bytes(token id) const;
-
-  /// The same as valid UTF-8. Throws std::out_of_range.
   std::string token_text(token id) const;
 
   /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
@@ -117,8 +112,7 @@ class detokenizer {
   /// then unchanged.
   std::string push(token id);
 
-  /// What is held back, as U+FFFD since no more will come. Afterwards a new text begins.
-  std::string flush();
+  std::string flush();  ///< what is held back, as U+FFFD since no more will come; then a new text begins
 
  private:
   const tokenizer* tokens_;
