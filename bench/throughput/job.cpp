@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
 
 namespace throughput {
 namespace {
@@ -21,14 +22,22 @@ std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t v
   return ids;
 }
 
+cogen::chat_messages question(std::int64_t number) {
+  return {
+      {.role = "user", .content = fmt::format("Tell me a long story about {} friends and a lost key.", number + 2)}};
+}
+
 cogen::request request_of(std::int64_t number, std::int64_t vocabulary, const job& what) {
   cogen::request request{
-      .prompt = prompt(number, what.prompt_tokens, vocabulary),
       .max_tokens = what.new_tokens,
       .sampling = what.sampling,
       .ignore_eos = true,
       .max_buffered_tokens = what.max_buffered_tokens < 0 ? what.new_tokens : what.max_buffered_tokens,
       .prefix_caching = what.prefix_caching};
+  if (what.chats)
+    request.prompt = question(number);
+  else
+    request.prompt = prompt(number, what.prompt_tokens, vocabulary);
   return request;
 }
 

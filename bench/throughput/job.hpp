@@ -19,6 +19,7 @@ struct job {
   bool prefix_caching;            ///< what earlier jobs have read of the same prompts
   std::vector<seconds> arrivals;  ///< one for each request
   cogen::sampling_params sampling = {};
+  bool chats = false;  ///< prompts are questions in a chat, whose answers are text; otherwise ids without a meaning
 };
 
 /// `requests` that arrive at once and run at the same time.

@@ -26,7 +26,7 @@ struct measurement {
 };
 
 measurement measure(const std::shared_ptr<const cogen::model>& model, int requests, const settings& wanted,
-                    const std::string& trace, const cogen::sampling_params& sampling = {}) {
+                    const std::string& trace, const cogen::sampling_params& sampling = {}, bool chats = false) {
   cogen::engine_options options = wanted.engine;
   options.batching.slots = requests;
   options.limits.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
@@ -34,6 +34,7 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   cogen::engine engine(model, options);
   auto job = together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.max_buffered_tokens);
   job.sampling = sampling;
+  job.chats = chats;
   const auto seen = run(engine, model->config().vocabulary, job);
 
   std::vector<double> first;
@@ -101,8 +102,8 @@ void compare_sampling(const settings& wanted) {
   for (const int requests : wanted.requests) {
     std::vector<double> greedy, other, ratios;
     for (int i = 0; i < wanted.repeat; ++i) {
-      greedy.push_back(measure(model, requests, wanted, "").decode_tokens_per_second);
-      other.push_back(measure(model, requests, wanted, "", sampled).decode_tokens_per_second);
+      greedy.push_back(measure(model, requests, wanted, "", {}, wanted.chats).decode_tokens_per_second);
+      other.push_back(measure(model, requests, wanted, "", sampled, wanted.chats).decode_tokens_per_second);
       ratios.push_back(other.back() / greedy.back());
     }
     for (auto* const each : {&greedy, &other, &ratios}) std::sort(each->begin(), each->end());

@@ -69,8 +69,10 @@ std::optional<settings> parse(int argc, char** argv) {
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("compare-sampling", po::bool_switch(&wanted.compare_sampling),
       "run each number of requests greedily and with temperature, top-p and penalties in turn, --repeat times each, "
-      "and "
-      "print the median ratio of the decode rates with its range");
+      "and print the median ratio of the decode rates with its range");
+  add("chats", po::bool_switch(&wanted.chats),
+      "with --compare-sampling: ask questions in a chat, whose answers are text; the ids of other prompts have no "
+      "meaning, and nearly flat distributions follow");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");
   add("serve", po::bool_switch(&wanted.serve),
       "run what each line of the input says (FIRST_PROMPT SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL..., in seconds), and "

@@ -19,6 +19,7 @@ struct settings {
   bool json;
   bool serve;
   bool compare_sampling;
+  bool chats;  ///< the compared requests are questions in a chat
   bool prefix_caching;
   cogen::engine_options engine;  ///< but for slots and max_sequence_length, which go by what is run
 };
