@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cogen/error.hpp>
-#include <cogen/metrics.hpp>
 #include <cogen/token.hpp>
+#include <cogen/token_stream.hpp>
 
 #include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
