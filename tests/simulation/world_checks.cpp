@@ -308,6 +308,7 @@ void world::check_transitions() {
     require(live_.contains(next->sequence), "a transition is of a sequence that has gone");
     auto& [is, slot] = slots_.try_emplace(next->sequence, status::waiting, -1).first->second;
     require(next->from == is, text(next->sequence) + " was in another state before its transition");
+    require(next->to != is || next->slot != slot, text(next->sequence) + " has a transition that changes nothing");
     require(next->to != status::preempted || next->slot == slot, text(next->sequence) + " gave up another slot");
     is = next->to;
     slot = is == status::running ? next->slot : -1;
