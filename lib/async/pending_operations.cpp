@@ -17,27 +17,19 @@ void call(std::shared_ptr<pending_operation> completed) {
 
 }  // namespace
 
-/// Keeps close() from returning, and thus the context alive, unless it is closed already.
+/// Keeps close() from returning, and thus the context alive. Begins under the lock, and ends without it.
 class pending_operations::posting {
  public:
-  explicit posting(pending_operations& of) : of_(of) {
-    const std::lock_guard lock(of_.mutex_);
-    allowed_ = !of_.closed_;
-    if (allowed_) ++of_.posting_;
-  }
+  explicit posting(pending_operations& of) : of_(of) { ++of_.posting_; }
   posting(const posting&) = delete;
   posting& operator=(const posting&) = delete;
   ~posting() {
-    if (!allowed_) return;
     const std::lock_guard lock(of_.mutex_);
     if (--of_.posting_ == 0 && of_.closed_) of_.none_posting_.notify_all();
   }
 
-  bool allowed() const noexcept { return allowed_; }
-
  private:
   pending_operations& of_;
-  bool allowed_;
 };
 
 pending_operations::entry pending_operations::add(std::weak_ptr<pending_operation> operation) {
@@ -52,18 +44,18 @@ void pending_operations::remove(entry at) noexcept {
 }
 
 void pending_operations::post(const std::shared_ptr<pending_operation>& completed) {
-  const posting now(*this);
-  if (!now.allowed()) return;
-  const auto to = completed->executor();  // a copy: the handler may have run before execute() returns
   std::unique_lock lock(mutex_);
-  if (first_ && first_->executor() != to) {
-    lock.unlock();
-    return to.execute([self = completed]() mutable { call(std::move(self)); });
+  if (closed_) return;
+  const bool alone = first_ && first_->executor() != completed->executor();
+  if (!alone) {
+    (first_ ? last_->next : first_) = completed;
+    last_ = completed.get();
+    if (std::exchange(has_job_, true)) return;
   }
-  (first_ ? last_->next : first_) = completed;
-  last_ = completed.get();
-  if (std::exchange(has_job_, true)) return;
+  const posting now(*this);
+  const auto to = completed->executor();  // a copy: the handler may have run before execute() returns
   lock.unlock();
+  if (alone) return to.execute([self = completed]() mutable { call(std::move(self)); });
   try {
     post_job(to);
   } catch (...) {
@@ -100,20 +92,19 @@ bool pending_operations::post_next_job(const net::any_io_executor& to) noexcept 
   return false;
 }
 
-std::shared_ptr<pending_operation> pending_operations::take_first(bool& has_more) noexcept {
+std::pair<std::shared_ptr<pending_operation>, bool> pending_operations::take_first() noexcept {
   const std::lock_guard lock(mutex_);
   auto taken = std::exchange(first_, nullptr);
   if (taken) first_ = std::move(taken->next);
-  has_more = has_job_ = first_ != nullptr;
-  return taken;
+  has_job_ = first_ != nullptr;
+  return {std::move(taken), has_job_};
 }
 
 /// Without memory for another job this one goes on, and is the only one meanwhile: the queue does not run empty.
 void pending_operations::call_first() {
   std::exception_ptr thrown;
   for (bool goes_on = true; goes_on;) {
-    bool has_more = false;
-    auto taken = take_first(has_more);
+    auto [taken, has_more] = take_first();
     if (!taken) break;
     goes_on = has_more && !post_next_job(taken->executor());
     try {

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace cogen::async {
 
@@ -44,7 +45,7 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
   void post_job(const net::any_io_executor& to);
   bool post_next_job(const net::any_io_executor& to) noexcept;  // false: memory is short
   void call_first();
-  std::shared_ptr<pending_operation> take_first(bool& has_more) noexcept;
+  std::pair<std::shared_ptr<pending_operation>, bool> take_first() noexcept;  // and whether there are more
   void withdraw(const pending_operation& completed) noexcept;
 
   std::mutex mutex_;  // guards those below

@@ -172,9 +172,14 @@ void engine_loop::wait_for_batch() {
 
 bool engine_loop::awaiting_client() {
   return std::ranges::any_of(served_, [this](auto id) {
-    const auto found = members_.find(id);
-    return found != members_.end() && found->second->awaits_client();
+    const auto served = member(id);
+    return served && served->awaits_client();
   });
+}
+
+std::shared_ptr<request_state> engine_loop::member(scheduler::sequence_id id) const {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : found->second;
 }
 
 bool engine_loop::run_step() noexcept try {
@@ -202,11 +207,11 @@ void engine_loop::complete_swap(const swap_completions::completion& what) {
   if (what.error) log("a swap failed, and the sequence will be recomputed", what.error);
   const auto end = scheduler_.transferred(what.name, !what.error);
   metrics_.swapped(end, what.error, now());
-  const auto found = members_.find(end.sequence);
-  if (!end.is_current || found == members_.end()) return;
-  attempt(*found->second, [this, id = end.sequence, member = found->second] {
-    if (!scheduler_.exact(id)) member->lose_exactness();
-    member->swap_ended();
+  const auto swapped = member(end.sequence);
+  if (!end.is_current || !swapped) return;
+  attempt(*swapped, [&] {
+    if (!scheduler_.exact(end.sequence)) swapped->lose_exactness();
+    swapped->swap_ended();
   });
 }
 
@@ -258,10 +263,8 @@ void engine_loop::absorb(step_in_flight& step) {
 /// Delivers the step's events to the requests that are still there.
 void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
-    const auto found = members_.find(event.sequence);
-    if (found == members_.end()) continue;
-    const auto member = found->second;
-    attempt(*member, [&] { member->deliver(event, step.output_of(static_cast<std::size_t>(event.row))); });
+    const auto to = member(event.sequence);
+    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(static_cast<std::size_t>(event.row))); });
   }
 }
 

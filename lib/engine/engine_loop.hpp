@@ -102,6 +102,7 @@ class engine_loop {
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
   bool awaiting_client();
+  std::shared_ptr<request_state> member(scheduler::sequence_id id) const;  // null: it has left
   void publish();
   void notify_idle() noexcept;
 

@@ -9,12 +9,6 @@ namespace {
 
 using scheduler::status;
 
-int tokens_of(const scheduler::step& step) {
-  int tokens = 0;
-  for (const auto& row : step.rows) tokens += row.count;
-  return tokens;
-}
-
 }  // namespace
 
 request_state* engine_metrics::find(scheduler::sequence_id id) const noexcept {
@@ -86,18 +80,19 @@ void engine_metrics::planned(step_in_flight& step, clock::time_point now) noexce
     if (!each.beside) notify(kind::swapping_out, each.sequence, now, each.length);
   for (const auto& each : step.swap_ins) notify(kind::swapping_in, each.sequence, now, each.length);
   if (step.rows.empty()) return;
-  const auto bytes = cache_bytes();
-  count(step, bytes);
-  step.event = {.number = stats_.steps,
+  step.event = {.number = stats_.steps + 1,
                 .begin = now,
                 .rows = static_cast<int>(step.rows.size()),
-                .tokens = tokens_of(step),
                 .slots_in_use = slots_ - plans_.free_slots(),
                 .waiting = plans_.waiting(),
                 .preempted = preempted_,
-                .cache_bytes = bytes};
-  for (const auto& row : step.rows)
+                .cache_bytes = plans_.memory_in_use() - plans_.prefix_cached_bytes()};
+  for (const auto& row : step.rows) {
+    step.event.tokens += row.count;
     if (row.prefill) step.event.prefilled += row.count;
+    stats_.sampled += row.wanted == scheduler::output::sample;
+  }
+  count(step.event);
 }
 
 void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexcept {
@@ -120,17 +115,12 @@ void engine_metrics::swapped(const scheduler::swap_end& what, const std::excepti
 
 // Statistics and the event sink
 
-void engine_metrics::count(const scheduler::step& step, std::int64_t bytes) noexcept {
-  ++stats_.steps;
-  stats_.rows += step.rows.size();
-  stats_.tokens += static_cast<std::uint64_t>(tokens_of(step));
-  for (const auto& row : step.rows) stats_.sampled += row.wanted == scheduler::output::sample;
-  stats_.peak_rows = std::max(stats_.peak_rows, static_cast<int>(step.rows.size()));
-  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, bytes);
-}
-
-std::int64_t engine_metrics::cache_bytes() const noexcept {
-  return plans_.memory_in_use() - plans_.prefix_cached_bytes();
+void engine_metrics::count(const step_event& step) noexcept {
+  stats_.steps = step.number;
+  stats_.rows += static_cast<std::uint64_t>(step.rows);
+  stats_.tokens += static_cast<std::uint64_t>(step.tokens);
+  stats_.peak_rows = std::max(stats_.peak_rows, step.rows);
+  stats_.peak_cache_bytes = std::max(stats_.peak_cache_bytes, step.cache_bytes);
 }
 
 engine_stats engine_metrics::stats() noexcept {

@@ -56,8 +56,7 @@ class engine_metrics {
   request_state* find(scheduler::sequence_id id) const noexcept;
   void count(const scheduler::transition& what, const request_timeline& of) noexcept;
   void count_end(const request_timeline::report& what, const request_state& of) noexcept;
-  void count(const scheduler::step& step, std::int64_t bytes) noexcept;
-  std::int64_t cache_bytes() const noexcept;
+  void count(const step_event& step) noexcept;
   void notify(kind what, scheduler::sequence_id of, clock::time_point at, int tokens,
               const diagnostics& why = {}) noexcept;
   void notify(kind what, const request_state& of, clock::time_point at, int tokens = 0,

@@ -29,7 +29,7 @@ class device_swap {
   void drop(scheduler::swap_id name) noexcept { kept_.erase(name); }
 
   /// Drops the snapshots of swaps that have failed since the last call, and clears the slots that they were to fill.
-  /// Call it before a plan is applied.
+  /// Call it before a step is applied.
   void clear_lost();
 
  private:

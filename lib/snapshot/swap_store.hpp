@@ -43,7 +43,7 @@ class swap_store {
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) { kept_[name] = std::move(what); }
 
   /// Drops the snapshots of swaps that have failed since the last call, and clears the slots that they were to fill.
-  /// Call it before a plan is applied.
+  /// Call it before a step is applied.
   void clear_lost();
 
  private:
