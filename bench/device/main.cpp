@@ -2,7 +2,7 @@
 // device's memory could give.
 #include "engine/device_engine.hpp"
 #include "library_backend.hpp"
-#include "models/network_on_device.hpp"
+#include "nn/network_on_device.hpp"
 #include "random_model.hpp"
 
 #include <cogen/cache/transfer.hpp>

@@ -1,8 +1,9 @@
 #include "random_model.hpp"
 
-#include "models/device_llama.hpp"
-#include "models/model_text.hpp"
-#include "models/network_on_device.hpp"
+#include "models/families.hpp"
+#include "nn/device_decoder.hpp"
+#include "nn/model_text.hpp"
+#include "nn/network_on_device.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -61,12 +62,13 @@ std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend>
         fmt::format("the shape \"{}\" is not known; known are: {}", name, fmt::join(shape_names(), ", ")));
   auto config = config_of(*found);
   const auto packer = where->make_operators();
-  models::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
+  nn::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
                                  {.bits = bits, .on = packer.get()});
-  auto network = models::make_device_llama(config, weights);
-  models::device_model on_device{std::move(where), std::move(network)};
-  return std::make_shared<const model>(std::move(config), models::model_text{},
-                                       std::make_unique<models::network_on_device>(std::move(on_device)));
+  auto network = nn::make_device_decoder(
+      models::family_named("llama")(load::config_fields::from_json("{}", "random"), config), config, weights);
+  nn::device_model on_device{std::move(where), std::move(network)};
+  return std::make_shared<const model>(std::move(config), nn::model_text{},
+                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 
 }  // namespace cogen::bench

@@ -60,7 +60,7 @@ struct cache_form {
   bool host = false;  // the cache is in host memory
 };
 
-cache::device_quantization quantization_of(const models::device_model& model,
+cache::device_quantization quantization_of(const nn::device_model& model,
                                            const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
@@ -76,7 +76,7 @@ cache::device_quantization quantization_of(const models::device_model& model,
 }
 
 /// The number format of keys and values: the network's own, or fp8.
-at::ScalarType type_of(const models::device_network& network, const engine_options& options) {
+at::ScalarType type_of(const nn::device_network& network, const engine_options& options) {
   if (!options.kv.dtype) return network.type();
   const auto type = cache::tensor_type(*options.kv.dtype);
   if (type != network.type() && type != at::kFloat8_e4m3fn)
@@ -91,7 +91,7 @@ at::ScalarType type_of(const models::device_network& network, const engine_optio
 }
 
 /// How many tokens a query attends to in every layer; 0: all, or not the same in every layer.
-int window_of(const models::device_network& network, const std::optional<cache::sink_window>& sinks) {
+int window_of(const nn::device_network& network, const std::optional<cache::sink_window>& sinks) {
   const auto window_in = [&](const cache::kv_cache_spec& shape) { return cache::span_of(shape, sinks).window; };
   const auto& shapes = network.kv_cache_specs();
   const int window = window_in(shapes.front());
@@ -102,7 +102,7 @@ std::int64_t most_tokens(const engine_options& options, std::int64_t positions) 
   return options.kv.sinks ? length_of_endless : positions;
 }
 
-cache_form form_of(const models::device_model& model, std::int64_t positions, const engine_options& options) {
+cache_form form_of(const nn::device_model& model, std::int64_t positions, const engine_options& options) {
   if (options.kv.quantization && options.kv.sinks)
     throw std::invalid_argument(
         "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
@@ -131,7 +131,7 @@ cache_form form_of(const models::device_model& model, std::int64_t positions, co
 }
 
 /// Bytes of a slot for `length` tokens.
-std::int64_t slot_bytes(const models::device_network& network, std::int64_t length, const cache_form& form) {
+std::int64_t slot_bytes(const nn::device_network& network, std::int64_t length, const cache_form& form) {
   return cache::device_cache::slot_bytes(network.kv_cache_specs(), {.device = network.device(),
                                                                     .type = form.type,
                                                                     .max_sequence_length = static_cast<int>(length),
@@ -144,7 +144,7 @@ bool forgets(const cache_form& form) { return form.ring > 0 && !form.quantizatio
 
 /// The memory of a slot by its length. With quantization, the newest tokens in full precision are a fixed part. With a
 /// window, memory stops growing at the size of the ring and the sinks.
-scheduler::footprint usage_of(const models::device_network& network, const cache_form& form) {
+scheduler::footprint usage_of(const nn::device_network& network, const cache_form& form) {
   constexpr int block = cache::block_tokens;
   if (forgets(form)) {
     const auto blocks = rounded_up(form.ring + (form.sinks ? form.sinks->sinks : 0), block) / block;
@@ -157,7 +157,7 @@ scheduler::footprint usage_of(const models::device_network& network, const cache
 }
 
 /// The most tokens, up to `most`, that fit in a slot of `bytes` bytes.
-std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::device_network& network,
+std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const nn::device_network& network,
                            const cache_form& form) {
   if (forgets(form)) return slot_bytes(network, 1, form) <= bytes ? most : 0;
   const auto usage = usage_of(network, form);
@@ -165,7 +165,7 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const models::
 }
 
 /// Bytes for the caches. If they are in host memory, two layers of each slot must also fit on the device.
-std::int64_t room_for(const models::device_model& model, const cache_form& form, const engine_options& options) {
+std::int64_t room_for(const nn::device_model& model, const cache_form& form, const engine_options& options) {
   const auto on_device = model.backend->free_bytes() - kept_free;
   if (!form.host) return options.kv.bytes.value_or(on_device);
   const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
@@ -173,7 +173,7 @@ std::int64_t room_for(const models::device_model& model, const cache_form& form,
 }
 
 /// Tokens of each slot. The caches are allocated in full at the start: without max_sequence_length, as many as fit.
-int length_that_fits(const models::device_model& model, std::int64_t positions, const cache_form& form,
+int length_that_fits(const nn::device_model& model, std::int64_t positions, const cache_form& form,
                      const engine_options& options) {
   const auto& network = *model.network;
   const auto most = most_tokens(options, positions);
@@ -195,7 +195,7 @@ int length_that_fits(const models::device_model& model, std::int64_t positions, 
 
 }  // namespace
 
-void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
+void put_on_device(engine_parts& parts, const nn::device_model& model, int vocabulary, std::int64_t positions,
                    const engine_options& options, const device_switches& switches) {
   check_options(options, model.network->device().str());
   const auto form = form_of(model, positions, options);

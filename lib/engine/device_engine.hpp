@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/network_on_device.hpp"
+#include "nn/network_on_device.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -22,7 +22,7 @@ struct device_switches {
 /// Sets the runner and the scheduler's limits for an engine whose network is on a device. `positions`: the most tokens
 /// of a sequence that the model can read. Throws std::invalid_argument, naming option, value and limit, for options
 /// that a device does not support, or that need more memory than it has.
-void put_on_device(engine_parts& parts, const models::device_model& model, int vocabulary, std::int64_t positions,
+void put_on_device(engine_parts& parts, const nn::device_model& model, int vocabulary, std::int64_t positions,
                    const engine_options& options, const device_switches& switches = {});
 
 }  // namespace cogen::detail

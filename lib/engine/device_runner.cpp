@@ -31,7 +31,7 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   return buckets;
 }
 
-cache::device_options cache_options(const device::backend& where, const models::device_network& network,
+cache::device_options cache_options(const device::backend& where, const nn::device_network& network,
                                     const device_runner_options& options) {
   cache::device_options kept{.device = network.device(),
                              .type = options.type.value_or(network.type()),
@@ -53,7 +53,7 @@ void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::sp
 }
 
 /// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
-const device_runner_options& checked(const device_runner_options& options, const models::device_network& network) {
+const device_runner_options& checked(const device_runner_options& options, const nn::device_network& network) {
   const auto planes = 2 * (options.host ? 1 : static_cast<std::int64_t>(network.kv_cache_specs().size()));
   const auto rows = std::int64_t{options.slots} * planes * options.max_sequence_length;
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
@@ -68,7 +68,7 @@ const device_runner_options& checked(const device_runner_options& options, const
 }  // namespace
 
 device_runner::device_runner(std::shared_ptr<const device::backend> where,
-                             std::shared_ptr<const models::device_network> network,
+                             std::shared_ptr<const nn::device_network> network,
                              const device_runner_options& options)
     : where_(std::move(where)),
       network_(std::move(network)),

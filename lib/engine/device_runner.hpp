@@ -3,7 +3,7 @@
 #include "engine/kv_prefetcher.hpp"
 #include "engine/sampling_block.hpp"
 #include "engine/step_block.hpp"
-#include "models/device_network.hpp"
+#include "nn/device_network.hpp"
 #include "snapshot/device_swap.hpp"
 
 #include <cogen/extend/runner.hpp>
@@ -38,7 +38,7 @@ class device_runner final : public runner {
  public:
   /// Allocates all memory that steps need. Throws std::invalid_argument if the caches are too large for the device's
   /// int32 token offsets.
-  device_runner(std::shared_ptr<const device::backend> where, std::shared_ptr<const models::device_network> network,
+  device_runner(std::shared_ptr<const device::backend> where, std::shared_ptr<const nn::device_network> network,
                 const device_runner_options& options);
   ~device_runner() override;
 
@@ -74,7 +74,7 @@ class device_runner final : public runner {
   void record_steps();
 
   const std::shared_ptr<const device::backend> where_;
-  const std::shared_ptr<const models::device_network> network_;
+  const std::shared_ptr<const nn::device_network> network_;
   const device_runner_options options_;
   const std::unique_ptr<device::operators> operators_;
   cache::device_cache cache_;
@@ -84,7 +84,7 @@ class device_runner final : public runner {
   step_block single_;  // read by the graphs
   step_block ragged_;
   sampling_block sampling_;
-  const models::device_scratch scratch_;
+  const nn::device_scratch scratch_;
   at::Tensor last_;         // [slots] int32, the token that was last sampled in each
   at::Tensor logits_;       // [score_rows, vocabulary] float32
   at::Tensor host_logits_;  // the same, on the host

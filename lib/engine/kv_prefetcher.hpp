@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/backend.hpp"
-#include "models/device_network.hpp"
+#include "nn/device_network.hpp"
 
 #include <cogen/scheduler/step.hpp>
 
@@ -13,7 +13,7 @@ namespace cogen::detail {
 
 /// Copies for a cache in host memory, concurrent with a step. While one layer computes, the next one's keys and values
 /// are copied to the device; new tokens are copied back. Members only enqueue work, which the streams keep in order.
-class kv_prefetcher final : public models::layer_prefetcher {
+class kv_prefetcher final : public nn::layer_prefetcher {
  public:
   /// The arguments must outlive this object. Steps run on `work`.
   kv_prefetcher(const device::backend& where, device::stream& work, const cache::device_cache& memory);

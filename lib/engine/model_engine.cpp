@@ -2,7 +2,7 @@
 #include "engine/device_engine.hpp"
 #include "engine/machine_memory.hpp"
 #include "engine/model_runner.hpp"
-#include "models/model_outline.hpp"
+#include "nn/model_outline.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -214,7 +214,7 @@ engine::engine(std::shared_ptr<const model> model, engine_options options)
 
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
   detail::check(options);
-  const auto outline = models::read_outline(path);
+  const auto outline = nn::read_outline(path);
   const auto cache = outline.shape->make_cache(cache_options(*outline.shape, options), options.kv.layer_factory);
   memory_estimate result;
   result.weight_bytes = outline.weight_bytes;

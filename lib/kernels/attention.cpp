@@ -119,6 +119,8 @@ class planner {
     job.cache = &row.cache;
     job.first_position = row.offset + query;
     job.scale = operands_.scale;
+    job.softcap = operands_.softcap;
+    job.slopes = operands_.slopes ? operands_.slopes + head : nullptr;
     job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
     job.q_stride = operands_.q_stride;
     if (operands_.sink_q != nullptr)

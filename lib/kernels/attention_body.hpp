@@ -225,6 +225,32 @@ void score_rows(const attention_scratch_layout& at, const float* query, const st
                   rows.last - rows.first, columns, at.keys, attention_block);
 }
 
+// cap * tanh(score / cap)
+COGEN_INLINE simd::f softcapped(simd::f score, float cap) {
+  const simd::f power = exponential(simd::mul(score, simd::set(2 / cap)));
+  const simd::f below = simd::div(simd::set(2 * cap), simd::add(power, simd::set(1.0F)));
+  return simd::sub(simd::set(cap), below);
+}
+
+// Caps some rows' scores with the `count` tokens from position `start` on, and adds what their distances weigh.
+void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                   std::int64_t count, row_range rows) {
+  if (job.softcap == 0 && !job.slopes) return;
+  alignas(64) float lanes[simd::width];
+  for (int lane = 0; lane < simd::width; ++lane) lanes[lane] = static_cast<float>(lane);
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
+    float* scores = at.scores + row * attention_block;
+    const std::int64_t distance = start - (job.first_position + row / job.heads);
+    const float slope = job.slopes ? job.slopes[row % job.heads] : 0.0F;
+    for (std::int64_t column = 0; column < count; column += simd::width) {
+      simd::f score = simd::load(scores + column);
+      if (job.softcap > 0) score = softcapped(score, job.softcap);
+      const simd::f away = simd::add(simd::load(lanes), simd::set(static_cast<float>(distance + column)));
+      simd::store(scores + column, simd::fma(away, simd::set(slope), score));
+    }
+  }
+}
+
 // at.scores of some queries' rows with `count` tokens, of which each query sees those that `visible` says, become
 // weights.
 template <class Visible>
@@ -266,6 +292,7 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   const std::byte* data =
       block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
   score_rows(at, at.query, keys_at(view, data), view.head_dim, count, rows);
+  adjust_scores(job, at, start, count, rows);
   weigh_rows(
       job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
@@ -316,6 +343,7 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
   const int head_dim = job.cache->head_dim;
   const std::byte* block = block_data(quantized.range, quantized.ranges, quantized.block_stride, start);
   score_quantized_rows(at, quantized.keys, block + job.kv_head * quantized.key_bytes, head_dim, rows);
+  adjust_scores(job, at, start, attention_block, rows);
   weigh_rows(
       job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
@@ -346,6 +374,7 @@ void attend_sinks(const attention_job& job, const attention_scratch_layout& at) 
   const std::int64_t count = last < view.span.sinks ? last : view.span.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
   score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, count, {0, at.rows});
+  adjust_scores(job, at, 0, count, {0, at.rows});
   weigh_rows(
       job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{0, view.span.causal ? position + 1 : count};

@@ -2,9 +2,13 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
+#include "kernels/row_tasks.hpp"
 #include "layers/generic_attention.hpp"
+#include "layers/qkv_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace cogen::layers {
@@ -23,20 +27,33 @@ bool set_views(const forward_context& context, const cache::layer& layer) {
   return true;
 }
 
+/// Keys that are normed after they are rotated go to the cache as they are.
+bool rotates_early(const models::attention_spec& spec) { return spec.rope && spec.qk_norm && spec.qk_norm->after_rope; }
+
+void clip(const forward_context& context, const activations& x, float limit) {
+  kernels::for_each_row(*context.run.workers, x.rows, x.columns, [&](std::int64_t row) {
+    std::for_each_n(x.row(row), x.columns, [limit](float& value) { value = std::clamp(value, -limit, limit); });
+  });
+}
+
+void grow(const forward_context& context, const models::query_growth_spec& by, const activations& q) {
+  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
+    const auto turn = static_cast<double>((row.offset + at) / by.length);
+    const auto factor = static_cast<float>(1 + by.beta * std::log(1 + turn));
+    std::for_each_n(q.row(row.first + at), q.columns, [factor](float& value) { value *= factor; });
+  });
+}
+
 }  // namespace
 
-attention::attention(weight_reader& weights, const std::string& prefix, attention_shape shape)
-    : shape_(std::move(shape)),
-      scale_(static_cast<float>(shape_.scale.value_or(1 / std::sqrt(static_cast<double>(shape_.head_dim))))),
-      qkv_(weights, prefix,
-           {{"q_proj", shape_.q_width()}, {"k_proj", shape_.kv_width()}, {"v_proj", shape_.kv_width()}}, shape_.hidden,
-           shape_.bias),
-      output_(weights, prefix, {{shape_.output, shape_.hidden}}, shape_.q_width(), shape_.bias) {
-  if (!shape_.norms) return;
-  const auto norm = [&](const char* name) {
-    return rms_norm(weights, prefix + name, shape_.head_dim, shape_.norms->epsilon, shape_.norms->weight_offset);
-  };
-  norms_.emplace(norms{norm("q_norm.weight"), norm("k_norm.weight")});
+attention::attention(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec,
+                     std::int64_t hidden, std::shared_ptr<const rope> rope)
+    : spec_(spec),
+      rope_(std::move(rope)),
+      qkv_(weights, prefix, qkv_rows(spec, ""), hidden, spec.qkv_bias),
+      output_(weights, prefix, {{.name = spec.output, .rows = hidden, .transposed = spec.transposed}}, spec.q_width(),
+              spec.output_bias) {
+  if (spec.qk_norm) norm_.emplace(weights, prefix, spec);
 }
 
 void attention::operator()(const forward_context& context, int layer, const input& x, const activations& out) const {
@@ -51,38 +68,43 @@ void attention::add(const forward_context& context, int layer, const input& x, c
 
 /// What the heads found, side by side: [step.tokens(), q_width]
 activations attention::attended(const forward_context& context, int layer, const input& x) const {
-  const auto qkv = context.space.take(x.rows.rows, shape_.q_width() + 2 * shape_.kv_width());
+  const auto qkv = context.space.take(x.rows.rows, spec_.q_width() + 2 * spec_.kv_width());
   qkv_(context, x, qkv);
-  if (norms_) norm_heads(context, qkv);
-  const auto table = shape_.rope ? shape_.rope->covering(context.reach()) : nullptr;
+  const auto table = rope_ ? rope_->covering(context.reach()) : nullptr;
+  prepare(context, table.get(), qkv);
+  const auto* const left = rotates_early(spec_) ? nullptr : table.get();
   auto& memory = context.memory.layer(layer);
-  if (set_views(context, memory)) {
-    attend_in_place(context, memory, table.get(), qkv);
-  } else {
-    attend_generically(context, memory, table.get(), {shape_.heads, shape_.kv_heads, shape_.head_dim, scale_}, qkv);
-  }
-  return qkv.columns_from(0, shape_.q_width());
+  if (set_views(context, memory))
+    attend_in_place(context, memory, left, qkv);
+  else
+    attend_generically(context, memory, left, spec_, qkv);
+  return qkv.columns_from(0, spec_.q_width());
 }
 
-void attention::norm_heads(const forward_context& context, const activations& qkv) const {
-  const auto q = qkv.columns_from(0, shape_.q_width());
-  const auto k = qkv.columns_from(shape_.q_width(), shape_.kv_width());
-  norms_->q(context, q, q);
-  norms_->k(context, k, k);
+/// What happens to queries, keys and values before they are rotated, or are not rotated any more.
+void attention::prepare(const forward_context& context, const kernels::rope_table* table,
+                        const activations& qkv) const {
+  if (spec_.qkv_clip > 0) clip(context, qkv, spec_.qkv_clip);
+  if (rotates_early(spec_)) rotate_queries_and_keys(context, *table, spec_, qkv);
+  if (norm_)
+    (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()));
+  if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
 }
 
-void attention::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* rope,
+void attention::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,
                                 const activations& qkv) const {
   const bool has_sinks = memory.span().sinks > 0;
-  const auto sink_q = has_sinks ? context.space.take(qkv.rows, shape_.q_width()) : activations{};
-  kernels::rope_append(context.run, rope, context.rows,
+  if (has_sinks && rotates_early(spec_))
+    throw std::invalid_argument("a cache with sinks cannot hold keys that are normed after they are rotated");
+  const auto sink_q = has_sinks ? context.space.take(qkv.rows, spec_.q_width()) : activations{};
+  kernels::rope_append(context.run, table, context.rows,
                        {.q = qkv.data,
                         .q_stride = qkv.stride,
-                        .k = qkv.data + shape_.q_width(),
+                        .k = qkv.data + spec_.q_width(),
                         .k_stride = qkv.stride,
-                        .v = qkv.data + shape_.q_width() + shape_.kv_width(),
+                        .v = qkv.data + spec_.q_width() + spec_.kv_width(),
                         .v_stride = qkv.stride,
-                        .heads = shape_.heads,
+                        .heads = spec_.heads,
                         .sink_q = sink_q.data,
                         .sink_q_stride = sink_q.stride});
   memory.written(context.step);
@@ -91,8 +113,10 @@ void attention::attend_in_place(const forward_context& context, cache::layer& me
                       .q_stride = qkv.stride,
                       .out = qkv.data,
                       .out_stride = qkv.stride,
-                      .heads = shape_.heads,
-                      .scale = scale_,
+                      .heads = spec_.heads,
+                      .scale = static_cast<float>(spec_.scale),
+                      .softcap = spec_.softcap,
+                      .slopes = spec_.alibi ? spec_.alibi->slopes.data() : nullptr,
                       .sink_q = sink_q.data,
                       .sink_q_stride = sink_q.stride});
 }

@@ -4,7 +4,6 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include <cmath>
 #include <stdexcept>
 
 namespace cogen::layers {
@@ -21,31 +20,32 @@ void set_views_of_encoder(const forward_context& context, const cache::layer& la
 }
 
 /// Columns of one row after the other as [rows, heads, head_dim].
-at::Tensor heads_of(const activations& x, const cross_shape& shape) {
-  return at::from_blob(x.data, {x.rows, shape.heads, shape.head_dim}, {x.stride, shape.head_dim, 1}, at::kFloat);
+at::Tensor heads_of(const activations& x, const models::attention_spec& spec) {
+  return at::from_blob(x.data, {x.rows, spec.kv_heads, spec.head_dim}, {x.stride, spec.head_dim, 1}, at::kFloat);
 }
 
 }  // namespace
 
-cross_attention::cross_attention(weight_reader& weights, const std::string& prefix, const cross_shape& shape)
-    : shape_(shape),
-      scale_(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)))),
-      q_(weights, prefix, {{"q_proj", shape.width()}}, shape.hidden, true),
-      kv_(weights, prefix, {{"k_proj", shape.width()}, {"v_proj", shape.width()}}, shape.hidden, true),
-      output_(weights, prefix, {{"out_proj", shape.hidden}}, shape.width(), true) {}
+cross_attention::cross_attention(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec,
+                                 std::int64_t hidden)
+    : spec_(spec),
+      q_(weights, prefix, {{spec.qkv.at(0), spec.q_width()}}, hidden, spec.qkv_bias),
+      kv_(weights, prefix, {{spec.qkv.at(1), spec.kv_width()}, {spec.qkv.at(2), spec.kv_width()}}, hidden,
+          spec.qkv_bias),
+      output_(weights, prefix, {{spec.output, hidden}}, spec.q_width(), spec.output_bias) {}
 
 void cross_attention::remember(const forward_context& context, int layer, const activations& x) const {
   const arena::scope scratch(context.space);
-  const auto kv = context.space.take(x.rows, 2 * shape_.width());
+  const auto kv = context.space.take(x.rows, 2 * spec_.kv_width());
   kv_(context, x, kv);
-  context.memory.layer(layer).append(context.step, heads_of(kv.columns_from(0, shape_.width()), shape_),
-                                     heads_of(kv.columns_from(shape_.width(), shape_.width()), shape_));
+  context.memory.layer(layer).append(context.step, heads_of(kv.columns_from(0, spec_.kv_width()), spec_),
+                                     heads_of(kv.columns_from(spec_.kv_width(), spec_.kv_width()), spec_));
 }
 
 void cross_attention::add(const forward_context& context, int layer, const activations& x,
                           const activations& out) const {
   const arena::scope scratch(context.space);
-  const auto q = context.space.take(x.rows, shape_.width());
+  const auto q = context.space.take(x.rows, spec_.q_width());
   q_(context, x, q);
   set_views_of_encoder(context, context.memory.layer(layer));
   kernels::attention(context.run, context.rows,
@@ -53,8 +53,8 @@ void cross_attention::add(const forward_context& context, int layer, const activ
                       .q_stride = q.stride,
                       .out = q.data,
                       .out_stride = q.stride,
-                      .heads = shape_.heads,
-                      .scale = scale_});
+                      .heads = spec_.heads,
+                      .scale = static_cast<float>(spec_.scale)});
   output_.add(context, q, out);
 }
 

@@ -2,26 +2,20 @@
 
 #include "layers/forward_context.hpp"
 #include "layers/projection.hpp"
+#include "models/model_spec.hpp"
 
 #include <cstdint>
 #include <string>
 
 namespace cogen::layers {
 
-struct cross_shape {
-  std::int64_t hidden = 0;
-  int heads = 0;
-  int head_dim = 0;
-
-  std::int64_t width() const { return std::int64_t{heads} * head_dim; }
-};
-
-/// Attention of new tokens to the encoder input of their slot, of which keys and values were cached once; all
-/// projections have biases. Immutable.
+/// Attention of new tokens to the encoder input of their slot, of which keys and values were cached once.
+/// Immutable.
 class cross_attention {
  public:
-  /// Reads PREFIX + "q_proj", "k_proj", "v_proj" and "out_proj".
-  cross_attention(weight_reader& weights, const std::string& prefix, const cross_shape& shape);
+  /// Reads the matrices that the spec names after the prefix.
+  cross_attention(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec,
+                  std::int64_t hidden);
 
   /// Caches keys and values of the encoder inputs in cache layer `layer`. The context is that of the encoder inputs:
   /// room for them is reserved. x [step.tokens(), hidden]
@@ -35,8 +29,7 @@ class cross_attention {
   std::int64_t bytes() const { return q_.bytes() + output_.bytes(); }
 
  private:
-  cross_shape shape_;
-  float scale_;
+  models::attention_spec spec_;
   projection q_;
   projection kv_;
   projection output_;

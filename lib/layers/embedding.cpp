@@ -5,13 +5,7 @@
 #include "kernels/row_tasks.hpp"
 #include "layers/projection.hpp"
 
-#include <array>
-
 namespace cogen::layers {
-
-embedding::embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden,
-                     double scale)
-    : table_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)), scale_(static_cast<float>(scale)) {}
 
 void embedding::operator()(const forward_context& context, std::span<const token> tokens,
                            const activations& out) const {
@@ -31,9 +25,6 @@ void learned_positions::add(const forward_context& context, const activations& o
     for (std::int64_t column = 0; column < hidden_; ++column) to[column] += position[column];
   });
 }
-
-head::head(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden)
-    : weights_(weights.matrix(std::array{named_rows{name, vocabulary}}, hidden)) {}
 
 void head::operator()(const forward_context& context, const activations& x, const activations& logits) const {
   const arena::scope scratch(context.space);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen::layers {
@@ -16,14 +17,12 @@ namespace cogen::layers {
 /// One vector for each token of the vocabulary, times a scale. Immutable.
 class embedding {
  public:
-  /// Reads the matrix `name` [vocabulary, hidden].
-  embedding(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden,
-            double scale = 1);
+  /// table [vocabulary, hidden]
+  embedding(std::shared_ptr<const kernels::tiled_matrix> table, double scale)
+      : table_(std::move(table)), scale_(static_cast<float>(scale)) {}
 
   /// The vectors of the tokens. out [tokens, hidden]
   void operator()(const forward_context& context, std::span<const token> tokens, const activations& out) const;
-
-  const std::shared_ptr<const kernels::tiled_matrix>& table() const { return table_; }
 
  private:
   std::shared_ptr<const kernels::tiled_matrix> table_;
@@ -45,14 +44,11 @@ class learned_positions {
   std::vector<float> table_;  // [positions, hidden]
 };
 
-/// Turns hidden states into logits with its own matrix, or with the embedding's, unscaled. Immutable.
+/// Turns hidden states into logits with a matrix of its own or with the embedding's, unscaled. Immutable.
 class head {
  public:
-  /// Tied: the logits are products with the embedding's vectors.
-  explicit head(const embedding& tied) : weights_(tied.table()) {}
-
-  /// Reads the matrix `name` [vocabulary, hidden].
-  head(weight_reader& weights, const std::string& name, std::int64_t vocabulary, std::int64_t hidden);
+  /// weights [vocabulary, hidden]
+  explicit head(std::shared_ptr<const kernels::tiled_matrix> weights) : weights_(std::move(weights)) {}
 
   /// x [rows, hidden], logits [rows, vocabulary]
   void operator()(const forward_context& context, const activations& x, const activations& logits) const;

@@ -24,7 +24,7 @@ std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t 
   return turned;
 }
 
-std::vector<float> read_decay(weight_reader& weights, const std::string& name, const mamba_shape& shape) {
+std::vector<float> read_decay(weight_reader& weights, const std::string& name, const models::mamba_spec& shape) {
   auto decay = channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels);
   for (auto& value : decay) value = -std::exp(value);
   return decay;
@@ -47,32 +47,35 @@ std::int64_t bytes_of(const std::vector<float>& values) {
 
 }  // namespace
 
-mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, const mamba_shape& shape)
-    : shape_(shape),
-      in_(weights, prefix, {{"in_proj", 2 * shape.channels}}, shape.hidden, shape.bias),
+mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec,
+                         std::int64_t hidden)
+    : spec_(spec),
+      in_(weights, prefix, {{"in_proj", 2 * spec.channels}}, hidden, spec.bias),
       tap_weights_(
-          channels_last(weights.numbers(prefix + "conv1d.weight", {shape.channels, 1, shape.taps}), shape.channels)),
-      selection_(weights, prefix, {{"x_proj", shape.rank + 2 * shape.states}}, shape.channels, false),
-      step_(weights, prefix, {{"dt_proj", shape.channels}}, shape.rank, true),
-      decay_(read_decay(weights, prefix + "A_log", shape)),
-      skip_(weights.numbers(prefix + "D", {shape.channels})),
-      output_(weights, prefix, {{"out_proj", shape.hidden}}, shape.channels, shape.bias) {
-  if (shape.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {shape.channels});
-  if (shape.norm_epsilon) {
-    norms_.emplace(norms{{weights, prefix + "dt_layernorm.weight", shape.rank, *shape.norm_epsilon},
-                         {weights, prefix + "b_layernorm.weight", shape.states, *shape.norm_epsilon},
-                         {weights, prefix + "c_layernorm.weight", shape.states, *shape.norm_epsilon}});
+          channels_last(weights.numbers(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
+      selection_(weights, prefix, {{"x_proj", spec.rank + 2 * spec.states}}, spec.channels, false),
+      step_(weights, prefix, {{"dt_proj", spec.channels}}, spec.rank, true),
+      decay_(read_decay(weights, prefix + "A_log", spec)),
+      skip_(weights.numbers(prefix + "D", {spec.channels})),
+      output_(weights, prefix, {{"out_proj", hidden}}, spec.channels, spec.bias) {
+  if (spec.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {spec.channels});
+  if (spec.norm_epsilon) {
+     const auto norm_of = [&](const char* name, std::int64_t width) {
+      return norm(weights, {.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
+    };
+    norms_.emplace(norms{norm_of("dt_layernorm", spec.rank), norm_of("b_layernorm", spec.states),
+                         norm_of("c_layernorm", spec.states)});
   }
 }
 
 void mamba_mixer::add(const forward_context& context, int layer, const activations& x, const activations& out) const {
   const arena::scope scratch(context.space);
   set_states(context, layer);
-  const auto projected = context.space.take(x.rows, 2 * shape_.channels);
-  const auto mixed = context.space.take(x.rows, shape_.channels);
+  const auto projected = context.space.take(x.rows, 2 * spec_.channels);
+  const auto mixed = context.space.take(x.rows, spec_.channels);
   in_(context, x, projected);
-  convolve(context, projected.columns_from(0, shape_.channels), mixed);
-  scan(context, mixed, projected.columns_from(shape_.channels, shape_.channels), mixed);
+  convolve(context, projected.columns_from(0, spec_.channels), mixed);
+  scan(context, mixed, projected.columns_from(spec_.channels, spec_.channels), mixed);
   output_.add(context, mixed, out);
 }
 
@@ -84,18 +87,18 @@ void mamba_mixer::convolve(const forward_context& context, const activations& x,
                                .bias = tap_biases_.empty() ? nullptr : tap_biases_.data(),
                                .out = out.data,
                                .out_stride = out.stride,
-                               .channels = shape_.channels,
-                               .taps = static_cast<int>(shape_.taps)});
+                               .channels = spec_.channels,
+                               .taps = static_cast<int>(spec_.taps)});
 }
 
 void mamba_mixer::scan(const forward_context& context, const activations& x, const activations& gate,
                        const activations& out) const {
   const arena::scope scratch(context.space);
-  const auto selection = context.space.take(x.rows, shape_.rank + 2 * shape_.states);
-  const auto low_step = selection.columns_from(0, shape_.rank);
-  const auto b = selection.columns_from(shape_.rank, shape_.states);
-  const auto c = selection.columns_from(shape_.rank + shape_.states, shape_.states);
-  const auto step = context.space.take(x.rows, shape_.channels);
+  const auto selection = context.space.take(x.rows, spec_.rank + 2 * spec_.states);
+  const auto low_step = selection.columns_from(0, spec_.rank);
+  const auto b = selection.columns_from(spec_.rank, spec_.states);
+  const auto c = selection.columns_from(spec_.rank + spec_.states, spec_.states);
+  const auto step = context.space.take(x.rows, spec_.channels);
   selection_(context.exact(), x, selection);
   if (norms_) {
     norms_->step(context, low_step, low_step);
@@ -117,9 +120,9 @@ void mamba_mixer::scan(const forward_context& context, const activations& x, con
                            .skip = skip_.data(),
                            .out = out.data,
                            .out_stride = out.stride,
-                           .channels = shape_.channels,
-                           .states = static_cast<int>(shape_.states),
-                           .state_offset = shape_.channels * (shape_.taps - 1)});
+                           .channels = spec_.channels,
+                           .states = static_cast<int>(spec_.states),
+                           .state_offset = spec_.channels * (spec_.taps - 1)});
 }
 
 std::int64_t mamba_mixer::bytes() const {

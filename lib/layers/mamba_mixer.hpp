@@ -12,27 +12,12 @@
 
 namespace cogen::layers {
 
-struct mamba_shape {
-  std::int64_t hidden = 0;
-  std::int64_t channels = 0;
-  std::int64_t states = 0;  // of the scan, in each channel
-  std::int64_t taps = 0;    // of the convolution: tokens it reads, its own included
-  std::int64_t rank = 0;    // width of the time step before its projection
-  bool bias = false;        // of the projections into and out of the mixer
-  bool convolution_bias = true;
-  std::optional<double> norm_epsilon;  // if time step, B and C have an RMS norm each, as in Jamba
-
-  /// Numbers that a slot's state takes: the convolution's [taps - 1, channels], then the scan's [states, channels].
-  std::int64_t state() const { return channels * (taps - 1 + states); }
-};
-
-/// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,
-/// arXiv:2403.19887. Its state does not grow with the sequence. Immutable.
+/// A selective state-space mixer. Its state does not grow with the sequence. Immutable.
 class mamba_mixer {
  public:
   /// Reads PREFIX + "in_proj", "conv1d", "x_proj", "dt_proj", "A_log", "D" and "out_proj"; with norms also
   /// "dt_layernorm", "b_layernorm" and "c_layernorm".
-  mamba_mixer(weight_reader& weights, const std::string& prefix, const mamba_shape& shape);
+  mamba_mixer(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec, std::int64_t hidden);
 
   /// out += mixer(x), from and to the states of cache layer `layer`. x and out [step.tokens(), hidden]; they do not
   /// overlap. Throws std::logic_error for a layer that keeps no states.
@@ -42,16 +27,16 @@ class mamba_mixer {
 
  private:
   struct norms {
-    rms_norm step;
-    rms_norm b;
-    rms_norm c;
+    norm step;
+    norm b;
+    norm c;
   };
 
   void convolve(const forward_context& context, const activations& x, const activations& out) const;
   void scan(const forward_context& context, const activations& x, const activations& gate,
             const activations& out) const;
 
-  mamba_shape shape_;
+  models::mamba_spec spec_;
   projection in_;                   // to x | gate
   std::vector<float> tap_weights_;  // [taps, channels]
   std::vector<float> tap_biases_;   // [channels], or none

@@ -10,12 +10,11 @@ namespace cogen::layers {
 
 namespace {
 
-std::vector<gated_mlp> read_experts(weight_reader& weights, const std::string& prefix, const mixture_shape& shape) {
-  std::vector<gated_mlp> experts;
-  for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
-    experts.emplace_back(weights, fmt::format("{}experts.{}.", prefix, expert), shape.hidden, shape.intermediate,
-                         false);
-  }
+std::vector<mlp> read_experts(weight_reader& weights, const std::string& prefix, const models::moe_spec& spec,
+                              std::int64_t hidden) {
+  std::vector<mlp> experts;
+  for (std::int64_t expert = 0; expert < spec.experts; ++expert)
+    experts.emplace_back(weights, fmt::format("{}experts.{}.", prefix, expert), spec.expert, hidden);
   return experts;
 }
 
@@ -42,22 +41,24 @@ void scatter(const activations& shares, std::int64_t expert, const activations& 
 
 }  // namespace
 
-mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string& prefix, const mixture_shape& shape)
-    : shape_(shape),
-      router_(weights, prefix, {{"router", shape.experts}}, shape.hidden, false),
-      experts_(read_experts(weights, prefix, shape)) {}
+mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string& prefix,
+                                       const models::moe_spec& spec, std::int64_t hidden)
+    : hidden_(hidden),
+      top_k_(spec.top_k),
+      router_(weights, prefix, {{spec.router, spec.experts}}, hidden, false),
+      experts_(read_experts(weights, prefix, spec, hidden)) {}
 
 void mixture_of_experts::add(const forward_context& context, const activations& x, const activations& out) const {
   const arena::scope scratch(context.space);
-  const auto shares = context.space.take(x.rows, shape_.experts);
-  const auto gathered = context.space.take(x.rows, shape_.hidden);
-  const auto results = context.space.take(x.rows, shape_.hidden);
+  const auto shares = context.space.take(x.rows, static_cast<std::int64_t>(experts_.size()));
+  const auto gathered = context.space.take(x.rows, hidden_);
+  const auto results = context.space.take(x.rows, hidden_);
   router_(context.exact(), x, shares);
-  choose_experts(shares, shape_.chosen);
-  for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
+  choose_experts(shares, top_k_);
+  for (std::int64_t expert = 0; expert < shares.columns; ++expert) {
     const auto own = gather(shares, expert, x, gathered);
     if (own.rows == 0) continue;
-    std::fill_n(results.data, own.rows * shape_.hidden, 0.0F);
+    std::fill_n(results.data, own.rows * hidden_, 0.0F);
     experts_[static_cast<std::size_t>(expert)].add(context, own, results.first_rows(own.rows));
     scatter(shares, expert, results, out);
   }

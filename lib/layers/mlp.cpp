@@ -1,28 +1,60 @@
 #include "layers/mlp.hpp"
 
-#include "kernels/activation.hpp"
+#include <vector>
 
 namespace cogen::layers {
 
-mlp::mlp(weight_reader& weights, const std::string& prefix, std::int64_t hidden, std::int64_t intermediate,
-         kernels::activation activation_of)
-    : intermediate_(intermediate),
-      activation_of_(activation_of),
-      inner_(weights, prefix, {{"fc1", intermediate}}, hidden, true),
-      outer_(weights, prefix, {{"fc2", hidden}}, intermediate, true) {}
+namespace {
 
-void mlp::add(const forward_context& context, const activations& x, const activations& out) const {
+std::vector<named_rows> up_rows(const models::mlp_spec& spec) {
+  const auto width = spec.intermediate;
+  const named_rows up{.name = spec.up, .rows = width, .transposed = spec.transposed};
+  if (spec.gate.empty()) return {up};
+  if (spec.gate == spec.up) return {{.name = spec.up, .rows = 2 * width, .transposed = spec.transposed}};
+  return {{.name = spec.gate, .rows = width, .transposed = spec.transposed}, up};
+}
+
+activations written_by(const kernels::activation_operands& made) {
+  return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
+}
+
+}  // namespace
+
+mlp::mlp(weight_reader& weights, const std::string& prefix, const models::mlp_spec& spec, std::int64_t hidden)
+    : intermediate_(spec.intermediate),
+      activation_(spec.activation),
+      gated_(!spec.gate.empty()),
+      up_(weights, prefix, up_rows(spec), hidden, spec.bias),
+      down_(weights, prefix, {{.name = spec.down, .rows = hidden, .transposed = spec.transposed}}, spec.intermediate,
+            spec.bias) {}
+
+void mlp::operator()(const forward_context& context, const input& x, const activations& out) const {
   const arena::scope scratch(context.space);
-  const auto inner = context.space.take(x.rows, intermediate_);
-  inner_(context, x, inner);
-  const kernels::activated_rows rows(context.run, {.kind = activation_of_,
-                                                   .x = inner.data,
-                                                   .x_stride = inner.stride,
-                                                   .out = inner.data,
-                                                   .out_stride = inner.stride,
-                                                   .rows = inner.rows,
-                                                   .width = intermediate_});
-  outer_.add(context, {inner, &rows}, out);
+  const auto made = inner(context, x);
+  const kernels::activated_rows rows(context.run, made);
+  down_(context, {written_by(made), &rows}, out);
+}
+
+void mlp::add(const forward_context& context, const input& x, const activations& out) const {
+  const arena::scope scratch(context.space);
+  const auto made = inner(context, x);
+  const kernels::activated_rows rows(context.run, made);
+  down_.add(context, {written_by(made), &rows}, out);
+}
+
+/// In the place of the gate, or of what comes up.
+kernels::activation_operands mlp::inner(const forward_context& context, const input& x) const {
+  const auto up = context.space.take(x.rows.rows, gated_ ? 2 * intermediate_ : intermediate_);
+  up_(context, x, up);
+  return {.kind = activation_,
+          .x = up.data,
+          .x_stride = up.stride,
+          .factor = gated_ ? up.data + intermediate_ : nullptr,
+          .factor_stride = up.stride,
+          .out = up.data,
+          .out_stride = up.stride,
+          .rows = up.rows,
+          .width = intermediate_};
 }
 
 }  // namespace cogen::layers

@@ -1,31 +1,37 @@
 #pragma once
 
-#include "kernels/activation_kind.hpp"
+#include "kernels/activation.hpp"
 #include "layers/forward_context.hpp"
 #include "layers/projection.hpp"
+#include "models/model_spec.hpp"
 
 #include <cstdint>
 #include <string>
 
 namespace cogen::layers {
 
-/// fc2(f(fc1(x))), both with biases. Immutable.
+/// A feed-forward, with a gate or without. Immutable.
 class mlp {
  public:
-  /// Reads PREFIX + "fc1" and "fc2".
-  mlp(weight_reader& weights, const std::string& prefix, std::int64_t hidden, std::int64_t intermediate,
-      kernels::activation activation_of);
+  /// Reads the matrices that the spec names after the prefix.
+  mlp(weight_reader& weights, const std::string& prefix, const models::mlp_spec& spec, std::int64_t hidden);
 
-  /// out += mlp(x). x and out [rows, hidden]; they may be the same.
-  void add(const forward_context& context, const activations& x, const activations& out) const;
+  /// out = mlp(x). x and out [rows, hidden]; they may be the same.
+  void operator()(const forward_context& context, const input& x, const activations& out) const;
 
-  std::int64_t bytes() const { return inner_.bytes() + outer_.bytes(); }
+  /// out += mlp(x).
+  void add(const forward_context& context, const input& x, const activations& out) const;
+
+  std::int64_t bytes() const { return up_.bytes() + down_.bytes(); }
 
  private:
+  kernels::activation_operands inner(const forward_context& context, const input& x) const;
+
   std::int64_t intermediate_;
-  kernels::activation activation_of_;
-  projection inner_;
-  projection outer_;
+  kernels::activation activation_;
+  bool gated_;
+  projection up_;  // gate | up, or up
+  projection down_;
 };
 
 }  // namespace cogen::layers

@@ -1,33 +1,110 @@
 #include "layers/norm.hpp"
 
 #include "kernels/layer_norm.hpp"
+#include "layers/qkv_rows.hpp"
+#include "layers/row_arithmetic.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace cogen::layers {
 
-rms_norm::rms_norm(weight_reader& weights, const std::string& name, std::int64_t width, double epsilon,
-                   float weight_offset)
-    : weight_(weights.vector(std::array{named_rows{name, width}})),
-      epsilon_(static_cast<float>(epsilon)),
-      weight_offset_(weight_offset) {}
+namespace {
 
-void rms_norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
-  kernels::rms_norm(context.run, operands(x, out));
+using kind = models::norm_spec::kind;
+using scope = models::qk_norm_spec::scope;
+
+std::vector<float> read_vector(weight_reader& weights, const std::string& name, std::int64_t size) {
+  return weights.vector(std::array{named_rows{name, size}});
 }
 
-void rms_norm::add(const forward_context& context, const activations& x, const activations& out) const {
-  auto added = operands(x, out);
-  added.add_to_out = true;
-  kernels::rms_norm(context.run, added);
+std::vector<float> in_order(const std::vector<row_run>& order, const std::vector<float>& stored) {
+  std::vector<float> values;
+  for (const auto& run : order) {
+    const auto begin = stored.begin() + run.first;
+    values.insert(values.end(), begin, begin + run.count);
+  }
+  return values;
 }
 
-kernels::rms_norm_rows rms_norm::rows(const forward_context& context, const activations& x,
-                                      const activations& out) const {
-  return {context.run, operands(x, out)};
+/// The weights of each head one after the other: of one tensor [heads, head_dim], or of one tensor for each head.
+std::vector<float> read_each_head(weight_reader& weights, const std::string& name, int heads, int head_dim) {
+  if (name.find("{}") == std::string::npos) return weights.numbers(name, {heads, head_dim});
+  std::vector<float> all;
+  for (int head = 0; head < heads; ++head) {
+    const auto one = read_vector(weights, fmt::format(fmt::runtime(name), head), head_dim);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
 }
 
-kernels::rms_norm_operands rms_norm::operands(const activations& x, const activations& out) const {
+std::vector<norm> read_norms(weight_reader& weights, const std::string& name, const models::attention_spec& spec,
+                             int heads) {
+  const auto& how = *spec.qk_norm;
+  const models::norm_spec each{
+      .name = name, .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
+  if (how.over == scope::width)
+    return {norm(each, read_vector(weights, name + ".weight", std::int64_t{heads} * spec.head_dim))};
+  const auto order = head_order(spec);
+  if (how.over == scope::head) return {norm(each, in_order(order, read_vector(weights, name + ".weight", spec.head_dim)))};
+  const auto stored = read_each_head(weights, name + ".weight", heads, spec.head_dim);
+  std::vector<norm> norms;
+  for (auto at = stored.begin(); at != stored.end(); at += spec.head_dim)
+    norms.emplace_back(each, in_order(order, {at, at + spec.head_dim}));
+  return norms;
+}
+
+void apply(const std::vector<norm>& norms, const forward_context& context, const activations& x) {
+  const auto width = x.columns / static_cast<std::int64_t>(norms.size());
+  for (std::size_t index = 0; index < norms.size(); ++index) {
+    const auto part = x.columns_from(static_cast<std::int64_t>(index) * width, width);
+    norms[index](context, part, part);
+  }
+}
+
+}  // namespace
+
+norm::norm(weight_reader& weights, const models::norm_spec& spec, std::int64_t width)
+    : norm(spec, read_vector(weights, spec.name + ".weight", width)) {
+  if (spec.bias) bias_ = read_vector(weights, spec.name + ".bias", width);
+}
+
+norm::norm(const models::norm_spec& spec, std::vector<float> weight)
+    : type_(spec.type),
+      epsilon_(static_cast<float>(spec.epsilon)),
+      weight_offset_(spec.weight_offset),
+      weight_(std::move(weight)) {
+  if (type_ == kind::rms) return;
+  for (auto& value : weight_) value += weight_offset_;
+  bias_.assign(weight_.size(), 0.0F);
+}
+
+void norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
+  type_ == kind::rms ? kernels::rms_norm(context.run, operands(x, out)) : layer_norm(context, x, out);
+}
+
+void norm::add(const forward_context& context, const activations& x, const activations& out) const {
+  if (type_ == kind::rms) {
+    auto added = operands(x, out);
+    added.add_to_out = true;
+    return kernels::rms_norm(context.run, added);
+  }
+  const arena::scope scratch(context.space);
+  const auto normed = context.space.take(x.rows, x.columns);
+  layer_norm(context, x, normed);
+  add_rows(context, normed, 1, out);
+}
+
+std::optional<kernels::rms_norm_rows> norm::prologue(const forward_context& context, const activations& x,
+                                                     const activations& out) const {
+  if (type_ == kind::layer) return std::nullopt;
+  return kernels::rms_norm_rows(context.run, operands(x, out));
+}
+
+kernels::rms_norm_operands norm::operands(const activations& x, const activations& out) const {
   const auto width = static_cast<std::int64_t>(weight_.size());
   return {.x = x.data,
           .x_stride = x.stride,
@@ -41,21 +118,27 @@ kernels::rms_norm_operands rms_norm::operands(const activations& x, const activa
           .width = width};
 }
 
-layer_norm::layer_norm(weight_reader& weights, const std::string& prefix, std::int64_t width, double epsilon)
-    : weight_(weights.vector(std::array{named_rows{prefix + "weight", width}})),
-      bias_(weights.vector(std::array{named_rows{prefix + "bias", width}})),
-      epsilon_(static_cast<float>(epsilon)) {}
+void norm::layer_norm(const forward_context& context, const activations& x, const activations& out) const {
+  const auto width = static_cast<std::int64_t>(weight_.size());
+  for (std::int64_t first = 0; first < x.columns; first += width)
+    kernels::layer_norm(context.run, {.x = x.data + first,
+                                      .x_stride = x.stride,
+                                      .weight = weight_.data(),
+                                      .bias = bias_.data(),
+                                      .epsilon = epsilon_,
+                                      .out = out.data + first,
+                                      .out_stride = out.stride,
+                                      .rows = x.rows,
+                                      .width = width});
+}
 
-void layer_norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
-  kernels::layer_norm(context.run, {.x = x.data,
-                                    .x_stride = x.stride,
-                                    .weight = weight_.data(),
-                                    .bias = bias_.data(),
-                                    .epsilon = epsilon_,
-                                    .out = out.data,
-                                    .out_stride = out.stride,
-                                    .rows = x.rows,
-                                    .width = x.columns});
+qk_norm::qk_norm(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec)
+    : q_(read_norms(weights, prefix + spec.qk_norm->q, spec, spec.heads)),
+      k_(read_norms(weights, prefix + spec.qk_norm->k, spec, spec.kv_heads)) {}
+
+void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k) const {
+  apply(q_, context, q);
+  apply(k_, context, k);
 }
 
 }  // namespace cogen::layers

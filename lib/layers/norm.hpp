@@ -3,19 +3,23 @@
 #include "kernels/rms_norm.hpp"
 #include "layers/forward_context.hpp"
 #include "layers/weight_reader.hpp"
+#include "models/model_spec.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cogen::layers {
 
-/// x / sqrt(mean(x^2) + epsilon) * (weight + weight_offset). Immutable.
-class rms_norm {
+/// A norm of rows, or of parts of them: an RMS norm or a layer norm. Immutable.
+class norm {
  public:
-  /// Reads the vector `name` of `width` weights. weight_offset is 1 in Gemma's convention.
-  rms_norm(weight_reader& weights, const std::string& name, std::int64_t width, double epsilon,
-           float weight_offset = 0);
+  /// Reads NAME + ".weight" and, if there is one, NAME + ".bias".
+  norm(weight_reader& weights, const models::norm_spec& spec, std::int64_t width);
+
+  /// With these weights [width] and no bias.
+  norm(const models::norm_spec& spec, std::vector<float> weight);
 
   /// x and out [rows, a multiple of width]; they may be the same. Each `width` neighbors of a row are normed by
   /// themselves: a row may be one vector, or heads side by side.
@@ -24,34 +28,34 @@ class rms_norm {
   /// out += norm(x).
   void add(const forward_context& context, const activations& x, const activations& out) const;
 
-  /// norm(x), row by row as a projection reads it from `out`.
-  kernels::rms_norm_rows rows(const forward_context& context, const activations& x, const activations& out) const;
+  /// norm(x), row by row as a projection reads it from `out`. None for a layer norm.
+  std::optional<kernels::rms_norm_rows> prologue(const forward_context& context, const activations& x,
+                                                 const activations& out) const;
 
-  std::int64_t bytes() const { return static_cast<std::int64_t>(weight_.size() * sizeof(float)); }
+  std::int64_t bytes() const { return static_cast<std::int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
 
  private:
   kernels::rms_norm_operands operands(const activations& x, const activations& out) const;
+  void layer_norm(const forward_context& context, const activations& x, const activations& out) const;
 
-  std::vector<float> weight_;
+  models::norm_spec::kind type_;
   float epsilon_;
   float weight_offset_;
+  std::vector<float> weight_;
+  std::vector<float> bias_;  // of a layer norm
 };
 
-/// (x - mean(x)) / sqrt(variance(x) + epsilon) * weight + bias, row by row. Immutable.
-class layer_norm {
+/// Norms of queries and keys side by side. Immutable.
+class qk_norm {
  public:
-  /// Reads PREFIX + "weight" and PREFIX + "bias", both of `width`.
-  layer_norm(weight_reader& weights, const std::string& prefix, std::int64_t width, double epsilon);
+  qk_norm(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec);
 
-  /// x and out [rows, width]; they may be the same.
-  void operator()(const forward_context& context, const activations& x, const activations& out) const;
-
-  std::int64_t bytes() const { return static_cast<std::int64_t>(2 * weight_.size() * sizeof(float)); }
+  /// In place. q [rows, heads * head_dim], k [rows, kv_heads * head_dim]
+  void operator()(const forward_context& context, const activations& q, const activations& k) const;
 
  private:
-  std::vector<float> weight_;
-  std::vector<float> bias_;
-  float epsilon_;
+  std::vector<norm> q_;  // one for all heads, or one for each
+  std::vector<norm> k_;
 };
 
 }  // namespace cogen::layers

@@ -2,6 +2,8 @@
 
 #include "kernels/linear.hpp"
 
+#include <utility>
+
 namespace cogen::layers {
 
 namespace {
@@ -9,7 +11,10 @@ namespace {
 std::vector<named_rows> full_names(const std::string& prefix, const std::vector<named_rows>& parts,
                                    const std::string& suffix) {
   std::vector<named_rows> named;
-  for (const auto& part : parts) named.push_back({prefix + part.name + suffix, part.rows});
+  for (auto part : parts) {
+    part.name = prefix + part.name + suffix;
+    named.push_back(std::move(part));
+  }
   return named;
 }
 

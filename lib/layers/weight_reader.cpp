@@ -41,14 +41,13 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
   }
 }
 
-const std::byte* read_as_stored(const load::weight& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
-  from.read_rows(first, last, {scratch, static_cast<std::size_t>(last - first) * from.row_bytes()});
+const std::byte* read_as_stored(const matrix_rows& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
+  from.read(first, last, scratch);
   return scratch;
 }
 
-const std::byte* read_as_float(const load::weight& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
-  const auto elements = static_cast<std::size_t>((last - first) * from.columns());
-  from.read_rows_as_float(first, last, {reinterpret_cast<float*>(scratch), elements});
+const std::byte* read_as_float(const matrix_rows& from, std::int64_t first, std::int64_t last, std::byte* scratch) {
+  from.read_as_float(first, last, reinterpret_cast<float*>(scratch));
   return scratch;
 }
 
@@ -69,23 +68,41 @@ weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool
 
 weight_reader::weight_reader(const load::checkpoint& files) : files_(files), workers_(nullptr) {}
 
+void weight_reader::set_base(const std::string& base) {
+  const bool is_there =
+      std::ranges::any_of(files_.weight_names(), [&](const auto& name) { return name.starts_with(base); });
+  missing_base_ = is_there ? "" : base;
+}
+
+std::string weight_reader::stored_name(const std::string& name) const {
+  return !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
+}
+
+named_rows weight_reader::stored_part(named_rows part) const {
+  part.name = stored_name(part.name);
+  return part;
+}
+
 std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<const named_rows> parts,
                                                                    std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
-  for (const auto& part : parts) sources.push_back(source(part, inputs));
+  std::vector<matrix_rows> rows;
+  for (const auto& part : parts) {
+    rows.emplace_back(files_, stored_part(part), inputs);
+    sources.push_back(source(rows.back(), part.rows));
+  }
   auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
                         : std::make_shared<const kernels::tiled_matrix>();
   held_bytes_ += tiled_bytes(sources, inputs);
-  for (const auto& part : parts) count(files_.at(part.name, {part.rows, inputs}));
+  for (const auto& each : rows) count(each.source());
   return tiled;
 }
 
-kernels::weight_source weight_reader::source(const named_rows& part, std::int64_t inputs) {
-  auto from = files_.at(part.name, {part.rows, inputs});
+kernels::weight_source weight_reader::source(const matrix_rows& from, std::int64_t rows) {
   const auto format = packable(from.type());
   const auto read = format ? read_as_stored : read_as_float;
   return {.format = format.value_or(kernels::weight_format::f32),
-          .rows = part.rows,
+          .rows = rows,
           .read = [from, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
             return read(from, first, last, scratch);
           }};
@@ -94,15 +111,18 @@ kernels::weight_source weight_reader::source(const named_rows& part, std::int64_
 std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
   std::vector<float> values;
   for (const auto& part : parts) {
-    const auto from = files_.at(part.name, {part.rows});
-    const auto read = read_numbers(from);
-    values.insert(values.end(), read.begin(), read.end());
+    const matrix_rows from(files_, stored_part(part), std::nullopt);
+    const auto begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(part.rows));
+    if (workers_) from.read_as_float(0, part.rows, values.data() + begin);
+    held_bytes_ += static_cast<std::size_t>(part.rows) * sizeof(float);
+    count(from.source());
   }
   return values;
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  return read_numbers(files_.at(name, shape));
+  return read_numbers(files_.at(stored_name(name), shape));
 }
 
 std::vector<float> weight_reader::read_numbers(const load::weight& from) {
@@ -113,11 +133,13 @@ std::vector<float> weight_reader::read_numbers(const load::weight& from) {
   return values;
 }
 
-bool weight_reader::has(const std::string& name) const { return files_.find(name).has_value(); }
+bool weight_reader::has(const std::string& name) const { return files_.find(stored_name(name)).has_value(); }
 
-void weight_reader::pass_over(const std::string& name) { names_.push_back(name); }
+void weight_reader::pass_over(const std::string& name) { names_.push_back(stored_name(name)); }
 
+/// Each tensor once: parts that share one follow one another.
 void weight_reader::count(const load::weight& read) {
+  if (!names_.empty() && names_.back() == read.name()) return;
   names_.push_back(read.name());
   bytes_ += read.bytes();
   bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();

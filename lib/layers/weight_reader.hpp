@@ -3,6 +3,7 @@
 #include "kernels/tiled_matrix.hpp"
 #include "kernels/weight_arena.hpp"
 #include "kernels/worker_pool.hpp"
+#include "layers/matrix_rows.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 
@@ -17,12 +18,6 @@
 #include <vector>
 
 namespace cogen::layers {
-
-/// A matrix [rows, …] of a checkpoint by its Hugging Face name.
-struct named_rows {
-  std::string name;
-  std::int64_t rows = 0;
-};
 
 /// Reads weights of a checkpoint in the forms in which layers store them, and records what was read, how much, and at
 /// the end whether the checkpoint holds anything that was not read.
@@ -39,6 +34,10 @@ class weight_reader {
 
   /// Checks and counts only, and reads nothing: matrices are empty, and all numbers 0.
   explicit weight_reader(const load::checkpoint& files);
+
+  /// The first part of names that a checkpoint of a model without its head leaves out: if no tensor has it, it is left
+  /// out of all names.
+  void set_base(const std::string& base);
 
   /// The named matrices, concatenated and tiled in their stored types. [sum of rows, inputs]
   std::shared_ptr<const kernels::tiled_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
@@ -65,11 +64,14 @@ class weight_reader {
   load::element_type most_common_type() const;
 
  private:
+  std::string stored_name(const std::string& name) const;
+  named_rows stored_part(named_rows part) const;
   std::vector<float> read_numbers(const load::weight& from);
-  kernels::weight_source source(const named_rows& part, std::int64_t inputs);
+  static kernels::weight_source source(const matrix_rows& from, std::int64_t rows);
   void count(const load::weight& read);
 
   const load::checkpoint& files_;
+  std::string missing_base_;
   kernels::worker_pool* const workers_;  // null: nothing is read
   kernels::weight_arena memory_;         // of all matrices, which share ownership
   progress report_;

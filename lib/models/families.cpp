@@ -1,13 +1,5 @@
 #include "models/families.hpp"
 
-#include "models/bart.hpp"
-#include "models/device_llama.hpp"
-#include "models/gemma3.hpp"
-#include "models/jamba.hpp"
-#include "models/llama.hpp"
-#include "models/mamba.hpp"
-#include "models/mistral.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,40 +10,39 @@
 
 namespace cogen::models {
 
+// One file each, which cites the model's paper or its implementation.
+model_spec bart(const load::config_fields& fields, const load::model_config& config);
+model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
+model_spec jamba(const load::config_fields& fields, const load::model_config& config);
+model_spec llama(const load::config_fields& fields, const load::model_config& config);
+model_spec mamba(const load::config_fields& fields, const load::model_config& config);
+model_spec mistral(const load::config_fields& fields, const load::model_config& config);
+
 namespace {
 
 struct family {
   std::string_view name;
-  make_network make;
-  make_device_network make_on_device = nullptr;  // null: supported on the CPU only
+  describe_model describe;
 };
 
-/// To add a family, add one file and one line here.
 constexpr std::array families{
-    family{"bart", make_bart},   family{"gemma3_text", make_gemma3},
-    family{"jamba", make_jamba}, family{"llama", make_llama, make_device_llama},
-    family{"mamba", make_mamba}, family{"mistral", make_mistral, make_device_mistral},
+    family{"bart", bart},   family{"gemma3_text", gemma3}, family{"jamba", jamba},
+    family{"llama", llama}, family{"mamba", mamba},        family{"mistral", mistral},
 };
-
-const family& find(std::string_view name) {
-  const auto found = std::ranges::find(families, name, &family::name);
-  if (found != families.end()) return *found;
-  throw std::invalid_argument(fmt::format("model family \"{}\" is not known; known are: {}", name,
-                                          fmt::join(families | std::views::transform(&family::name), ", ")));
-}
-
-bool known_on_devices(const family& each) { return each.make_on_device != nullptr; }
 
 }  // namespace
 
-make_network family_named(std::string_view name) { return find(name).make; }
+describe_model family_named(std::string_view name) {
+  const auto found = std::ranges::find(families, name, &family::name);
+  if (found != families.end()) return found->describe;
+  throw std::invalid_argument(
+      fmt::format("model family \"{}\" is not known; known are: {}", name, fmt::join(family_names(), ", ")));
+}
 
-make_device_network device_family_named(std::string_view name) {
-  const auto& found = find(name);
-  if (known_on_devices(found)) return found.make_on_device;
-  auto known = families | std::views::filter(known_on_devices) | std::views::transform(&family::name);
-  throw std::invalid_argument(fmt::format("model family \"{}\" is known on the cpu alone; on devices are known: {}",
-                                          name, fmt::join(known.begin(), known.end(), ", ")));
+std::vector<std::string_view> family_names() {
+  std::vector<std::string_view> names;
+  for (const auto& each : families) names.push_back(each.name);
+  return names;
 }
 
 }  // namespace cogen::models

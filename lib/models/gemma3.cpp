@@ -1,11 +1,6 @@
-#include "models/gemma3.hpp"
-
-#include "layers/activation.hpp"
-#include "layers/attention.hpp"
-#include "layers/gated_mlp.hpp"
 #include "load/gemma3_fields.hpp"
-#include "models/attention_shapes.hpp"
-#include "models/decoder.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
 
 #include <cmath>
 
@@ -13,87 +8,44 @@ namespace cogen::models {
 
 namespace {
 
-using layers::activations;
-
 constexpr float norm_offset = 1;
 
-layers::attention_shape attention_of(const load::model_config& config, const load::gemma3_fields& own,
-                                     std::shared_ptr<const layers::rope> rope) {
-  return {.hidden = config.hidden,
-          .heads = static_cast<int>(config.heads),
-          .kv_heads = static_cast<int>(config.kv_heads),
-          .head_dim = static_cast<int>(config.head_dim),
-          .bias = config.attention_bias,
-          .scale = 1 / std::sqrt(own.query_scalar),
-          .norms = layers::head_norms{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset},
-          .rope = std::move(rope)};
-}
-
-/// Norms come before and after each half.
-struct gemma3_layer {
-  layers::rms_norm before_attention;
-  layers::attention attention;
-  layers::rms_norm after_attention;
-  layers::rms_norm before_mlp;
-  layers::gated_mlp mlp;
-  layers::rms_norm after_mlp;
-
-  gemma3_layer(const load::model_config& config, layers::attention_shape shape, layers::weight_reader& weights,
-               const std::string& prefix)
-      : before_attention(norm(config, weights, prefix + "input_layernorm.weight")),
-        attention(weights, prefix + "self_attn.", std::move(shape)),
-        after_attention(norm(config, weights, prefix + "post_attention_layernorm.weight")),
-        before_mlp(norm(config, weights, prefix + "pre_feedforward_layernorm.weight")),
-        mlp(weights, prefix + "mlp.", config.hidden, config.intermediate, false,
-            layers::activation_named(config.activation)),
-        after_mlp(norm(config, weights, prefix + "post_feedforward_layernorm.weight")) {}
-
-  static layers::rms_norm norm(const load::model_config& config, layers::weight_reader& weights,
-                               const std::string& name) {
-    return {weights, name, config.hidden, config.rms_norm_eps, norm_offset};
-  }
-
-  void token_mixer(const layers::forward_context& context, int index, const activations& x,
-                   const activations& branch) const {
-    const auto rows = before_attention.rows(context, x, branch);
-    attention(context, index, {branch, &rows}, branch);
-    after_attention.add(context, branch, x);
-  }
-
-  void feed_forward(const layers::forward_context& context, const activations& x, const activations& branch) const {
-    const auto rows = before_mlp.rows(context, x, branch);
-    mlp(context, {branch, &rows}, branch);
-    after_mlp.add(context, branch, x);
-  }
-
-  std::int64_t bytes() const {
-    return before_attention.bytes() + attention.bytes() + after_attention.bytes() + before_mlp.bytes() + mlp.bytes() +
-           after_mlp.bytes();
-  }
-};
-
-std::vector<cache::kv_cache_spec> shapes_of(const load::model_config& config, const load::gemma3_fields& own) {
-  std::vector<cache::kv_cache_spec> shapes;
-  for (const bool slides : own.slides) shapes.push_back(slides ? sliding_layer(config) : full_layer(config));
-  return shapes;
+norm_spec norm(const load::model_config& config, std::string name) {
+  auto spec = rms_norm(config, std::move(name));
+  spec.weight_offset = norm_offset;
+  return spec;
 }
 
 }  // namespace
 
-std::unique_ptr<const network> make_gemma3(const load::config_fields& fields, const load::model_config& config,
-                                           layers::weight_reader& weights) {
+/// Gemma Team, arXiv:2503.19786: norms before and after each half, and windows in most layers, which rotate otherwise.
+model_spec gemma3(const load::config_fields& fields, const load::model_config& config) {
   const auto own = load::read_gemma3_fields(fields, config);
-  const auto far = std::make_shared<const layers::rope>(config.rope, config.max_positions);
-  const auto near = std::make_shared<const layers::rope>(own.local, config.max_positions);
-  const auto make_layer = [&](std::int64_t index, const std::string& prefix) {
-    const bool slides = own.slides.at(static_cast<std::size_t>(index));
-    return gemma3_layer(config, attention_of(config, own, slides ? near : far), weights, prefix);
-  };
-  return std::make_unique<decoder<gemma3_layer>>(
-      config, weights, shapes_of(config, own), make_layer,
-      decoder_options{.embedding_scale = std::sqrt(static_cast<double>(config.hidden)),
-                      .norm_offset = norm_offset,
-                      .logit_cap = own.logit_cap});
+  auto spec = decoder(config);
+  spec.embedding.scale = std::sqrt(static_cast<double>(config.hidden));
+  spec.final_norm = norm(config, "model.norm");
+  spec.head.softcap = static_cast<float>(own.logit_cap);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = layer_prefix(layer);
+    auto attends = attention(config);
+    attends.scale = 1 / std::sqrt(own.query_scalar);
+    attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+    if (own.slides.at(static_cast<std::size_t>(layer))) {
+      attends.kv = sliding(config, config.sliding_window.value());
+      attends.rope = rope_spec{own.local};
+    }
+    spec.blocks.push_back({.what = attends,
+                           .prefix = prefix + "self_attn.",
+                           .before = norm(config, prefix + "input_layernorm"),
+                           .after = norm(config, prefix + "post_attention_layernorm")});
+    auto feeds = gated_mlp(config);
+    feeds.bias = false;
+    spec.blocks.push_back({.what = feeds,
+                           .prefix = prefix + "mlp.",
+                           .before = norm(config, prefix + "pre_feedforward_layernorm"),
+                           .after = norm(config, prefix + "post_feedforward_layernorm")});
+  }
+  return spec;
 }
 
 }  // namespace cogen::models

@@ -1,15 +1,15 @@
-#include "models/mistral.hpp"
-
-#include "models/attention_shapes.hpp"
-#include "models/llama.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
 
 namespace cogen::models {
 
-std::unique_ptr<const network> make_mistral(const load::config_fields&, const load::model_config& config,
-                                            layers::weight_reader& weights) {
-  const auto layers = static_cast<std::size_t>(config.layers);
-  const auto shape = config.sliding_window ? sliding_layer(config) : full_layer(config);
-  return make_like_llama(config, weights, std::vector(layers, shape));
+/// Jiang et al., arXiv:2310.06825: Llama with a window in every layer.
+model_spec mistral(const load::config_fields&, const load::model_config& config) {
+  return like_llama(config, [&](std::int64_t) {
+    auto made = attention(config);
+    if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
+    return made;
+  });
 }
 
 }  // namespace cogen::models

@@ -1,10 +1,10 @@
 #include "device_models.hpp"
 
 #include "../test_data.hpp"
-#include "models/device_llama.hpp"
+#include "nn/device_decoder.hpp"
 #include "models/families.hpp"
-#include "models/model_text.hpp"
-#include "models/network_on_device.hpp"
+#include "nn/model_text.hpp"
+#include "nn/network_on_device.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
@@ -18,19 +18,19 @@ namespace cogen::test {
 namespace {
 
 /// Each matrix has numbers of its own, by its name.
-class seeded_weights final : public models::device_weights {
+class seeded_weights final : public nn::device_weights {
  public:
-  seeded_weights(at::TensorOptions like, const models::projection_form& form) : like_(like), form_(form) {}
+  seeded_weights(at::TensorOptions like, const nn::projection_form& form) : like_(like), form_(form) {}
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
     return numbers(parts, inputs).to(like_.device(), like_.dtype());
   }
 
   device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
-    if (form_.bits == cogen::device_weights::whole) return models::device_weights::projection(parts, inputs);
+    if (form_.bits == cogen::device_weights::whole) return nn::device_weights::projection(parts, inputs);
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
-    const auto quantized = in_4_bits ? models::quantize_in_4_bits(whole) : models::quantize_in_8_bits(whole);
+    const auto quantized = in_4_bits ? nn::quantize_in_4_bits(whole) : nn::quantize_in_8_bits(whole);
     const auto codes = quantized.codes.to(like_.device());
     return {.weights = in_4_bits ? form_.on->quantize(codes) : codes,
             .scales = quantized.scales.to(like_.device(), at::kBFloat16)};
@@ -53,7 +53,7 @@ class seeded_weights final : public models::device_weights {
   }
 
   const at::TensorOptions like_;
-  const models::projection_form form_;
+  const nn::projection_form form_;
 };
 
 }  // namespace
@@ -74,10 +74,11 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
   if (window > 0) config.sliding_window = window;
   const auto packer = where->make_operators();
   seeded_weights weights(at::TensorOptions(where->device()).dtype(type), {.bits = bits, .on = packer.get()});
-  const auto make = window > 0 ? models::make_device_mistral : models::make_device_llama;
-  models::device_model on_device{where, make(config, weights)};
-  return std::make_shared<const model>(std::move(config), models::model_text{},
-                                       std::make_unique<models::network_on_device>(std::move(on_device)));
+  const auto describe = models::family_named(window > 0 ? "mistral" : "llama");
+  const auto spec = describe(load::config_fields::from_json("{}", "seeded"), config);
+  nn::device_model on_device{where, nn::make_device_decoder(spec, config, weights)};
+  return std::make_shared<const model>(std::move(config), nn::model_text{},
+                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
@@ -85,13 +86,14 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
   const load::checkpoint files(test_data() + "/golden/" + name);
   auto config = files.config();
   const auto packer = where->make_operators();
-  models::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
+  nn::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
                                  {.bits = bits, .on = packer.get()});
-  auto network = models::device_family_named(files.family())(config, weights);
+  auto network = nn::make_device_decoder(
+      models::family_named(files.family())(files.fields(), config), config, weights);
   weights.finish();
-  models::device_model on_device{std::move(where), std::move(network)};
-  return std::make_shared<const model>(std::move(config), models::model_text{},
-                                       std::make_unique<models::network_on_device>(std::move(on_device)));
+  nn::device_model on_device{std::move(where), std::move(network)};
+  return std::make_shared<const model>(std::move(config), nn::model_text{},
+                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 
 }  // namespace cogen::test

@@ -25,7 +25,7 @@ class experts {
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
         mixture_(reader_, "model.layers.1.feed_forward.",
-                 {.hidden = hidden, .intermediate = 14, .experts = 4, .chosen = 2}) {}
+                 {.expert = {.intermediate = 14}, .experts = 4, .top_k = 2}, hidden) {}
 
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
     numbers out(x.size());

@@ -21,9 +21,10 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"view", {"view"}},
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
-    {"layers", {"kernels", "load", "view", "cache", "basics", "libtorch"}},
+    {"models", {"kernels", "load", "view", "basics"}},
+    {"layers", {"models", "kernels", "load", "view", "cache", "basics", "libtorch"}},
     {"device", {"kernels", "sampling", "cache", "view", "basics", "libtorch"}},
-    {"models", {"device", "layers", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
+    {"nn", {"device", "layers", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
@@ -32,17 +33,17 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "device", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"engine",
-     {"snapshot", "metrics", "models", "device", "layers", "kernels", "text", "load", "sampling", "async", "view",
+     {"snapshot", "metrics", "nn", "device", "layers", "kernels", "text", "load", "sampling", "async", "view",
       "cache", "scheduler", "basics", "libtorch", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
-    {"engine face", {"text", "load", "models", "sampling", "async", "scheduler", "view", "basics", "boost"}},
+    {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels",  "device", "layers",  "models",   "json",   "text",    "load",
+const names folders = {"kernels",  "device", "models",  "layers",   "nn",     "json",    "text", "load",
                        "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
-    {"model.hpp", "models"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
+    {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 

@@ -1,6 +1,6 @@
 #include "tokenizer_of_model.hpp"
 
-#include "models/model_text.hpp"
+#include "nn/model_text.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -29,7 +29,7 @@ std::unique_ptr<const tokenizer> tokenizer_of_model(const std::filesystem::path&
   if (std::filesystem::is_directory(model) && !std::filesystem::exists(model / "config.json"))
     return of_json(model / "tokenizer.json");
   const cogen::load::checkpoint files(model);
-  auto text = cogen::models::read_text(files, files.config());
+  auto text = cogen::nn::read_text(files, files.config());
   if (!text.tokenizer) throw std::runtime_error(model.string() + " has no tokenizer");
   return std::move(text.tokenizer);
 }

@@ -23,12 +23,12 @@ namespace cogen {
 namespace kernels {
 class worker_pool;
 }
-namespace models {
+namespace nn {
 class network;
 struct device_model;
 struct model_text;
 struct scratch;
-}  // namespace models
+}  // namespace nn
 
 /// One ragged forward: new tokens for some slots, and the logits wanted after some of those tokens.
 struct batch {
@@ -65,7 +65,7 @@ class workspace {
 
  private:
   friend class model;
-  std::unique_ptr<models::scratch> scratch_;
+  std::unique_ptr<nn::scratch> scratch_;
 };
 
 /// A trained model: weights, tokenizer, chat template. Made by load_model(). Immutable; threads can share it.
@@ -76,7 +76,7 @@ class workspace {
 class model {
  public:
   /// Called by load_model().
-  model(load::model_config config, models::model_text text, std::unique_ptr<const models::network> network,
+  model(load::model_config config, nn::model_text text, std::unique_ptr<const nn::network> network,
         std::string fingerprint = {});
   model(const model&) = delete;
   model& operator=(const model&) = delete;
@@ -92,7 +92,7 @@ class model {
   const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
   /// "cpu", "cuda:0", … Only engines run models not on the CPU; forward() and encode() throw std::logic_error.
   std::string device() const;
-  const models::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
+  const nn::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
 
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept;  ///< what each layer caches, in order
 
@@ -149,8 +149,8 @@ class model {
 
   load::model_config config_;
   std::string fingerprint_;
-  std::unique_ptr<const models::model_text> text_;
-  std::unique_ptr<const models::network> network_;
+  std::unique_ptr<const nn::model_text> text_;
+  std::unique_ptr<const nn::network> network_;
   std::unique_ptr<runtime> runtime_;
 };
 

@@ -43,6 +43,7 @@ struct rope_config {
   std::optional<double> mscale_all_dim;    ///< yarn
   bool truncate = true;                    ///< yarn: the ramp's ends are rounded outwards to whole dimensions
   std::vector<float> frequency_factors;    ///< listed: [rotary_dim / 2]
+  friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 
 /// model_config::max_positions of a model without a position limit.

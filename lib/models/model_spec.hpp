@@ -1,0 +1,175 @@
+#pragma once
+
+#include "kernels/activation_kind.hpp"
+
+#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/load/model_config.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace cogen::models {
+
+// A model as a value: what it computes and what its weights are called. No tensor, no device. Names are Transformers';
+// those of projections follow their block's prefix, all others are complete. Each gets ".weight" or ".bias".
+
+/// y = (x - mean) / sqrt(variance + epsilon) * (weight + weight_offset) + bias; RMS norms leave out mean and bias.
+struct norm_spec {
+  enum class kind : std::uint8_t { rms, layer };
+
+  std::string name;
+  double epsilon = 1e-6;
+  kind type = kind::rms;
+  float weight_offset = 0;
+  bool bias = false;  ///< of a layer norm
+};
+
+/// A norm of queries and keys, before they are rotated unless `after_rope`.
+struct qk_norm_spec {
+  /// What is normed by itself: each head, with the same weights; each head with weights of its own; all heads as one.
+  enum class scope : std::uint8_t { head, each_head, width };
+
+  std::string q = "q_norm";
+  std::string k = "k_norm";
+  double epsilon = 1e-6;
+  norm_spec::kind type = norm_spec::kind::rms;
+  scope over = scope::head;
+  float weight_offset = 0;
+  bool after_rope = false;
+};
+
+struct rope_spec {
+  load::rope_config config;
+  bool interleaved = false;  ///< rotates neighbors (2 i, 2 i + 1), not halves (i, i + n / 2)
+};
+
+/// Attention with linear biases (Press et al., arXiv:2108.12409): a score gets slope * distance.
+struct alibi_spec {
+  std::vector<float> slopes;  ///< [heads]
+};
+
+/// Queries of later positions are scaled up: by 1 + beta * log(1 + floor(position / length)).
+struct query_growth_spec {
+  double beta = 0;
+  std::int64_t length = 1;
+};
+
+struct attention_spec {
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  double scale = 1;  ///< of q . k
+
+  /// Queries, keys and values: three names, or one of a matrix with all of their rows.
+  std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
+  std::string output = "o_proj";
+  bool grouped_qkv = false;  ///< one matrix: for each key head its queries, key and value, not all of one kind together
+  bool transposed = false;   ///< matrices are stored [inputs, outputs]
+  bool qkv_bias = false;
+  bool output_bias = false;
+
+  std::optional<rope_spec> rope;
+  std::optional<qk_norm_spec> qk_norm;
+  std::optional<alibi_spec> alibi;
+  std::optional<query_growth_spec> query_growth;
+  float softcap = 0;   ///< scores become cap * tanh(score / cap); 0: they stay
+  float qkv_clip = 0;  ///< queries, keys and values are cut to [-clip, clip]; 0: they stay
+
+  cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
+
+  std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
+  std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
+};
+
+/// down(f(gate x) * up x) (Shazeer, arXiv:2002.05202), or without a gate down(f(up x)).
+struct mlp_spec {
+  std::int64_t intermediate = 0;
+  kernels::activation activation = kernels::activation::silu;
+  std::string gate = "gate_proj";  ///< empty: there is none. The same name as `up`: one matrix holds both, gate first
+  std::string up = "up_proj";
+  std::string down = "down_proj";
+  bool transposed = false;  ///< matrices are stored [inputs, outputs]
+  bool bias = false;
+};
+
+/// Some feed-forwards of which a router chooses a few for each row (Shazeer et al., arXiv:1701.06538).
+struct moe_spec {
+  mlp_spec expert;  ///< expert E of the prefix P is P + "experts.E."
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;
+  std::string router = "router";
+};
+
+/// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,
+/// arXiv:2403.19887.
+struct mamba_spec {
+  std::int64_t channels = 0;
+  std::int64_t states = 0;  ///< of the scan, in each channel
+  std::int64_t taps = 0;    ///< of the convolution: tokens it reads, its own included
+  std::int64_t rank = 0;    ///< width of the time step before its projection
+  bool bias = false;        ///< of the projections into and out of the mixer
+  bool convolution_bias = true;
+  std::optional<double> norm_epsilon;  ///< if time step, B and C have an RMS norm each
+
+  /// Numbers that a slot's state takes: the convolution's [taps - 1, channels], then the scan's [states, channels].
+  std::int64_t state() const { return channels * (taps - 1 + states); }
+  cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = state()}; }
+};
+
+/// x = post(x + residual_scale * after(what(before(x)))).
+struct block_spec {
+  std::variant<attention_spec, mamba_spec, mlp_spec, moe_spec> what;
+  std::string prefix;
+  std::optional<norm_spec> before = {};
+  std::optional<norm_spec> after = {};
+  std::optional<norm_spec> post = {};
+  float residual_scale = 1;
+  bool parallel = false;  ///< reads the x that the block before it read
+};
+
+/// One vector for each position, added to a token's: row `offset` is the first position's.
+struct position_table_spec {
+  std::string name;
+  std::int64_t offset = 0;
+};
+
+struct embedding_spec {
+  /// The first that the checkpoint holds is read; it may hold the others, which repeat it.
+  std::vector<std::string> names;
+  double scale = 1;
+  std::optional<position_table_spec> positions = {};
+  std::optional<norm_spec> norm = {};
+};
+
+struct head_spec {
+  std::vector<std::string> names;  ///< as an embedding's; empty: the decoder's embedding is used again
+  std::string bias = {};           ///< complete name of a vector, or none
+  bool bias_is_row = false;        ///< it is a matrix of one row, and a checkpoint may lack it
+  double scale = 1;                ///< logits are multiplied by it
+  float softcap = 0;               ///< logits become cap * tanh(logits / cap); 0: they stay
+};
+
+struct encoder_spec {
+  embedding_spec embedding;
+  std::vector<block_spec> blocks;
+};
+
+/// Sizes that all blocks share are in model_config. A checkpoint of the model without its head may lack `base`, the
+/// first part of all names but the head's.
+struct model_spec {
+  std::string base = "model.";
+  embedding_spec embedding;
+  std::vector<block_spec> blocks;
+  std::optional<norm_spec> final_norm;
+  head_spec head;
+  std::optional<encoder_spec> encoder = {};
+  std::vector<std::string> unread = {};  ///< tensors that a checkpoint may hold and no block reads
+};
+
+/// What each layer of the cache holds: one for each block that mixes tokens, in their order.
+std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec);
+
+}  // namespace cogen::models

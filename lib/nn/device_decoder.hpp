@@ -1,0 +1,18 @@
+#pragma once
+
+#include "models/model_spec.hpp"
+#include "nn/device_network.hpp"
+#include "nn/device_weights.hpp"
+
+#include <cogen/load/model_config.hpp>
+
+#include <memory>
+
+namespace cogen::nn {
+
+/// Reads the weights of a spec and runs it on a device. Throws std::invalid_argument, naming it, for a part of the spec
+/// that devices do not have, and what `weights` throws.
+std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
+                                                          const load::model_config& config, device_weights& weights);
+
+}  // namespace cogen::nn

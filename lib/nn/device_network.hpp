@@ -1,0 +1,73 @@
+#pragma once
+
+#include "device/operators.hpp"
+#include "device/stream.hpp"
+
+#include <cogen/cache/device_cache.hpp>
+#include <cogen/cache/kv_cache_spec.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cogen::nn {
+
+/// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
+struct device_scratch {
+  at::Tensor x;         // [tokens, hidden] float32
+  at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor sink_q;    // [tokens, heads * head_dim], where a cache has sinks
+  at::Tensor attended;  // [tokens, heads * head_dim]
+  at::Tensor gated;     // [tokens, intermediate]
+
+  /// Its first rows.
+  device_scratch first(std::int64_t tokens) const;
+};
+
+/// Called by a forward before and after each layer, if tokens are on the host and layers are prefetched.
+class layer_prefetcher {
+ public:
+  virtual ~layer_prefetcher() = default;
+
+  /// Waits until the layer's tokens are on the device.
+  virtual void wait_layer(int layer) = 0;
+
+  /// The layer's new tokens are written, too.
+  virtual void store_layer(int layer) = 0;
+};
+
+/// What a forward reads and appends to.
+struct device_memory {
+  const cache::device_cache& cache;
+  layer_prefetcher* prefetcher = nullptr;  // null: all tokens are on the device
+};
+
+/// A decoder with its weights on a device. Immutable; used by one thread at a time for a scratch and a cache.
+class device_network {
+ public:
+  virtual ~device_network() = default;
+
+  virtual const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept = 0;
+  virtual std::int64_t weight_bytes() const noexcept = 0;
+
+  /// The type of weights and activations.
+  virtual at::ScalarType type() const noexcept = 0;
+  virtual at::Device device() const noexcept = 0;
+
+  /// For caches with sinks or without.
+  virtual device_scratch make_scratch(std::int64_t tokens, bool sinks) const = 0;
+
+  /// Enqueues the step's forward, whose tokens go to the cache. Returns the hidden states after the tokens that
+  /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
+  /// int32 are the tokens last sampled in each slot. Arguments are valid, and the scratch has a row for each token.
+  virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+                             const at::Tensor& outputs, const device_memory& memory,
+                             const device_scratch& scratch) const = 0;
+
+  /// logits [rows, vocabulary] float32, of rows that forward() returned.
+  virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;
+};
+
+}  // namespace cogen::nn

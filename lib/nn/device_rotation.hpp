@@ -1,0 +1,15 @@
+#pragma once
+
+#include "device/operators.hpp"
+
+#include <cogen/load/model_config.hpp>
+
+#include <cstdint>
+
+namespace cogen::nn {
+
+/// The angles of positions up to 2^30. The first `positions` (32,768 at least, 262,144 at most) are in a table; others
+/// combine two.
+device::rotation make_rotation(const load::rope_config& rope, std::int64_t positions, at::Device device);
+
+}  // namespace cogen::nn

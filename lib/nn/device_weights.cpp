@@ -1,0 +1,152 @@
+#include "nn/device_weights.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace cogen::nn {
+
+namespace {
+
+/// Rows that are read, rounded and copied at a time.
+constexpr std::int64_t bytes_at_once = std::int64_t{32} << 20;
+
+std::int64_t rows_of(std::span<const layers::named_rows> parts) {
+  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& part) { return sum + part.rows; });
+}
+
+std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
+
+/// A quantized projection on its device, before operators::quantize().
+struct quantized_projection {
+  quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
+      : form(to) {
+    const auto numbers = at::TensorOptions(device).dtype(at::kBFloat16);
+    if (in_4_bits(form)) {
+      codes = at::empty({outputs, inputs}, numbers.dtype(at::kByte));
+      scales = at::empty({inputs / quantized_group, outputs, 2}, numbers);
+    } else {
+      codes = at::empty({outputs, inputs}, numbers.dtype(at::kChar));
+      scales = at::empty({outputs}, numbers);
+    }
+  }
+
+  void set(std::int64_t first, const quantized_rows& rows) const {
+    const auto count = rows.codes.size(0);
+    codes.narrow(0, first, count).copy_(rows.codes);
+    scales.narrow(in_4_bits(form) ? 1 : 0, first, count).copy_(rows.scales);
+  }
+
+  device::projection made() const {
+    return {.weights = in_4_bits(form) ? form.on->quantize(codes) : codes, .scales = scales};
+  }
+
+  const projection_form& form;
+  at::Tensor codes;
+  at::Tensor scales;
+};
+
+bool stored_as(const layers::matrix_rows& from, at::ScalarType type) {
+  return (from.type() == load::element_type::bf16 && type == at::kBFloat16) ||
+         (from.type() == load::element_type::f16 && type == at::kHalf) ||
+         (from.type() == load::element_type::f32 && type == at::kFloat);
+}
+
+}  // namespace
+
+stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions like,
+                               layers::weight_reader::progress report, const projection_form& form)
+    : files_(files), like_(like), report_(std::move(report)), form_(form) {}
+
+at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  auto all = at::empty({rows_of(parts), inputs}, like_);
+  for (std::int64_t first = 0; const auto& part : parts) {
+    read(layers::matrix_rows(files_, part, inputs), all.narrow(0, first, part.rows));
+    first += part.rows;
+  }
+  return all;
+}
+
+at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
+  auto all = at::empty({rows_of(parts)}, like_);
+  for (std::int64_t first = 0; const auto& part : parts) {
+    read(layers::matrix_rows(files_, part, std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
+    first += part.rows;
+  }
+  return all;
+}
+
+void stored_weights::read(const layers::matrix_rows& from, const at::Tensor& into) {
+  const auto type = c10::typeMetaToScalarType(like_.dtype());
+  const bool as_it_is = stored_as(from, type);
+  const auto at_once = rows_at_once(from.columns());
+  for (std::int64_t first = 0; first < into.size(0); first += at_once) {
+    const auto count = std::min(at_once, into.size(0) - first);
+    const auto numbers = at::empty({count, from.columns()}, as_it_is ? type : at::kFloat);
+    if (as_it_is)
+      from.read(first, first + count, static_cast<std::byte*>(numbers.mutable_data_ptr()));
+    else
+      from.read_as_float(first, first + count, numbers.mutable_data_ptr<float>());
+    into.narrow(0, first, count).copy_(numbers);
+  }
+  was_read(from.source());
+}
+
+/// Each tensor once: parts that share one follow one another.
+void stored_weights::was_read(const load::weight& from) {
+  if (!names_.empty() && names_.back() == from.name()) return;
+  names_.push_back(from.name());
+  bytes_ += from.bytes();
+  if (report_) report_(bytes_);
+}
+
+device::projection stored_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
+  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
+  for (std::int64_t before = 0; const auto& part : parts) {
+    const layers::matrix_rows from(files_, part, inputs);
+    const auto at_once = rows_at_once(inputs);
+    for (std::int64_t first = 0; first < part.rows; first += at_once)
+      quantized.set(before + first, read_quantized(from, first, std::min(part.rows, first + at_once)));
+    was_read(from.source());
+    before += part.rows;
+  }
+  return quantized.made();
+}
+
+quantized_rows stored_weights::read_quantized(const layers::matrix_rows& from, std::int64_t first,
+                                              std::int64_t last) const {
+  const auto rows = last - first;
+  if (in_4_bits(form_) && has_4_bits(from.type())) {
+    std::vector<std::byte> stored(static_cast<std::size_t>(rows) * from.row_bytes());
+    from.read(first, last, stored.data());
+    return stored_4_bits(from.type(), stored, rows, from.columns());
+  }
+  const auto numbers = at::empty({rows, from.columns()}, at::kFloat);
+  from.read_as_float(first, last, numbers.mutable_data_ptr<float>());
+  return in_4_bits(form_) ? quantize_in_4_bits(numbers) : quantize_in_8_bits(numbers);
+}
+
+at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  return at::empty({rows_of(parts), inputs}, like_).normal_(0, deviation_);
+}
+
+/// Of about the same size as unquantized ones.
+device::projection random_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
+  const int largest = in_4_bits(form_) ? 15 : 127;
+  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
+  quantized.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
+  quantized.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits(form_)) quantized.scales.select(2, 1).zero_();
+  return quantized.made();
+}
+
+at::Tensor random_weights::vector(std::span<const layers::named_rows> parts) {
+  return at::ones({rows_of(parts)}, like_);
+}
+
+}  // namespace cogen::nn

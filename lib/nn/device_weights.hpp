@@ -1,0 +1,87 @@
+#pragma once
+
+#include "device/operators.hpp"
+#include "layers/weight_reader.hpp"
+#include "nn/quantized_rows.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/load_model.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cogen::nn {
+
+/// The source of a device network's weights.
+class device_weights {
+ public:
+  virtual ~device_weights() = default;
+
+  /// The named matrices, concatenated: [sum of rows, inputs], on the device and in its number format.
+  virtual at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) = 0;
+
+  /// The named vectors, concatenated: [sum of rows].
+  virtual at::Tensor vector(std::span<const layers::named_rows> parts) = 0;
+
+  /// The product with such matrices, without a bias; it may use fewer bits.
+  virtual device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+    return {matrix(parts, inputs)};
+  }
+};
+
+/// How projections are stored, and the operators that quantize those of 4 bits; they must outlive its users.
+struct projection_form {
+  cogen::device_weights bits = cogen::device_weights::whole;
+  device::operators* on = nullptr;
+};
+inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::device_weights::int4; }
+
+/// Weights of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
+/// the progress function throws.
+class stored_weights final : public device_weights {
+ public:
+  stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::weight_reader::progress report,
+                 const projection_form& form = {});
+
+  at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
+  at::Tensor vector(std::span<const layers::named_rows> parts) override;
+  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
+
+  /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
+  void finish() const { files_.refuse_others(names_); }
+
+ private:
+  void read(const layers::matrix_rows& from, const at::Tensor& into);
+  quantized_rows read_quantized(const layers::matrix_rows& from, std::int64_t first, std::int64_t last) const;
+  void was_read(const load::weight& from);
+
+  const load::checkpoint& files_;
+  const at::TensorOptions like_;
+  const layers::weight_reader::progress report_;
+  const projection_form form_;
+  std::vector<std::string> names_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Normally distributed numbers, the same for the same seed and order of calls: for measuring speed.
+class random_weights final : public device_weights {
+ public:
+  random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})
+      : like_(like), deviation_(deviation), form_(form) {}
+
+  at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
+  at::Tensor vector(std::span<const layers::named_rows> parts) override;
+  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
+
+ private:
+  const at::TensorOptions like_;
+  const double deviation_;
+  const projection_form form_;
+};
+
+}  // namespace cogen::nn

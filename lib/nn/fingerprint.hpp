@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <string>
+
+namespace cogen::nn {
+
+/// Differs between models: the configuration, and a checksum over names, types, shapes and the ends of all weights.
+/// Reads little of them. Throws load::load_error.
+std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config);
+
+}  // namespace cogen::nn

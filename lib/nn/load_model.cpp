@@ -1,0 +1,94 @@
+#include "kernels/worker_pool.hpp"
+#include "layers/weight_reader.hpp"
+#include "models/families.hpp"
+#include "nn/cpu_network.hpp"
+#include "nn/device_decoder.hpp"
+#include "nn/fingerprint.hpp"
+#include "nn/model_text.hpp"
+#include "nn/network_on_device.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/model.hpp>
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace cogen {
+
+namespace {
+
+std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
+  std::uint64_t bytes = 0;
+  for (const auto& name : files.weight_names()) bytes += files.find(name)->bytes();
+  return bytes;
+}
+
+/// Calls `options.progress` and throws when it returns false.
+layers::weight_reader::progress report_to(const load_options& options, const load::checkpoint& files) {
+  if (!options.progress) return {};
+  return [&options, total = bytes_of_all_weights(files), path = files.path()](std::uint64_t done) {
+    if (options.progress({.done_bytes = done, .total_bytes = total})) return;
+    throw load_aborted(fmt::format("loading {} was ended after {} of {} bytes", path.string(), done, total));
+  };
+}
+
+/// Weights on a device have one type: float16 where most of the file's are that, else bfloat16.
+at::ScalarType device_type(const load::checkpoint& files) {
+  std::uint64_t halves = 0;
+  for (const auto& name : files.weight_names()) {
+    const auto weight = files.find(name);
+    if (weight->type() == load::element_type::f16) halves += weight->bytes();
+  }
+  return 2 * halves > bytes_of_all_weights(files) ? at::kHalf : at::kBFloat16;
+}
+
+std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const load::model_config& config,
+                                                const load_options& options) {
+  const auto spec = models::family_named(files.family())(files.fields(), config);
+  kernels::worker_pool workers(options.threads);
+  const auto report = report_to(options, files);
+  if (report) report(0);
+  layers::weight_reader weights(files, workers, report);
+  auto network = nn::make_cpu_network(spec, config, weights);
+  weights.finish();
+  return network;
+}
+
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files,
+                                                           const load::model_config& config,
+                                                           const load_options& options) {
+  const auto spec = models::family_named(files.family())(files.fields(), config);
+  const auto backend = device::backend_named(options.device);
+  const auto report = report_to(options, files);
+  if (report) report(0);
+  const auto packer = backend->make_operators();
+  const bool whole = options.device_weights == device_weights::whole;
+  const auto type = whole ? device_type(files) : at::kBFloat16;  // quantized weights are multiplied by bfloat16
+  nn::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
+                                 {.bits = options.device_weights, .on = packer.get()});
+  auto network = nn::make_device_decoder(spec, config, weights);
+  weights.finish();
+  return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network)});
+}
+
+}  // namespace
+
+std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
+  const load::checkpoint files(path);
+  models::family_named(files.family());  // refused as such, whatever else is wrong
+  if (options.threads && *options.threads < 1)
+    throw std::invalid_argument(fmt::format("load_options.threads is {}; it must be at least 1", *options.threads));
+  if (options.device == "cpu" && options.device_weights != device_weights::whole)
+    throw std::invalid_argument(
+        fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
+                    options.device_weights == device_weights::int8 ? "int8" : "int4"));
+  auto config = files.config();
+  auto text = nn::read_text(files, config);
+  auto network =
+      options.device == "cpu" ? read_network(files, config, options) : read_device_network(files, config, options);
+  auto fingerprint = nn::fingerprint_of(files, config);
+  return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
+}
+
+}  // namespace cogen

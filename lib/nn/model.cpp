@@ -1,0 +1,305 @@
+#include "kernels/instruction_set.hpp"
+#include "nn/batch_parts.hpp"
+#include "nn/model_text.hpp"
+#include "nn/network.hpp"
+#include "nn/network_on_device.hpp"
+#include "nn/workspace.hpp"
+
+#include <cogen/model.hpp>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen {
+
+/// Kernels' options, and the workspace that custom loops share.
+struct model::runtime {
+  kernels::instruction_set set = kernels::preferred_instruction_set();
+  std::mutex mutex;
+  std::optional<workspace> own;
+};
+
+namespace {
+
+void check_tokens(const cache::step& step, std::span<const token> tokens, std::int64_t vocabulary) {
+  if (tokens.size() != static_cast<std::size_t>(step.tokens())) {
+    throw std::invalid_argument(
+        fmt::format("the batch has {} tokens where its step has {}", tokens.size(), step.tokens()));
+  }
+  for (const token id : tokens) {
+    if (id < 0 || id >= vocabulary) {
+      throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {} tokens", id, vocabulary));
+    }
+  }
+}
+
+void check_outputs(const batch& batch) {
+  int previous = -1;
+  for (const int output : batch.outputs) {
+    if (output < 0 || output >= batch.step.tokens()) {
+      throw std::out_of_range(
+          fmt::format("output {} is not an index into the batch's {} tokens", output, batch.step.tokens()));
+    }
+    if (output <= previous) {
+      throw std::invalid_argument(fmt::format("output {} follows output {}; they must ascend", output, previous));
+    }
+    previous = output;
+  }
+}
+
+std::string said(const cache::kv_cache_spec& shape) {
+  const auto heads = fmt::format("{} key/value heads of {}", shape.kv_heads, shape.head_dim);
+  switch (shape.kind) {
+    case cache::layer_kind::full:
+      return heads;
+    case cache::layer_kind::sliding:
+      return fmt::format("{} in a window of {}", heads, shape.window);
+    case cache::layer_kind::chunked:
+      return fmt::format("{} in chunks of {}", heads, shape.window);
+    case cache::layer_kind::cross:
+      return fmt::format("{} over an encoder input", heads);
+    case cache::layer_kind::recurrent:
+      return fmt::format("a state of {} numbers", shape.state);
+  }
+  return heads;
+}
+
+void check_cache(const cache::cache& cache, const std::vector<cache::kv_cache_spec>& shapes) {
+  if (cache.layers() != static_cast<int>(shapes.size())) {
+    throw std::invalid_argument(
+        fmt::format("the cache has {} layers where the model has {}", cache.layers(), shapes.size()));
+  }
+  for (int index = 0; index < cache.layers(); ++index) {
+    const auto& has = cache.layer(index).shape();
+    const auto& wants = shapes[static_cast<std::size_t>(index)];
+    if (has != wants) {
+      throw std::invalid_argument(
+          fmt::format("layer {} of the cache has {} where the model has {}", index, said(has), said(wants)));
+    }
+  }
+}
+
+/// Whether a query only attends to keys within a bounded distance, however long the sequence.
+bool span_within_bounds(const cache::layer& layer) {
+  return layer.shape().kind == cache::layer_kind::recurrent || layer.span().window > 0 || layer.span().chunk > 0;
+}
+
+/// The most tokens that a slot may hold for this model. Rotations of dropped tokens need no positions, so a cache with
+/// a window in every layer has no limit.
+std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, bool has_position_table) {
+  if (has_position_table) return positions;
+  for (int index = 0; index < cache.layers(); ++index) {
+    if (!span_within_bounds(cache.layer(index))) return positions;
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+bool fits_one_step(const cache::step& step, const cache::cache& cache) {
+  return std::ranges::all_of(step.rows(), [&](const auto& row) { return row.count <= cache.longest_step(); });
+}
+
+void check_bound(const cache::step& step, const cache::cache& cache) {
+  for (const auto& row : step.rows()) {
+    const auto length = std::int64_t{cache.length(row.slot)} + row.count;
+    if (length > cache.max_sequence_length()) {
+      throw std::length_error(fmt::format("slot {} would hold {} tokens; the cache holds at most {}", row.slot, length,
+                                          cache.max_sequence_length()));
+    }
+  }
+}
+
+void check_lengths(const cache::step& step, const cache::cache& cache, std::int64_t limit) {
+  for (const auto& row : step.rows()) {
+    const auto length = std::int64_t{cache.length(row.slot)} + row.count;
+    if (length > limit) {
+      throw std::length_error(
+          fmt::format("slot {} would hold {} tokens; the model reads at most {}", row.slot, length, limit));
+    }
+  }
+}
+
+void check_encoder_inputs(const cache::step& step, const cache::cache& cache) {
+  for (const auto& row : step.rows()) {
+    if (cache.encoder_length(row.slot) == 0) {
+      throw std::logic_error(fmt::format("slot {} has no encoder input; encode() comes before forward()", row.slot));
+    }
+  }
+}
+
+void check_no_longer(const cache::step& step, std::int64_t limit) {
+  for (const auto& row : step.rows()) {
+    if (row.count > limit) {
+      throw std::length_error(fmt::format("the encoder input of slot {} has {} tokens; the model reads at most {}",
+                                          row.slot, row.count, limit));
+    }
+  }
+}
+
+/// Encoder inputs begin at position 0.
+void place_encoder_inputs(const cache::step& step, std::vector<kernels::token_rows>& rows) {
+  rows.resize(step.rows().size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    rows[index] = {.first = step.first(static_cast<int>(index)), .count = step.rows()[index].count};
+  }
+}
+
+void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
+  rows.resize(step.rows().size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const auto& row = step.rows()[index];
+    rows[index] = {.first = step.first(static_cast<int>(index)), .count = row.count, .offset = cache.length(row.slot)};
+  }
+}
+
+layers::forward_context pass_for(const cache::step& step, cache::cache& cache, nn::scratch& scratch,
+                                 kernels::instruction_set set) {
+  return {.run = {scratch.workers.get(), set, scratch.mode},
+          .step = step,
+          .memory = cache,
+          .rows = scratch.rows,
+          .space = scratch.space};
+}
+
+layers::activations as_activations(const at::Tensor& logits) {
+  return {.data = logits.mutable_data_ptr<float>(),
+          .rows = logits.size(0),
+          .columns = logits.size(1),
+          .stride = logits.size(1)};
+}
+
+}  // namespace
+
+model::model(load::model_config config, nn::model_text text, std::unique_ptr<const nn::network> network,
+             std::string fingerprint)
+    : config_(std::move(config)),
+      fingerprint_(std::move(fingerprint)),
+      text_(std::make_unique<const nn::model_text>(std::move(text))),
+      network_(std::move(network)),
+      runtime_(std::make_unique<runtime>()) {}
+
+model::~model() = default;
+
+bool model::has_tokenizer() const noexcept { return text_->tokenizer != nullptr; }
+
+const text::tokenizer& model::tokenizer() const {
+  if (text_->tokenizer) return *text_->tokenizer;
+  throw std::logic_error("the model was stored without a tokenizer; it takes token ids only");
+}
+
+const text::chat_template* model::chat() const noexcept { return text_->chat.get(); }
+
+const std::string& model::chat_error() const noexcept { return text_->chat_error; }
+
+std::string model::device() const { return on_device() ? on_device()->backend->device().str() : "cpu"; }
+
+const nn::device_model* model::on_device() const noexcept { return network_->on_device(); }
+
+const std::vector<cache::kv_cache_spec>& model::kv_cache_specs() const noexcept { return network_->kv_cache_specs(); }
+
+cache::cache model::make_cache(const cache::options& options, const cache::layer_factory& own) const {
+  return {kv_cache_specs(), options, own};
+}
+
+std::int64_t model::max_sequence_length(const cache::cache& cache) const {
+  check_cache(cache, kv_cache_specs());
+  return std::min<std::int64_t>(cache.max_sequence_length(),
+                                position_limit(cache, config_.max_positions, network_->has_position_table()));
+}
+
+at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check_tokens(batch.step, batch.tokens, config_.vocabulary);
+  check_outputs(batch);
+  check_cache(cache, kv_cache_specs());
+  check_lengths(batch.step, cache, position_limit(cache, config_.max_positions, network_->has_position_table()));
+  if (has_encoder()) check_encoder_inputs(batch.step, cache);
+  return fits_one_step(batch.step, cache) ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
+}
+
+at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check_bound(batch.step, cache);
+  const auto logits = at::empty({static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary}, at::kFloat);
+  nn::return_points before(cache, batch.step);
+  for (const auto& part : nn::parts_of(batch, cache.longest_step())) {
+    const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
+    for (std::size_t i = 0; i < part.places.size(); ++i)
+      logits[part.places[i]].copy_(rows[static_cast<std::int64_t>(i)]);
+  }
+  before.keep();
+  return logits;
+}
+
+at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  auto& scratch = *workspace.scratch_;
+  const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
+  place_rows(batch.step, cache, scratch.rows);
+  scratch.space.reset();
+  cache.reserve(batch.step);
+  try {
+    if (batch.step.tokens() > 0) {
+      network_->forward(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens, batch.outputs,
+                        as_activations(logits));
+    }
+    cache.advance(batch.step);
+  } catch (...) {
+    for (const auto& row : batch.step.rows()) cache.truncate(row.slot, cache.length(row.slot));
+    throw;
+  }
+  return logits;
+}
+
+at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const {
+  if (ids.empty()) throw std::invalid_argument("forward() needs at least one token");
+  const int last = static_cast<int>(ids.size()) - 1;
+  const batch whole{.step = cache::step({{.slot = 0, .count = last + 1}}), .tokens = ids, .outputs = {&last, 1}};
+  const std::lock_guard lock(runtime_->mutex);
+  return forward(whole, cache, own_workspace())[0].clone();
+}
+
+bool model::has_encoder() const noexcept { return network_->has_encoder(); }
+
+void model::encode(const encoder_batch& batch, cache::cache& cache, workspace& workspace) const {
+  if (!has_encoder()) throw std::logic_error(fmt::format("a {} model has no encoder", config_.family));
+  check_tokens(batch.step, batch.tokens, config_.vocabulary);
+  check_cache(cache, kv_cache_specs());
+  check_no_longer(batch.step, config_.max_positions);
+
+  auto& scratch = *workspace.scratch_;
+  place_encoder_inputs(batch.step, scratch.rows);
+  scratch.space.reset();
+  cache.reserve_encoder(batch.step);
+  try {
+    if (batch.step.tokens() > 0) {
+      network_->encode(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens);
+    }
+    cache.advance_encoder(batch.step);
+  } catch (...) {
+    for (const auto& row : batch.step.rows()) cache.clear(row.slot);
+    throw;
+  }
+}
+
+void model::encode(std::span<const token> ids, cache::cache& cache) const {
+  if (ids.empty()) throw std::invalid_argument("encode() needs at least one token");
+  const encoder_batch whole{.step = cache::step({{.slot = 0, .count = static_cast<int>(ids.size())}}), .tokens = ids};
+  const std::lock_guard lock(runtime_->mutex);
+  encode(whole, cache, own_workspace());
+}
+
+/// The mutex must be held.
+workspace& model::own_workspace() const {
+  if (!runtime_->own) runtime_->own.emplace();
+  return *runtime_->own;
+}
+
+std::int64_t model::weight_bytes() const noexcept { return network_->weight_bytes(); }
+
+std::string_view model::weight_type() const noexcept { return network_->weight_type(); }
+
+}  // namespace cogen

@@ -1,0 +1,69 @@
+#include "nn/model_text.hpp"
+
+#include "load/config_fields.hpp"
+#include "text/tokenizer_spec.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace cogen::nn {
+
+namespace {
+
+bool has_tokenizer(const load::checkpoint& files) {
+  if (files.fields().origin() == load::config_fields::source::gguf) return files.fields().has("tokenizer.ggml.model");
+  return std::filesystem::exists(files.path() / "tokenizer.json");
+}
+
+text::tokenizer_spec spec_of(const load::tokenizer_files& source) {
+  auto spec = text::from_tokenizer_json(source.tokenizer_json, source.tokenizer_config_json.value_or(""));
+  if (source.chat_template_jinja) spec.chat_template = *source.chat_template_jinja;
+  return spec;
+}
+
+text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
+  return text::from_gguf({.model = source.model,
+                          .pre = source.pre,
+                          .tokens = source.tokens,
+                          .token_types = source.types,
+                          .merges = source.merges,
+                          .bos = source.bos,
+                          .eos = source.eos,
+                          .unknown = source.unknown,
+                          .add_bos = source.add_bos,
+                          .add_eos = source.add_eos,
+                          .chat_template = source.chat_template ? std::string_view(*source.chat_template) : ""});
+}
+
+/// The union of the end tokens that the configuration and the tokenizer name.
+std::vector<token> all_ends(const std::vector<token>& of_config, const std::vector<token>& of_tokenizer) {
+  std::set<token> ends(of_config.begin(), of_config.end());
+  ends.insert(of_tokenizer.begin(), of_tokenizer.end());
+  return {ends.begin(), ends.end()};
+}
+
+std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config) {
+  if (!has_tokenizer(files)) return nullptr;
+  auto spec = std::visit([](const auto& source) { return spec_of(source); }, files.tokenizer());
+  spec.eos = all_ends(config.eos, spec.eos);
+  return std::make_unique<const text::tokenizer>(std::move(spec));
+}
+
+}  // namespace
+
+model_text read_text(const load::checkpoint& files, const load::model_config& config) {
+  model_text read{.tokenizer = make_tokenizer(files, config), .chat = nullptr, .chat_error = {}};
+  if (!read.tokenizer || read.tokenizer->chat_template().empty()) return read;
+  try {
+    read.chat = std::make_unique<const text::chat_template>(read.tokenizer->chat_template());
+  } catch (const std::exception& error) {
+    read.chat_error = error.what();
+  }
+  return read;
+}
+
+}  // namespace cogen::nn

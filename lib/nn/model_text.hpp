@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
+
+#include <memory>
+#include <string>
+
+namespace cogen::nn {
+
+/// The tokenizer and the chat template of a model.
+struct model_text {
+  std::unique_ptr<const text::tokenizer> tokenizer;  // null: it was stored without one
+  std::unique_ptr<const text::chat_template> chat;   // null: it has none, or an unsupported one
+  std::string chat_error;                            // what is unsupported
+};
+
+/// Throws load::load_error or std::invalid_argument for an unsupported tokenizer.
+model_text read_text(const load::checkpoint& files, const load::model_config& config);
+
+}  // namespace cogen::nn

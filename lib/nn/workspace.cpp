@@ -1,0 +1,52 @@
+#include "nn/workspace.hpp"
+
+#include <cogen/model.hpp>
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen {
+
+namespace nn {
+
+const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary) {
+  const auto held = logits.defined() ? logits.size(0) : 0;
+  if (!logits.defined() || held < count || logits.size(1) != vocabulary) {
+    last_logits = logits = at::Tensor();  // freed before its replacement is allocated
+    last_logits = logits = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
+  }
+  if (last_logits.size(0) != count) last_logits = logits.narrow(0, 0, count);
+  return last_logits;
+}
+
+}  // namespace nn
+
+workspace::workspace(std::optional<int> threads, cogen::compute_type mode)
+    : workspace(std::make_shared<kernels::worker_pool>(threads), mode) {}
+
+workspace::workspace(std::shared_ptr<kernels::worker_pool> workers, cogen::compute_type mode)
+    : scratch_(std::make_unique<nn::scratch>()) {
+  if (!workers) throw std::invalid_argument("a workspace needs a pool of threads");
+  scratch_->workers = std::move(workers);
+  scratch_->mode = mode;
+}
+
+workspace::workspace(workspace&&) noexcept = default;
+workspace& workspace::operator=(workspace&&) noexcept = default;
+workspace::~workspace() = default;
+
+const std::shared_ptr<kernels::worker_pool>& workspace::workers() const noexcept { return scratch_->workers; }
+
+int workspace::threads() const noexcept { return scratch_->workers->threads(); }
+
+compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
+
+std::int64_t workspace::bytes() const noexcept {
+  const auto logits = scratch_->logits.defined() ? static_cast<std::int64_t>(scratch_->logits.nbytes()) : 0;
+  return scratch_->space.bytes() + logits;
+}
+
+}  // namespace cogen

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "kernels/token_rows.hpp"
+#include "kernels/worker_pool.hpp"
+#include "layers/activations.hpp"
+
+#include <cogen/load_model.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+namespace cogen::nn {
+
+/// What a workspace keeps between forwards.
+struct scratch {
+  std::shared_ptr<kernels::worker_pool> workers;
+  compute_type mode = compute_type::float32;
+  layers::arena space;
+  std::vector<kernels::token_rows> rows;
+  at::Tensor logits;       // [capacity, vocabulary]
+  at::Tensor last_logits;  // the rows of it that the last forward returned
+
+  /// [count, vocabulary] float32; the same memory each time.
+  const at::Tensor& logits_of(std::int64_t count, std::int64_t vocabulary);
+};
+
+}  // namespace cogen::nn
