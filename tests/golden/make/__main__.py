@@ -18,16 +18,21 @@ import sys
 import bart
 import default_model
 import folder
+import gemma
 import gemma3
 import jamba
 import llama
 import mamba
 import mistral
+import qwen
 import torch
 import transformers
 
 HERE = pathlib.Path(__file__).parent.parent
-FAMILIES = {name: family for family in (llama, mistral, gemma3, mamba, jamba, bart) for name in family.MODELS}
+DECODERS = (qwen, gemma)
+FAMILIES = {name: family
+            for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
+            for name in family.MODELS}
 
 
 def main():
