@@ -1,4 +1,5 @@
 """What the decoder-only families share: prompts, a draw, and which settings to change to see that each counts."""
+import copy
 import dataclasses
 import math
 from collections.abc import Callable
@@ -24,7 +25,6 @@ class decoder:
     publish: Callable = None
     neutrals: Callable = standard_neutrals
     further_changes: Callable = lambda settings: ()
-    unseen: tuple = ()  # settings whose changes nothing in these prompts shows
     LOADING: dict = dataclasses.field(default_factory=dict)
     PROMPTS: list = dataclasses.field(default_factory=lambda: PROMPTS)
 
@@ -32,13 +32,15 @@ class decoder:
         self.draw = self.draw or draw_decoder
 
     def configuration(self, settings):
+        settings = copy.deepcopy(settings)  # Transformers writes into it
         return self.ARCHITECTURE.config_class(
             **self.LOADING, **{"max_position_embeddings": 256, **IDS, **settings})
 
     def changes(self, settings):
+        """Those that `unseen` names need a text of another length to show."""
         for key, value in settings.items():
-            if key not in self.unseen:
-                for label, other in alternatives(key, value):
+            for label, other in alternatives(key, value):
+                if label not in settings.get("unseen", ()):
                     yield label, {**settings, key: other}
         yield from self.further_changes(settings)
 
@@ -53,7 +55,7 @@ def alternatives(key, value):
     elif key in ("layer_types", "no_rope_layers"):
         for index, kind in enumerate(value):
             yield f"{key}[{index}]", value[:index] + [opposite(kind)] + value[index + 1:]
-    elif value in ACTIVATIONS.keys():
+    elif isinstance(value, str) and value in ACTIVATIONS:
         yield f"{key} (activation)", ACTIVATIONS[value]
     elif "eps" in key:
         yield key, 1e-5
@@ -75,12 +77,14 @@ def rope_alternatives(parameters):
     for key, value in parameters.items():
         if key == "rope_type":
             continue
-        if isinstance(value, list):
+        if key == "partial_rotary_factor":
+            other = 1.0
+        elif isinstance(value, list):
             other = [2 * v for v in value]
         elif isinstance(value, bool):
             other = not value
         else:
-            other = value * 2 if value != 1.0 or key != "partial_rotary_factor" else 0.5
+            other = value * 2
         yield key, {**parameters, key: other}
 
 
