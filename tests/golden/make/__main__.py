@@ -18,16 +18,25 @@ import sys
 import bart
 import default_model
 import folder
+import gemma
 import gemma3
+import granite
 import jamba
 import llama
 import mamba
 import mistral
+import olmo
+import phi
+import qwen
+import smollm3
 import torch
 import transformers
 
 HERE = pathlib.Path(__file__).parent.parent
-FAMILIES = {name: family for family in (llama, mistral, gemma3, mamba, jamba, bart) for name in family.MODELS}
+DECODERS = (qwen, gemma, phi, olmo, granite, smollm3)
+FAMILIES = {name: family
+            for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
+            for name in family.MODELS}
 
 
 def main():

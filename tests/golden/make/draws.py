@@ -28,7 +28,7 @@ def draw_transformer(model, normal):
 
 
 def is_norm(name):
-    return "norm" in name and name.endswith("weight")
+    return name.endswith("weight") and ("norm" in name or ".ln_" in name)
 
 
 def draw_transformer_part(normal, name, value):

@@ -5,12 +5,12 @@ import shutil
 import torch
 import transformers
 from draws import draw_weights
-from reference import answers, logits_of
+from reference import answers, logits_of, prefix_logits
 from safetensors.torch import load_file, save_file
 from sensitivity import insensitive_parts
 
 FRESH = 1e-5  # how far a fresh load may be from what was written, where rounding noise is not greater
-ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts")
+ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen")
 
 
 def build(family, settings):
@@ -96,7 +96,8 @@ def check(family, name, folder):
         part = lambda key: written[f"p{index}.{key}"]
         source = part("ids").tolist() if f"p{index}.decoder_ids" in written else None
         prompt = part("ids" if source is None else "decoder_ids").tolist()
-        whole = logits_of(model, prompt + part("gen_ids").tolist()[:-1], source)
+        ids = prompt + part("gen_ids").tolist()[:-1]
+        whole = prefix_logits(model, prompt, ids) if prompts[index].get("prefixes") else logits_of(model, ids, source)
         differences.append(logits_of(model, prompt, source) - part("prompt_logits"))
         differences.append(whole[len(prompt) - 1:] - part("gen_logits"))
     worst = float(torch.cat(differences).abs().max())

@@ -20,6 +20,12 @@ def logits_of(model, ids, source=None):
         return model(torch.tensor([source]), decoder_input_ids=torch.tensor([ids]), use_cache=False).logits[0]
 
 
+def prefix_logits(model, prompt, ids):
+    """The same where a longer text has other positions: each row after the prompt from what ends there."""
+    rows = [logits_of(model, ids[:end])[-1:] for end in range(len(prompt) + 1, len(ids) + 1)]
+    return torch.cat([logits_of(model, prompt), *rows])
+
+
 def cached_logits(model, prompt, continuation, source=None):
     """The rows that predict each token of the continuation, computed one token at a time with a cache."""
     with torch.no_grad():
@@ -50,10 +56,10 @@ def in_double():
         torch.float32, torch.float, torch.Tensor.float = kept
 
 
-def exact_logits(model, ids, source=None):
+def exactly(model, logits):
     exact = copy.deepcopy(model).double()
     with in_double():
-        return logits_of(exact, ids, source)
+        return logits(exact)
 
 
 @contextlib.contextmanager
@@ -145,8 +151,9 @@ class answers:
         ids = prompt + continuation[:-1]
         if not self.experts_are_clear(family, model, ids, source):
             return False
-        rows = logits_of(model, ids, source)
-        noise = float((rows.double() - exact_logits(model, ids, source)).abs().max())
+        logits = lambda m: prefix_logits(m, prompt, ids) if shape.get("prefixes") else logits_of(m, ids, source)
+        rows = logits(model)
+        noise = float((rows.double() - exactly(model, logits)).abs().max())
         generated = rows[len(prompt) - 1:]
         smallest = float(margins(generated).min())
         self.clearance = min(self.clearance, smallest / noise)
@@ -200,4 +207,5 @@ class answers:
 
 def describe(shape):
     decoder = {"decoder_tokens": shape["decoder"]} if "decoder" in shape else {}
-    return {"tokens": shape["tokens"], **decoder, "new_tokens": shape["new"]}
+    prefixes = {"prefixes": True} if shape.get("prefixes") else {}
+    return {"tokens": shape["tokens"], **decoder, "new_tokens": shape["new"], **prefixes}
