@@ -13,7 +13,8 @@ void activated_rows::make(std::int64_t row) const {
              .x = operands_.x + row * operands_.x_stride,
              .factor = operands_.factor ? operands_.factor + row * operands_.factor_stride : nullptr,
              .out = operands_.out + row * operands_.out_stride,
-             .width = operands_.width});
+             .width = operands_.width,
+             .parameters = operands_.parameters});
 }
 
 void activate(const execution& run, const activation_operands& operands) {

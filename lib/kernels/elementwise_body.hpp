@@ -63,6 +63,16 @@ COGEN_INLINE simd::f gelu_tanh(simd::f x) {
 
 COGEN_INLINE simd::f relu(simd::f x) { return simd::max(simd::zero(), x); }
 
+COGEN_INLINE simd::f relu_squared(simd::f x) { return simd::mul(relu(x), relu(x)); }
+
+COGEN_INLINE simd::f xielu(simd::f x, const float* parameters) {
+  const simd::f linear = simd::mul(simd::set(parameters[2]), x);
+  const simd::f above = simd::mul(simd::mul(simd::set(parameters[0]), x), x);
+  const simd::f grown = simd::sub(exponential(simd::min(x, simd::set(parameters[3]))), simd::set(1.0F));
+  const simd::f below = simd::mul(simd::set(parameters[1]), simd::sub(grown, x));
+  return simd::add(simd::where_less(simd::zero(), x, above, below), linear);
+}
+
 struct row_span {
   std::int64_t at;
   int live;  // lanes of the row from `at` on, at most simd::width
@@ -151,6 +161,12 @@ void activate_row(const activation_job& job) {
     case activation::relu:
       return activate_with(
           [](simd::f x) __attribute__((always_inline)) { return relu(x); }, job);
+    case activation::relu_squared:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return relu_squared(x); }, job);
+    case activation::xielu:
+      return activate_with(
+          [&](simd::f x) __attribute__((always_inline)) { return xielu(x, job.parameters); }, job);
   }
 }
 

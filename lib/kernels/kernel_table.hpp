@@ -56,6 +56,7 @@ struct activation_job {
   const float* factor;  // or null
   float* out;
   std::int64_t width;
+  const float* parameters;  // of xielu
 };
 
 /// One token: q is rotated in place, k rotated into key, v copied into value (both in the cache's number format).

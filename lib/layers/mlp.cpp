@@ -1,5 +1,7 @@
 #include "layers/mlp.hpp"
 
+#include <cmath>
+#include <initializer_list>
 #include <vector>
 
 namespace cogen::layers {
@@ -14,6 +16,17 @@ std::vector<named_rows> up_rows(const models::mlp_spec& spec) {
   return {{.name = spec.gate, .rows = width, .transposed = spec.transposed}, up};
 }
 
+/// xIELU's four, of which the file has the first two as what softplus turns into them.
+std::vector<float> read_parameters(weight_reader& weights, const std::string& prefix, kernels::activation kind) {
+  if (kind != kernels::activation::xielu) return {};
+  const auto number = [&](const char* name, std::initializer_list<std::int64_t> shape) {
+    return weights.numbers(prefix + "act_fn." + name, shape).front();
+  };
+  const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
+  const float beta = number("beta", {}), eps = number("eps", {});
+  return {softplus(number("alpha_p", {1})), beta + softplus(number("alpha_n", {1})), beta, eps};
+}
+
 activations written_by(const kernels::activation_operands& made) {
   return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
 }
@@ -24,6 +37,7 @@ mlp::mlp(weight_reader& weights, const std::string& prefix, const models::mlp_sp
     : intermediate_(spec.intermediate),
       activation_(spec.activation),
       gated_(!spec.gate.empty()),
+      parameters_(read_parameters(weights, prefix, spec.activation)),
       up_(weights, prefix, up_rows(spec), hidden, spec.bias),
       down_(weights, prefix, {{.name = spec.down, .rows = hidden, .transposed = spec.transposed}}, spec.intermediate,
             spec.bias) {}
@@ -54,7 +68,8 @@ kernels::activation_operands mlp::inner(const forward_context& context, const in
           .out = up.data,
           .out_stride = up.stride,
           .rows = up.rows,
-          .width = intermediate_};
+          .width = intermediate_,
+          .parameters = parameters_.data()};
 }
 
 }  // namespace cogen::layers

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cogen::layers {
 
@@ -30,6 +31,7 @@ class mlp {
   std::int64_t intermediate_;
   kernels::activation activation_;
   bool gated_;
+  std::vector<float> parameters_;  // of the activation, or empty
   projection up_;  // gate | up, or up
   projection down_;
 };

@@ -31,6 +31,8 @@ struct family_fields {
   std::int64_t sliding_window = 0;  // 0: none
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000;
+  double partial_rotary = 1;             // fraction of a head that is rotated
+  std::int64_t intermediate_factor = 0;  // of hidden, if the inner width is not given; 0: it must be
   std::string_view activation = "silu";
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations

@@ -28,8 +28,11 @@ std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys)
 }
 
 // Zero where the models have no such field.
-std::int64_t integer_or_none(const config_fields& fields, std::string_view key, integer_range range) {
-  return key.empty() ? 0 : fields.integer(key, range);
+std::int64_t read_intermediate(const config_fields& fields, std::string_view key, const family_fields& family,
+                               std::int64_t hidden) {
+  if (key.empty()) return 0;
+  if (family.intermediate_factor == 0) return fields.integer(key, inner_widths);
+  return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }
 
 // In Transformers a null says "as many as heads", whatever a key that is left out stands for.
@@ -72,7 +75,7 @@ void read_shape(const config_fields& fields, const key_names& keys, const family
   config.vocabulary = read_vocabulary(fields, keys);
   config.hidden = fields.integer(keys.hidden, widths);
   config.layers = fields.integer(keys.layers, layer_counts);
-  config.intermediate = integer_or_none(fields, keys.intermediate, inner_widths);
+  config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()
                              ? family.max_positions
                              : fields.integer(keys.max_positions, position_counts, family.max_positions);
@@ -109,7 +112,8 @@ std::optional<token> read_padding(const config_fields& fields, std::string_view 
 }
 
 std::string read_activation(const config_fields& fields, const family_fields& family) {
-  constexpr std::array<std::string_view, 6> known{"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu"};
+  constexpr std::array<std::string_view, 8> known{"silu",  "swish",  "gelu", "gelu_new", "gelu_pytorch_tanh",
+                                                  "relu", "relu2", "xielu"};
   const auto key = family.keys.activation;
   auto name = fields.string(key, std::string(family.activation));
   if (std::ranges::find(known, name) == known.end()) {
@@ -130,7 +134,7 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
   config.attention_bias = fields.boolean("attention_bias", false);
   config.mlp_bias = fields.boolean("mlp_bias", false);
   config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);
-  if (family.rotary) config.rope = read_rope_config(fields, config, family.rope_theta);
+  if (family.rotary) config.rope = read_rope_config(fields, config, {.theta = family.rope_theta, .partial_factor = family.partial_rotary});
   read_layer_types(fields, family.keys.layers, config);
   config.bos = read_token(fields, "bos_token_id", token_ids(config));
   config.eos = read_tokens(fields, "eos_token_id", token_ids(config));

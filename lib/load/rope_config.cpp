@@ -31,14 +31,15 @@ std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::
 // The fields of one object of config.json, "rope_scaling" say, and of the top level for what older writers put there.
 class rope_reader {
  public:
-  rope_reader(const config_fields& fields, std::string_view object, const model_config& shape, double default_theta)
-      : fields_(fields), object_(object), shape_(shape), default_theta_(default_theta) {}
+  rope_reader(const config_fields& fields, std::string_view object, const model_config& shape,
+              const rope_defaults& defaults)
+      : fields_(fields), object_(object), shape_(shape), defaults_(defaults) {}
 
   rope_config read() {
     rope_config rope;
     rope.kind = kind();
-    rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, default_theta_);
-    rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, 1);
+    rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, defaults_.theta);
+    rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
     rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
                                  shape_.head_dim, rope.partial_factor);
     if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
@@ -107,7 +108,7 @@ class rope_reader {
   const config_fields& fields_;
   std::string object_;
   const model_config& shape_;
-  double default_theta_;
+  rope_defaults defaults_;
 };
 
 // The object that says how positions are encoded, in today's spelling or the older one; models whose layers differ
@@ -141,12 +142,13 @@ rope_kind gguf_kind(const config_fields& fields) {
 }  // namespace
 
 rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
-                             double default_theta) {
-  return rope_reader(fields, object, shape, default_theta).read();
+                             const rope_defaults& defaults) {
+  return rope_reader(fields, object, shape, defaults).read();
 }
 
-rope_config read_rope_config(const config_fields& fields, const model_config& shape, double default_theta) {
-  return read_rope_config(fields, rope_object(fields), shape, default_theta);
+rope_config read_rope_config(const config_fields& fields, const model_config& shape,
+                             const rope_defaults& defaults) {
+  return read_rope_config(fields, rope_object(fields), shape, defaults);
 }
 
 rope_config read_gguf_rope_config(const config_fields& fields, const model_config& shape) {

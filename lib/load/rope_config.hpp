@@ -8,14 +8,20 @@
 
 namespace cogen::load {
 
+/// What a family takes for keys that are left out.
+struct rope_defaults {
+  double theta = 10000;
+  double partial_factor = 1;
+};
+
 /// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with
-/// different layers; "" is the top level. `shape` has head_dim and max_positions; `default_theta` is used if neither
-/// object has a rope_theta. Throws load_error.
+/// different layers; "" is the top level. `shape` has head_dim and max_positions; `defaults` are used for what neither
+/// object has. Throws load_error.
 rope_config read_rope_config(const config_fields& fields, std::string_view object, const model_config& shape,
-                             double default_theta = 10000);
+                             const rope_defaults& defaults = {});
 
 /// The one of config.json that stands for the model. Throws load_error.
-rope_config read_rope_config(const config_fields& fields, const model_config& shape, double default_theta);
+rope_config read_rope_config(const config_fields& fields, const model_config& shape, const rope_defaults& defaults);
 
 /// The keys "PREFIX.rope.…" of a GGUF file; `shape` has head_dim and max_positions already. Throws load_error.
 rope_config read_gguf_rope_config(const config_fields& fields, const model_config& shape);

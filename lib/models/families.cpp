@@ -10,13 +10,45 @@
 
 namespace cogen::models {
 
-// One file each, which cites the model's paper or its implementation.
+// Each cites the model's paper or its authors.
+model_spec apertus(const load::config_fields& fields, const load::model_config& config);
+model_spec arcee(const load::config_fields& fields, const load::model_config& config);
 model_spec bart(const load::config_fields& fields, const load::model_config& config);
+model_spec bloom(const load::config_fields& fields, const load::model_config& config);
+model_spec cohere(const load::config_fields& fields, const load::model_config& config);
+model_spec cohere2(const load::config_fields& fields, const load::model_config& config);
+model_spec ernie4_5(const load::config_fields& fields, const load::model_config& config);
+model_spec exaone4(const load::config_fields& fields, const load::model_config& config);
+model_spec falcon(const load::config_fields& fields, const load::model_config& config);
+model_spec gemma(const load::config_fields& fields, const load::model_config& config);
+model_spec gemma2(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
+model_spec glm(const load::config_fields& fields, const load::model_config& config);
+model_spec glm4(const load::config_fields& fields, const load::model_config& config);
+model_spec gpt2(const load::config_fields& fields, const load::model_config& config);
+model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
+model_spec gptj(const load::config_fields& fields, const load::model_config& config);
+model_spec granite(const load::config_fields& fields, const load::model_config& config);
+model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
+model_spec ministral(const load::config_fields& fields, const load::model_config& config);
+model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
+model_spec mpt(const load::config_fields& fields, const load::model_config& config);
+model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
+model_spec olmo2(const load::config_fields& fields, const load::model_config& config);
+model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
+model_spec opt(const load::config_fields& fields, const load::model_config& config);
+model_spec phi(const load::config_fields& fields, const load::model_config& config);
+model_spec phi3(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
+model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
+model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
+model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
+model_spec starcoder2(const load::config_fields& fields, const load::model_config& config);
 
 namespace {
 
@@ -26,8 +58,44 @@ struct family {
 };
 
 constexpr std::array families{
-    family{"bart", bart},   family{"gemma3_text", gemma3}, family{"jamba", jamba},
-    family{"llama", llama}, family{"mamba", mamba},        family{"mistral", mistral},
+    family{"apertus", apertus},
+    family{"arcee", arcee},
+    family{"bart", bart},
+    family{"bloom", bloom},
+    family{"cohere", cohere},
+    family{"cohere2", cohere2},
+    family{"ernie4_5", ernie4_5},
+    family{"exaone4", exaone4},
+    family{"falcon", falcon},
+    family{"gemma", gemma},
+    family{"gemma2", gemma2},
+    family{"gemma3_text", gemma3},
+    family{"glm", glm},
+    family{"glm4", glm4},
+    family{"gpt2", gpt2},
+    family{"gpt_neox", gpt_neox},
+    family{"gptj", gptj},
+    family{"granite", granite},
+    family{"hunyuan_v1_dense", hunyuan_v1_dense},
+    family{"jamba", jamba},
+    family{"llama", llama},
+    family{"mamba", mamba},
+    family{"ministral", ministral},
+    family{"ministral3", ministral3},
+    family{"mistral", mistral},
+    family{"mpt", mpt},
+    family{"nemotron", nemotron},
+    family{"olmo2", olmo2},
+    family{"olmo3", olmo3},
+    family{"opt", opt},
+    family{"phi", phi},
+    family{"phi3", phi3},
+    family{"qwen2", qwen2},
+    family{"qwen3", qwen3},
+    family{"seed_oss", seed_oss},
+    family{"smollm3", smollm3},
+    family{"stablelm", stablelm},
+    family{"starcoder2", starcoder2},
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -14,13 +16,15 @@ namespace {
 
 using kernels::activation;
 
-constexpr std::array<std::pair<std::string_view, activation>, 6> activations{
+constexpr std::array<std::pair<std::string_view, activation>, 8> activations{
     {{"silu", activation::silu},
      {"swish", activation::silu},
      {"gelu", activation::gelu},
      {"gelu_new", activation::gelu_tanh},
      {"gelu_pytorch_tanh", activation::gelu_tanh},
-     {"relu", activation::relu}}};
+     {"relu", activation::relu},
+     {"relu2", activation::relu_squared},
+     {"xielu", activation::xielu}}};
 
 }  // namespace
 
@@ -28,6 +32,10 @@ std::string layer_prefix(std::int64_t layer) { return fmt::format("model.layers.
 
 norm_spec rms_norm(const load::model_config& config, std::string name) {
   return {.name = std::move(name), .epsilon = config.rms_norm_eps};
+}
+
+norm_spec layer_norm(const load::model_config& config, std::string name, bool bias) {
+  return {.name = std::move(name), .epsilon = config.rms_norm_eps, .type = norm_spec::kind::layer, .bias = bias};
 }
 
 cache::kv_cache_spec full(const load::model_config& config) {
@@ -65,14 +73,75 @@ model_spec decoder(const load::model_config& config) {
   return spec;
 }
 
+mlp_spec plain_mlp(const load::model_config& config, std::string up, std::string down) {
+  auto mlp = gated_mlp(config);
+  mlp.gate.clear();
+  mlp.up = std::move(up);
+  mlp.down = std::move(down);
+  return mlp;
+}
+
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention) {
+  add_layer(spec, config, layer, std::move(attention), gated_mlp(config));
+}
+
+void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+               mlp_spec mlp) {
+  add_sandwich(spec, config, layer, std::move(attention), std::move(mlp),
+               {.after_attention = "", .before_mlp = "post_attention_layernorm", .after_mlp = ""});
+}
+
+void add_sandwich(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+                  mlp_spec mlp, const sandwich_norms& names, float weight_offset) {
   const auto prefix = layer_prefix(layer);
+  const auto norm = [&](std::string_view name) -> std::optional<norm_spec> {
+    if (name.empty()) return std::nullopt;
+    auto made = rms_norm(config, prefix + std::string(name));
+    made.weight_offset = weight_offset;
+    return made;
+  };
   spec.blocks.push_back({.what = std::move(attention),
                          .prefix = prefix + "self_attn.",
-                         .before = rms_norm(config, prefix + "input_layernorm")});
-  spec.blocks.push_back({.what = gated_mlp(config),
+                         .before = norm(names.before_attention),
+                         .after = norm(names.after_attention)});
+  spec.blocks.push_back({.what = std::move(mlp),
                          .prefix = prefix + "mlp.",
-                         .before = rms_norm(config, prefix + "post_attention_layernorm")});
+                         .before = norm(names.before_mlp),
+                         .after = norm(names.after_mlp)});
+}
+
+void add_parallel(model_spec& spec, const load::model_config&, std::int64_t layer, attention_spec attention,
+                  mlp_spec mlp, const norm_spec& before) {
+  const auto prefix = layer_prefix(layer);
+  spec.blocks.push_back({.what = std::move(attention), .prefix = prefix + "self_attn.", .before = before});
+  spec.blocks.push_back({.what = std::move(mlp), .prefix = prefix + "mlp.", .before = before, .parallel = true});
+}
+
+std::vector<bool> sliding_layers(const load::config_fields& fields, const load::model_config& config,
+                                 const std::function<bool(std::int64_t)>& fallback) {
+  std::vector<bool> slides;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    if (config.layer_types.empty()) {
+      slides.push_back(fallback(layer));
+      continue;
+    }
+    const auto& type = config.layer_types[static_cast<std::size_t>(layer)];
+    if (type != "sliding_attention" && type != "full_attention")
+      fields.refuse("layer_types", "'sliding_attention' and 'full_attention' are known");
+    slides.push_back(type == "sliding_attention");
+  }
+  if (!config.sliding_window && std::ranges::find(slides, true) != slides.end())
+    fields.refuse("sliding_window", "layers of sliding_attention need one");
+  return slides;
+}
+
+alibi_spec alibi(int heads) {
+  const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
+  alibi_spec spec;
+  const auto slope = [](double step, int of) { return static_cast<float>(std::exp2(-8.0 * step / of)); };
+  for (int head = 0; head < power; ++head) spec.slopes.push_back(slope(head + 1, power));
+  for (int head = 0; head < heads - power; ++head) spec.slopes.push_back(slope(2 * head + 1, 2 * power));
+  return spec;
 }
 
 activation activation_named(std::string_view name) {

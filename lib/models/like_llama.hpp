@@ -1,9 +1,13 @@
 #pragma once
 
+#include "load/config_fields.hpp"
 #include "models/model_spec.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace cogen::models {
 
@@ -14,6 +18,7 @@ namespace cogen::models {
 std::string layer_prefix(std::int64_t layer);
 
 norm_spec rms_norm(const load::model_config& config, std::string name);
+norm_spec layer_norm(const load::model_config& config, std::string name, bool bias = true);
 
 /// Attention to all earlier tokens, scaled by 1 / sqrt(head_dim).
 attention_spec attention(const load::model_config& config);
@@ -28,8 +33,37 @@ mlp_spec gated_mlp(const load::model_config& config);
 /// A model with an embedding, a last norm and a head, and no blocks.
 model_spec decoder(const load::model_config& config);
 
+/// Without a gate; weights are called UP and DOWN.
+mlp_spec plain_mlp(const load::model_config& config, std::string up, std::string down);
+
 /// Adds what Llama's layers are made of: attention and feed-forward, each behind a norm.
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention);
+void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+               mlp_spec mlp);
+
+/// Adds the same with norms before and after each half, in order of their names.
+struct sandwich_norms {
+  std::string_view before_attention = "input_layernorm";
+  std::string_view after_attention = "post_attention_layernorm";
+  std::string_view before_mlp = "pre_feedforward_layernorm";
+  std::string_view after_mlp = "post_feedforward_layernorm";
+};
+/// Empty names: there is no norm. Weights of norms get the offset.
+void add_sandwich(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+                  mlp_spec mlp, const sandwich_norms& names, float weight_offset = 0);
+
+/// Adds attention and a feed-forward that both read the same norm of x.
+void add_parallel(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+                  mlp_spec mlp, const norm_spec& before);
+
+/// For each layer whether it attends to a window: by "layer_types" or, where the file has none, by `fallback`(LAYER).
+/// Throws load::load_error for a type that is not known, or a window that is missing.
+std::vector<bool> sliding_layers(const load::config_fields& fields, const load::model_config& config,
+                                 const std::function<bool(std::int64_t)>& fallback);
+
+/// 2^(-8 (i + 1) / heads) for a power of two; for another number, every other one of the next power's are added to
+/// those of the power below (Press et al., arXiv:2108.12409).
+alibi_spec alibi(int heads);
 
 /// Llama, with the attention that attention_of(LAYER) returns.
 template <class AttentionOf>

@@ -136,16 +136,22 @@ struct position_table_spec {
   std::int64_t offset = 0;
 };
 
+/// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden states
+/// through the head's [width, hidden] after the last.
 struct embedding_spec {
   /// The first that the checkpoint holds is read; it may hold the others, which repeat it.
   std::vector<std::string> names;
   double scale = 1;
+  std::int64_t width = 0;  ///< 0: that of hidden states
+  std::string projection = {};
   std::optional<position_table_spec> positions = {};
   std::optional<norm_spec> norm = {};
 };
 
 struct head_spec {
   std::vector<std::string> names;  ///< as an embedding's; empty: the decoder's embedding is used again
+  std::int64_t width = 0;          ///< as an embedding's
+  std::string projection = {};
   std::string bias = {};           ///< complete name of a vector, or none
   bool bias_is_row = false;        ///< it is a matrix of one row, and a checkpoint may lack it
   double scale = 1;                ///< logits are multiplied by it

@@ -2,6 +2,7 @@
 
 #include "layers/embedding.hpp"
 #include "layers/norm.hpp"
+#include "layers/projection.hpp"
 #include "layers/row_arithmetic.hpp"
 #include "nn/block.hpp"
 #include "nn/encoder_memory.hpp"
@@ -23,11 +24,20 @@ using layers::forward_context;
 /// The embedding of tokens and of their positions. Immutable.
 struct input_embedding {
   layers::embedding tokens;
+  std::int64_t width;                            // of the table
+  std::optional<layers::projection> projection;  // to hidden states
   std::optional<layers::learned_positions> positions;
   std::optional<layers::norm> norm;
 
   void operator()(const forward_context& context, std::span<const token> ids, const activations& x) const {
-    tokens(context, ids, x);
+    if (projection) {
+      const layers::arena::scope scratch(context.space);
+      const auto narrow = context.space.take(x.rows, width);
+      tokens(context, ids, narrow);
+      (*projection)(context, narrow, x);
+    } else {
+      tokens(context, ids, x);
+    }
     if (positions) positions->add(context, x);
     if (norm) (*norm)(context, x, x);
   }
@@ -36,12 +46,21 @@ struct input_embedding {
 /// The last product, and what is done to logits. Immutable.
 struct output_head {
   layers::head product;
+  std::int64_t width;                            // of what it multiplies
+  std::optional<layers::projection> projection;  // from hidden states
   std::vector<float> bias;  // [vocabulary], or empty
   float scale;
   float softcap;
 
   void operator()(const forward_context& context, const activations& x, const activations& logits) const {
-    product(context, x, logits);
+    if (projection) {
+      const layers::arena::scope scratch(context.space);
+      const auto narrow = context.space.take(x.rows, width);
+      (*projection)(context, x, narrow);
+      product(context, narrow, logits);
+    } else {
+      product(context, x, logits);
+    }
     if (!bias.empty()) layers::add_bias(context, bias, logits);
     if (scale != 1) layers::scale_rows(context, scale, logits);
     if (softcap > 0) layers::cap(context, logits, softcap);
@@ -54,7 +73,9 @@ class part_reader {
   part_reader(const load::model_config& config, layers::weight_reader& weights) : config_(config), weights_(weights) {}
 
   input_embedding read(const models::embedding_spec& spec) {
-    input_embedding made{layers::embedding(table(spec.names), spec.scale), {}, {}};
+    const auto width = spec.width == 0 ? config_.hidden : spec.width;
+    input_embedding made{layers::embedding(table(spec.names, width), spec.scale), width, {}, {}, {}};
+    if (!spec.projection.empty()) made.projection.emplace(project(spec.projection, config_.hidden, width));
     if (spec.positions)
       made.positions.emplace(weights_, spec.positions->name + ".weight", spec.positions->offset, config_.max_positions,
                              config_.hidden);
@@ -63,8 +84,15 @@ class part_reader {
   }
 
   output_head read(const models::head_spec& spec, const models::embedding_spec& embedding) {
-    return {layers::head(table(spec.names.empty() ? embedding.names : spec.names)), read_bias(spec),
-            static_cast<float>(spec.scale), spec.softcap};
+    const auto width = spec.width == 0 ? config_.hidden : spec.width;
+    output_head made{layers::head(table(spec.names.empty() ? embedding.names : spec.names, width)),
+                     width,
+                     {},
+                     read_bias(spec),
+                     static_cast<float>(spec.scale),
+                     spec.softcap};
+    if (!spec.projection.empty()) made.projection.emplace(project(spec.projection, width, config_.hidden));
+    return made;
   }
 
   std::optional<layers::norm> read(const std::optional<models::norm_spec>& spec) {
@@ -85,13 +113,17 @@ class part_reader {
  private:
   using matrix = std::shared_ptr<const kernels::tiled_matrix>;
 
-  matrix table(const std::vector<std::string>& names) {
+  layers::projection project(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    return {weights_, "", {{name, outputs}}, inputs, false};
+  }
+
+  matrix table(const std::vector<std::string>& names, std::int64_t width) {
     const auto found = std::ranges::find_if(names, [&](const auto& name) { return weights_.has(name + ".weight"); });
     const auto& name = found == names.end() ? names.front() : *found;
     for (const auto& each : names) weights_.pass_over(each + ".weight");
     auto& kept = tables_[name];
     if (!kept)
-      kept = weights_.matrix(std::vector{layers::named_rows{name + ".weight", config_.vocabulary}}, config_.hidden);
+      kept = weights_.matrix(std::vector{layers::named_rows{name + ".weight", config_.vocabulary}}, width);
     return kept;
   }
 

@@ -53,6 +53,7 @@ void refuse_what_devices_lack(const models::model_spec& spec) {
   refuse(spec.embedding.scale != 1, "scaled embeddings");
   refuse(spec.embedding.positions.has_value(), "tables of positions");
   refuse(spec.embedding.norm.has_value(), "norms of embeddings");
+  refuse(spec.embedding.width != 0 || spec.head.width != 0, "embeddings that are narrower than hidden states");
   for (const auto& block : spec.blocks) check(block);
   refuse(!spec.final_norm, "models without a last norm");
   check(spec.final_norm);

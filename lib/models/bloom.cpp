@@ -1,0 +1,37 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+namespace cogen::models {
+
+/// BigScience, arXiv:2211.05100: linear biases of attention, and a norm of the embeddings.
+model_spec bloom(const load::config_fields& fields, const load::model_config& config) {
+  if (fields.boolean("apply_residual_connection_post_layernorm", false))
+    fields.refuse("apply_residual_connection_post_layernorm", "only false is known");
+  model_spec spec{.base = "transformer.",
+                  .embedding = {.names = {"transformer.word_embeddings"},
+                                .norm = layer_norm(config, "transformer.word_embeddings_layernorm")},
+                  .final_norm = layer_norm(config, "transformer.ln_f")};
+  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto attends = attention(config);
+  attends.qkv = {"query_key_value"};
+  attends.output = "dense";
+  attends.grouped_qkv = attends.qkv_bias = attends.output_bias = true;
+  attends.rope.reset();
+  attends.alibi = alibi(attends.heads);
+  auto mlp = plain_mlp(config, "dense_h_to_4h", "dense_4h_to_h");
+  mlp.bias = true;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = fmt::format("transformer.h.{}.", layer);
+    spec.blocks.push_back({.what = attends,
+                           .prefix = prefix + "self_attention.",
+                           .before = layer_norm(config, prefix + "input_layernorm")});
+    spec.blocks.push_back({.what = mlp,
+                           .prefix = prefix + "mlp.",
+                           .before = layer_norm(config, prefix + "post_attention_layernorm")});
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

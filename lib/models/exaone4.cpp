@@ -1,0 +1,26 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+
+/// LG AI Research, arXiv:2507.11407: norms behind each half and of each head's queries and keys. Where layers have
+/// windows, the others do not rotate.
+model_spec exaone4(const load::config_fields& fields, const load::model_config& config) {
+  const auto pattern = fields.integer("sliding_window_pattern", {1}, 4);
+  const auto windows = sliding_layers(fields, config, [&](std::int64_t layer) {
+    return config.sliding_window && (layer + 1) % pattern != 0 && layer + 1 != config.layers;
+  });
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    auto attends = attention(config);
+    attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    if (windows[static_cast<std::size_t>(layer)])
+      attends.kv = sliding(config, *config.sliding_window);
+    else if (config.sliding_window)
+      attends.rope.reset();
+    add_sandwich(spec, config, layer, attends, gated_mlp(config), {.before_attention = "", .before_mlp = ""});
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

@@ -1,0 +1,51 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+namespace cogen::models {
+
+/// Almazrouei et al., arXiv:2311.16867. Three kinds: one norm and one key head (7B), two norms and groups (40B, 180B),
+/// and sequential halves with linear biases of attention (RW).
+model_spec falcon(const load::config_fields& fields, const load::model_config& config) {
+  const bool grouped = fields.boolean("new_decoder_architecture", false);
+  const bool parallel = grouped || fields.boolean("parallel_attn", true);
+  const auto norms = fields.integer("num_ln_in_parallel_attn", {1, 2}, grouped ? 2 : 1);
+  const bool bias = fields.boolean("bias", false);
+  auto shape = config;
+  if (grouped)
+    shape.kv_heads = fields.integer("num_kv_heads", {1, config.heads}, config.heads);
+  else if (fields.boolean("multi_query", true))
+    shape.kv_heads = 1;
+  if (config.heads % shape.kv_heads != 0) fields.refuse("num_kv_heads", "num_attention_heads must be a multiple of it");
+  model_spec spec{.base = "transformer.",
+                  .embedding = {.names = {"transformer.word_embeddings"}},
+                  .final_norm = layer_norm(config, "transformer.ln_f")};
+  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto attends = attention(shape);
+  attends.qkv = {"query_key_value"};
+  attends.output = "dense";
+  attends.grouped_qkv = true;
+  attends.qkv_bias = attends.output_bias = bias;
+  if (fields.boolean("alibi", false)) {
+    attends.rope.reset();
+    attends.alibi = alibi(attends.heads);
+    for (auto& slope : attends.alibi->slopes) slope *= static_cast<float>(attends.scale);
+  }
+  auto mlp = plain_mlp(config, "dense_h_to_4h", "dense_4h_to_h");
+  mlp.bias = bias;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = fmt::format("transformer.h.{}.", layer);
+    const auto* first = parallel && grouped && norms == 2 ? "ln_attn" : "input_layernorm";
+    const auto* second = !parallel ? "post_attention_layernorm" : grouped && norms == 2 ? "ln_mlp" : first;
+    spec.blocks.push_back(
+        {.what = attends, .prefix = prefix + "self_attention.", .before = layer_norm(config, prefix + first)});
+    spec.blocks.push_back({.what = mlp,
+                           .prefix = prefix + "mlp.",
+                           .before = layer_norm(config, prefix + second),
+                           .parallel = parallel});
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

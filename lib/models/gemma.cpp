@@ -1,0 +1,72 @@
+#include "load/gemma3_fields.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <cmath>
+
+namespace cogen::models {
+
+namespace {
+
+constexpr float norm_offset = 1;
+constexpr load::real_range query_scalars{1e-6, 1e6};
+constexpr load::real_range caps{1e-6, 1e6};
+
+/// Embeddings are scaled, and all norms' weights count from 1.
+model_spec gemma_decoder(const load::model_config& config) {
+  auto spec = decoder(config);
+  spec.embedding.scale = std::sqrt(static_cast<double>(config.hidden));
+  spec.final_norm->weight_offset = norm_offset;
+  return spec;
+}
+
+float cap(const load::config_fields& fields, std::string_view key, double fallback) {
+  if (fields.is_null(key)) return 0;
+  return static_cast<float>(fields.has(key) ? fields.real(key, caps) : fallback);
+}
+
+}  // namespace
+
+/// Gemma Team, arXiv:2403.08295.
+model_spec gemma(const load::config_fields&, const load::model_config& config) {
+  auto spec = gemma_decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_sandwich(spec, config, layer, attention(config), gated_mlp(config),
+                 {.after_attention = "", .before_mlp = "post_attention_layernorm", .after_mlp = ""}, norm_offset);
+  return spec;
+}
+
+/// Gemma Team, arXiv:2408.00118: norms before and after each half, a window in every other layer, capped scores.
+model_spec gemma2(const load::config_fields& fields, const load::model_config& config) {
+  auto spec = gemma_decoder(config);
+  spec.head.softcap = cap(fields, "final_logit_softcapping", 30);
+  const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    auto attends = attention(config);
+    attends.scale = 1 / std::sqrt(fields.real("query_pre_attn_scalar", query_scalars, 256));
+    attends.softcap = cap(fields, "attn_logit_softcapping", 50);
+    if (windows[static_cast<std::size_t>(layer)]) attends.kv = sliding(config, *config.sliding_window);
+    add_sandwich(spec, config, layer, attends, gated_mlp(config), {}, norm_offset);
+  }
+  return spec;
+}
+
+/// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
+model_spec gemma3(const load::config_fields& fields, const load::model_config& config) {
+  const auto own = load::read_gemma3_fields(fields, config);
+  auto spec = gemma_decoder(config);
+  spec.head.softcap = static_cast<float>(own.logit_cap);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    auto attends = attention(config);
+    attends.scale = 1 / std::sqrt(own.query_scalar);
+    attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+    if (own.slides.at(static_cast<std::size_t>(layer))) {
+      attends.kv = sliding(config, config.sliding_window.value());
+      attends.rope = rope_spec{own.local};
+    }
+    add_sandwich(spec, config, layer, attends, gated_mlp(config), {}, norm_offset);
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

@@ -1,0 +1,40 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+namespace cogen::models {
+
+/// Black et al., arXiv:2204.06745, and Pythia: queries, keys and values of a head lie together in one matrix.
+model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config) {
+  model_spec spec{.base = "gpt_neox.",
+                  .embedding = {.names = {"gpt_neox.embed_in"}},
+                  .final_norm = layer_norm(config, "gpt_neox.final_layer_norm")};
+  if (!config.tie_embeddings) spec.head.names = {"embed_out"};
+  auto attends = attention(config);
+  attends.qkv = {"query_key_value"};
+  attends.output = "dense";
+  attends.grouped_qkv = true;
+  attends.qkv_bias = attends.output_bias = fields.boolean("attention_bias", true);
+  auto& rope = attends.rope->config;
+  if (fields.has("rotary_pct"))
+    rope.rotary_dim = static_cast<std::int64_t>(fields.real("rotary_pct", {0.01, 1}) * static_cast<double>(config.head_dim));
+  if (fields.has("rotary_emb_base")) rope.theta = fields.real("rotary_emb_base", {1, 1e15});
+  auto mlp = plain_mlp(config, "dense_h_to_4h", "dense_4h_to_h");
+  mlp.bias = true;
+  const bool parallel = fields.boolean("use_parallel_residual", true);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = fmt::format("gpt_neox.layers.{}.", layer);
+    spec.blocks.push_back(
+        {.what = attends, .prefix = prefix + "attention.", .before = layer_norm(config, prefix + "input_layernorm")});
+    spec.blocks.push_back({.what = mlp,
+                           .prefix = prefix + "mlp.",
+                           .before = layer_norm(config, prefix + "post_attention_layernorm"),
+                           .parallel = parallel});
+    for (const auto* mask : {"bias", "masked_bias", "rotary_emb.inv_freq"})
+      spec.unread.push_back(prefix + "attention." + mask);
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

@@ -1,0 +1,35 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cogen::models {
+
+/// Wang and Komatsuzaki, 2021: attention and feed-forward read one layer norm; neighbors are rotated in the first
+/// rotary_dim dimensions of each head.
+model_spec gptj(const load::config_fields& fields, const load::model_config& config) {
+  model_spec spec{.base = "transformer.",
+                  .embedding = {.names = {"transformer.wte"}},
+                  .final_norm = layer_norm(config, "transformer.ln_f"),
+                  .head = {.bias = "lm_head.bias"}};
+  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto attends = attention(config);
+  attends.output = "out_proj";
+  attends.rope->interleaved = true;
+  attends.rope->config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, std::min<std::int64_t>(64, config.head_dim));
+  auto mlp = plain_mlp(config, "fc_in", "fc_out");
+  mlp.bias = true;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = fmt::format("transformer.h.{}.", layer);
+    const auto before = layer_norm(config, prefix + "ln_1");
+    spec.blocks.push_back({.what = attends, .prefix = prefix + "attn.", .before = before});
+    spec.blocks.push_back({.what = mlp, .prefix = prefix + "mlp.", .before = before, .parallel = true});
+    spec.unread.push_back(prefix + "attn.bias");  // masks, in older files
+    spec.unread.push_back(prefix + "attn.masked_bias");
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

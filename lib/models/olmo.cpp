@@ -1,0 +1,49 @@
+#include "load/rope_config.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+
+namespace {
+
+/// Norms only behind each half, and of all queries and all keys as one vector.
+constexpr sandwich_norms behind{.before_attention = "", .before_mlp = ""};
+
+load::rope_config unscaled(const load::rope_config& from) {
+  return {.theta = from.theta, .partial_factor = from.partial_factor, .rotary_dim = from.rotary_dim};
+}
+
+attention_spec olmo_attention(const load::model_config& config) {
+  auto made = attention(config);
+  made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
+  return made;
+}
+
+}  // namespace
+
+/// OLMo Team, arXiv:2501.00656.
+model_spec olmo2(const load::config_fields&, const load::model_config& config) {
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_sandwich(spec, config, layer, olmo_attention(config), gated_mlp(config), behind);
+  return spec;
+}
+
+/// The same with a window in three of four layers. Only layers of full attention scale their rotations.
+model_spec olmo3(const load::config_fields& fields, const load::model_config& config) {
+  const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    auto attends = olmo_attention(config);
+    if (windows[static_cast<std::size_t>(layer)]) {
+      attends.kv = sliding(config, *config.sliding_window);
+      const bool own = fields.has("rope_parameters.sliding_attention");
+      attends.rope->config = own ? load::read_rope_config(fields, "rope_parameters.sliding_attention", config)
+                                 : unscaled(config.rope);
+    }
+    add_sandwich(spec, config, layer, attends, gated_mlp(config), behind);
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

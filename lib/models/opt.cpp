@@ -1,0 +1,47 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cogen::models {
+
+/// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each half,
+/// and narrower embeddings.
+model_spec opt(const load::config_fields& fields, const load::model_config& config) {
+  const bool before = fields.boolean("do_layer_norm_before", true);
+  const bool bias = fields.boolean("enable_bias", true);
+  const auto width = fields.integer("word_embed_proj_dim", {1, 1 << 20}, config.hidden);
+  constexpr std::int64_t first_position = 2;
+  model_spec spec{.base = "model.",
+                  .embedding = {.names = {"model.decoder.embed_tokens"},
+                                .positions = position_table_spec{"model.decoder.embed_positions", first_position}}};
+  if (width != config.hidden) {
+    spec.embedding.width = spec.head.width = width;
+    spec.embedding.projection = "model.decoder.project_in";
+    spec.head.projection = "model.decoder.project_out";
+  }
+  if (before && !fields.boolean("_remove_final_layer_norm", false))
+    spec.final_norm = layer_norm(config, "model.decoder.final_layer_norm");
+  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto attends = attention(config);
+  attends.output = "out_proj";
+  attends.qkv_bias = attends.output_bias = bias;
+  attends.rope.reset();
+  auto mlp = plain_mlp(config, "fc1", "fc2");
+  mlp.bias = bias;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = fmt::format("model.decoder.layers.{}.", layer);
+    const auto attention_norm = layer_norm(config, prefix + "self_attn_layer_norm");
+    const auto mlp_norm = layer_norm(config, prefix + "final_layer_norm");
+    block_spec first{.what = attends, .prefix = prefix + "self_attn."}, second{.what = mlp, .prefix = prefix};
+    (before ? first.before : first.post) = attention_norm;
+    (before ? second.before : second.post) = mlp_norm;
+    spec.blocks.push_back(std::move(first));
+    spec.blocks.push_back(std::move(second));
+  }
+  return spec;
+}
+
+}  // namespace cogen::models

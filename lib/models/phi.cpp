@@ -1,0 +1,23 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+
+/// Phi-1 to Phi-2 (Li et al., arXiv:2309.05463): attention and feed-forward read one layer norm, and biases are
+/// everywhere.
+model_spec phi(const load::config_fields& fields, const load::model_config& config) {
+  if (fields.boolean("qk_layernorm", false)) fields.refuse("qk_layernorm", "only false is known");
+  auto spec = decoder(config);
+  spec.final_norm = layer_norm(config, "model.final_layernorm");
+  spec.head.bias = "lm_head.bias";
+  auto attends = attention(config);
+  attends.output = "dense";
+  attends.qkv_bias = attends.output_bias = true;
+  auto mlp = plain_mlp(config, "fc1", "fc2");
+  mlp.bias = true;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_parallel(spec, config, layer, attends, mlp, layer_norm(config, layer_prefix(layer) + "input_layernorm"));
+  return spec;
+}
+
+}  // namespace cogen::models

@@ -1,0 +1,18 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+
+/// Abdin et al., arXiv:2404.14219: Llama with q | k | v and gate | up as one matrix each.
+model_spec phi3(const load::config_fields&, const load::model_config& config) {
+  auto spec = decoder(config);
+  auto attends = attention(config);
+  attends.qkv = {"qkv_proj"};
+  if (config.sliding_window) attends.kv = sliding(config, *config.sliding_window);
+  auto mlp = gated_mlp(config);
+  mlp.gate = mlp.up = "gate_up_proj";
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) add_layer(spec, config, layer, attends, mlp);
+  return spec;
+}
+
+}  // namespace cogen::models
