@@ -15,25 +15,36 @@ import argparse
 import pathlib
 import sys
 
+import alibi
 import bart
+import cohere
 import default_model
+import exaone4
+import falcon
 import folder
 import gemma
 import gemma3
+import glm
+import gpt
 import granite
 import jamba
 import llama
 import mamba
+import ministral
 import mistral
+import near_llama
 import olmo
+import opt
 import phi
 import qwen
 import smollm3
 import torch
 import transformers
+import with_layer_norm
 
 HERE = pathlib.Path(__file__).parent.parent
-DECODERS = (qwen, gemma, phi, olmo, granite, smollm3)
+DECODERS = (qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
+            falcon, alibi)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}

@@ -109,7 +109,7 @@ def is_query_or_key(name):
     return any(part in name for part in ("q_proj", "k_proj", "qkv", "query_key_value", "c_attn"))
 
 
-def draw_ends(model, normal, embedding_scale=1.0, logit_scale=1.0, norm_offset=0.0):
+def draw_ends(model, normal, embedding_scale=1.0, logit_scale=1.0, norm_offset=0.0, last=None):
     """Embeddings are as large as other matrices' output once they are scaled. Where the embedding is the head as well,
     it is smaller and the last norm large: else each token calls itself."""
     tied = model.config.tie_word_embeddings
@@ -118,8 +118,8 @@ def draw_ends(model, normal, embedding_scale=1.0, logit_scale=1.0, norm_offset=0
     embedding.copy_(normal(embedding.shape) * size)
     reach = math.sqrt(embedding.shape[1]) * logit_scale
     if tied:
-        norm = last_norm(model).weight
-        norm.copy_((norm + norm_offset) * 2 / (size * reach) - norm_offset)
+        last = last_norm(model).weight if last is None else last
+        last.copy_((last + norm_offset) * 2 / (size * reach) - norm_offset)
     else:
         head = model.get_output_embeddings().weight
         head.copy_(normal(head.shape) * 2 / reach)

@@ -17,12 +17,14 @@ def neutrals(name, value):
 
 
 def publish(config, settings):
-    """Gemma 1's files say gelu and mean its approximation by tanh; Gemma 2's say neither which layers have windows."""
+    """Gemma 1's files say gelu and mean its approximation by tanh; Gemma 2's do not list which layers have windows.
+    Neither says that embeddings are tied."""
     publish_rope(config)
     gemma2 = config["model_type"] == "gemma2"
     keep_only(config, "attention_bias attention_dropout head_dim hidden_act intermediate_size num_key_value_heads "
               "pad_token_id rms_norm_eps" + (" final_logit_softcapping attn_logit_softcapping hidden_activation "
                                              "query_pre_attn_scalar sliding_window" if gemma2 else ""))
+    del config["tie_word_embeddings"]
     if gemma2:
         config.update(cache_implementation="hybrid", hidden_act="gelu_pytorch_tanh")
     else:

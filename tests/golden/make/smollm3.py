@@ -8,6 +8,7 @@ def publish(config, settings):
     keep_only(config, "attention_bias attention_dropout hidden_act intermediate_size layer_types "
               "max_window_layers mlp_bias no_rope_layer_interval no_rope_layers num_key_value_heads pad_token_id "
               "pretraining_tp rms_norm_eps rope_scaling sliding_window use_sliding_window")
+    del config["tie_word_embeddings"]
 
 
 FAMILIES = [decoder(SmolLM3ForCausalLM, {

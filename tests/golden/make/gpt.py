@@ -1,0 +1,60 @@
+"""GPT-2, GPT-J and GPT-NeoX (Pythia): LayerNorm, biases and an MLP without a gate."""
+import math
+
+from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
+from draws import vector
+from transformers import GPT2LMHeadModel, GPTJForCausalLM, GPTNeoXForCausalLM
+
+
+def draw_gpt2(model, normal):
+    """Its matrices are stored transposed. What a token is counts less than where it stands."""
+    draw_decoder(model, normal)
+    for name, value in model.named_parameters():
+        if ".h." in name and value.dim() == 2:
+            value.mul_(math.sqrt(value.shape[1] / value.shape[0]))
+    positions = model.transformer.wpe.weight
+    vector(normal, positions, 0.0, 0.6)
+
+
+def publish(config, settings):
+    publish_rope(config)
+    config["rotary_emb_base"] = int(config.pop("rope_theta"))
+    config["rotary_pct"] = config.pop("partial_rotary_factor")
+    keep_only(config, "hidden_act intermediate_size layer_norm_eps rotary_emb_base rotary_pct use_parallel_residual")
+
+
+SCALES = dict(attn_implementation="eager")
+FAMILIES = [
+    decoder(GPT2LMHeadModel, {
+        "gpt2_inner": dict(
+            dtype="bfloat16", vocab_size=97, n_positions=64, max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3,
+            n_inner=26, layer_norm_epsilon=0.02, activation_function="gelu_new", tie_word_embeddings=True),
+        "gpt2_scaled": dict(  # scores divided by the layer's number, and by nothing else
+            dtype="bfloat16", vocab_size=96, n_positions=56, max_position_embeddings=56, n_embd=20, n_layer=2, n_head=5,
+            n_inner=24, layer_norm_epsilon=0.02, activation_function="gelu", scale_attn_weights=False,
+            scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=True),
+    }, draw=draw_gpt2, LOADING=SCALES, further_changes=lambda settings: gpt2_changes(settings)),
+    decoder(GPTJForCausalLM, {
+        "gptj_tiny": dict(
+            dtype="bfloat16", vocab_size=97, n_positions=64, max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3,
+            n_inner=26, rotary_dim=4, layer_norm_epsilon=0.02, activation_function="gelu_new",
+            tie_word_embeddings=False),
+    }, further_changes=lambda settings: [("rotary_dim", {**settings, "rotary_dim": 6})]),
+    decoder(GPTNeoXForCausalLM, {
+        "gpt_neox_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=24, num_hidden_layers=2,
+            num_attention_heads=3, layer_norm_eps=0.02, hidden_act="gelu", use_parallel_residual=True,
+            tie_word_embeddings=False, **rope(30.0, partial_rotary_factor=0.5)),
+        "gpt_neox_sequential": dict(
+            dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=24, num_hidden_layers=2,
+            num_attention_heads=2, layer_norm_eps=0.02, hidden_act="gelu_new", use_parallel_residual=False,
+            attention_bias=False, tie_word_embeddings=False, **rope(50.0, partial_rotary_factor=0.34)),
+    }, publish=publish, further_changes=lambda settings: [
+        ("use_parallel_residual", {**settings, "use_parallel_residual": not settings["use_parallel_residual"]})]),
+]
+
+
+def gpt2_changes(settings):
+    for key in ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
+        default = key == "scale_attn_weights"
+        yield key, {**settings, key: not settings.get(key, default)}

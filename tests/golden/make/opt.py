@@ -1,0 +1,27 @@
+"""OPT: learned positions from the third row of their table, ReLU. The 350m kind has narrower embeddings, and norms
+after attention and MLP."""
+from decoder import decoder, draw_decoder
+from draws import standard_neutrals, vector
+from transformers import OPTForCausalLM
+
+
+def draw(model, normal):
+    stack = model.model.decoder
+    draw_decoder(model, normal, last=(stack.project_out or stack.final_layer_norm).weight)
+    vector(normal, stack.embed_positions.weight, 0.0, 0.6)
+
+
+def neutrals(name, value):
+    """A bias of all keys alike moves all scores of a query alike: nobody can see it."""
+    return [] if name.endswith("k_proj.bias") else standard_neutrals(name, value)
+
+
+FAMILIES = [decoder(OPTForCausalLM, {
+    "opt_tiny": dict(
+        dtype="bfloat16", vocab_size=97, max_position_embeddings=56, hidden_size=24, num_hidden_layers=2,
+        num_attention_heads=3, ffn_dim=24, word_embed_proj_dim=24, tie_word_embeddings=True),
+    "opt_350m": dict(
+        dtype="bfloat16", vocab_size=98, max_position_embeddings=56, hidden_size=24, num_hidden_layers=2,
+        num_attention_heads=3, ffn_dim=20, word_embed_proj_dim=18, do_layer_norm_before=False,
+        tie_word_embeddings=True),
+}, draw=draw, neutrals=neutrals)]
