@@ -167,9 +167,12 @@ double weigh(std::span<candidate> candidates, const softmax_scale& scale) {
 }
 
 double total_weight(std::span<const candidate> candidates) {
-  double total = 0;
-  for (const auto& each : candidates) total += each.weight;
-  return total;
+  std::array<double, sum_lanes> sums{};
+  std::size_t i = 0;
+  for (; i + sum_lanes <= candidates.size(); i += sum_lanes)
+    for (std::size_t j = 0; j < sum_lanes; ++j) sums[j] += candidates[i + j].weight;
+  for (std::size_t j = 0; i + j < candidates.size(); ++j) sums[j] += candidates[i + j].weight;
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
 }  // namespace cogen

@@ -60,6 +60,7 @@ std::vector<row_passes> available_row_passes();
 /// Sets the candidates' weights; returns their sum.
 double weigh(std::span<candidate> candidates, const softmax_scale& scale);
 
+/// The sum of the weights, added in an order that depends on their number alone.
 double total_weight(std::span<const candidate> candidates);
 
 }  // namespace cogen
