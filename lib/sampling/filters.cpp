@@ -38,16 +38,6 @@ void collect_at_least_weight(std::span<const float> logits, float bound, samplin
     scratch.candidates[i] = {static_cast<token>(ids[i]), logits[ids[i]], scratch.weights[ids[i]]};
 }
 
-/// A bound of weights that top_p keeps no token below. n tokens of the share (1 - p) / n or less have no more than 1 -
-/// p together; half of it leaves room for rounding. The first of weight_bounds above which the mass is reached is such
-/// a bound, too.
-float bound_for_top_p(double top_p, double total, std::span<const float> weights) {
-  const auto masses = masses_above(weights);
-  for (std::size_t k = 0; k < masses.size(); ++k)
-    if (masses[k] >= top_p * total * (1 + 1e-4)) return weight_bounds[k];
-  return static_cast<float>(0.5 * (1 - top_p) * total / static_cast<double>(weights.size()));
-}
-
 void collect_for_min_p(std::span<const float> logits, float ratio, const softmax_scale& scale,
                        sampling_scratch& scratch) {
   scratch.candidates.clear();
@@ -133,15 +123,33 @@ void cut_after(const last_bucket& last, double mass, sampling_scratch& scratch) 
     scratch.candidates[static_cast<std::size_t>(each.id)].weight = 0;
 }
 
-/// The tokens that top_p and min_p keep of a whole row.
+/// A bound of weights that top_p keeps no token below: n tokens of the share (1 - p) / n or less have no more than 1 -
+/// p together. Half of it leaves room for rounding.
+float smallest_for_top_p(double top_p, double total, std::size_t count) {
+  return static_cast<float>(0.5 * (1 - top_p) * total / static_cast<double>(count));
+}
+
+/// Where top_p ends among the weights that are at least `bound`.
+last_bucket find_last_bucket(double mass, float bound, sampling_scratch& scratch) {
+  const auto ids = indices_above(scratch.weights, scratch.block_sums, bound, scratch.ids);
+  return find_last_bucket(
+      mass, ids.size(), [&](std::size_t i) { return scratch.weights[ids[i]]; }, scratch.bucket_sums);
+}
+
+/// The tokens that top_p and min_p keep of a whole row. Most rows reach the mass with few weights; the small ones are
+/// only read where it is not reached.
 void collect_for_top_p(std::span<const float> logits, const filters& which, const softmax_scale& scale,
                        sampling_scratch& scratch) {
+  constexpr float small = 0x1p-16F;
   const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
   const double mass = which.top_p * total;
-  const float bound = std::max(bound_for_top_p(which.top_p, total, scratch.weights), which.min_p);
-  const auto ids = indices_above(scratch.weights, scratch.block_sums, bound, scratch.ids);
-  const auto last = find_last_bucket(
-      mass, ids.size(), [&](std::size_t i) { return scratch.weights[ids[i]]; }, scratch.bucket_sums);
+  const float smallest = std::max(smallest_for_top_p(which.top_p, total, logits.size()), which.min_p);
+  float bound = std::max(small, smallest);
+  auto last = find_last_bucket(mass, bound, scratch);
+  if (last.index == 0 && bound > smallest) {
+    bound = smallest;
+    last = find_last_bucket(mass, bound, scratch);
+  }
   collect_at_least_weight(logits, std::max(bound, smallest_in(last.index)), scratch);
   cut_after(last, mass, scratch);
 }
