@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cogen::test {
+namespace cogen {
 
 /// What a device does with a described row, the plain way. `last` is the token that the row's slot keeps.
 class described_sampling {
@@ -100,4 +100,4 @@ class described_sampling {
   const sampling_lists& lists_;
 };
 
-}  // namespace cogen::test
+}  // namespace cogen
