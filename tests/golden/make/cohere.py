@@ -17,8 +17,8 @@ def publish(config, settings):
     if config["model_type"] == "cohere2":
         config.update(head_dim=settings["hidden_size"] // settings["num_attention_heads"], sliding_window=7,
                       sliding_window_pattern=3, layer_switch=3, order_of_interleaved_layers="local_attn_first",
-                      position_embedding_type="rope_gptj", rope_scaling=None, rotary_pct=1.0, use_embedding_sharing=True,
-                      use_gated_activation=True, use_parallel_block=True, use_parallel_embedding=False)
+                      position_embedding_type="rope_gptj", rope_scaling=None, rotary_pct=1.0,
+                      use_embedding_sharing=True, use_gated_activation=True, use_parallel_block=True)
 
 
 FAMILIES = [

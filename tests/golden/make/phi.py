@@ -39,7 +39,8 @@ FAMILIES = [
         "phi3_short": dict(
             published=True, dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=22, num_hidden_layers=3,
             num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.02, tie_word_embeddings=True,
-            unseen=("long_factor", "partial_rotary_factor"), max_position_embeddings=512, original_max_position_embeddings=64,
+            unseen=("long_factor", "partial_rotary_factor"), max_position_embeddings=512,
+            original_max_position_embeddings=64,
             **rope(200.0, "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.3, 2.1],
                    long_factor=[1.2, 3.5, 9.0])),
         "phi3_long": dict(
