@@ -7,6 +7,7 @@ from collections.abc import Callable
 from draws import is_norm, matrix, standard_neutrals, vector
 
 PROMPTS = [dict(tokens=3, new=4), dict(tokens=8, new=4), dict(tokens=13, new=40)]
+STEADY = 0.25  # the most that rounding activations to bfloat16 moves a logit by; golden_check allows 0.4
 IDS = dict(bos_token_id=1, eos_token_id=2, pad_token_id=None)
 ACTIVATIONS = dict(  # what each is most easily taken for
     silu="gelu", gelu="gelu_new", gelu_new="gelu", gelu_pytorch_tanh="gelu_python", relu="gelu", relu2="relu")
@@ -25,6 +26,7 @@ class decoder:
     publish: Callable = None
     neutrals: Callable = standard_neutrals
     further_changes: Callable = lambda settings: ()
+    STEADY: float = STEADY
     LOADING: dict = dataclasses.field(default_factory=dict)
     PROMPTS: list = dataclasses.field(default_factory=lambda: PROMPTS)
 
