@@ -24,7 +24,7 @@ def publish(config, settings):
 FAMILIES = [
     decoder(CohereForCausalLM, {
         "cohere_published": dict(
-            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=24, num_hidden_layers=3,
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=18, num_hidden_layers=3,
             num_attention_heads=3, num_key_value_heads=3, layer_norm_eps=0.02, tie_word_embeddings=True,
             logit_scale=0.25, **rope(100.0)),
         "cohere_qk_norm": dict(

@@ -67,7 +67,7 @@ def store(family, model, settings, folder):
 
 
 def remove_prefix(prefix, path):
-    """As the files are named that were written from the model without its head."""
+    """Names tensors as in files that were saved from the model without its head."""
     save_file({k.removeprefix(prefix): v for k, v in load_file(path).items()}, path, metadata={"format": "pt"})
 
 

@@ -30,18 +30,13 @@ def publish_neox(config, settings):
     keep_only(config, "hidden_act intermediate_size layer_norm_eps rotary_emb_base rotary_pct use_parallel_residual")
 
 
-SCALES = dict(attn_implementation="eager")
 FAMILIES = [
     decoder(GPT2LMHeadModel, {
         "gpt2_published": dict(
             published=True, bare=True, dtype="bfloat16", vocab_size=97, n_positions=64,
             max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3, n_inner=26, layer_norm_epsilon=0.02,
             activation_function="gelu_new", tie_word_embeddings=True),
-        "gpt2_scaled": dict(  # scores divided by the layer's number, and by nothing else
-            dtype="bfloat16", vocab_size=96, n_positions=56, max_position_embeddings=56, n_embd=20, n_layer=2, n_head=5,
-            n_inner=24, layer_norm_epsilon=0.02, activation_function="gelu", scale_attn_weights=False,
-            scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=True),
-    }, draw=draw_gpt2, publish=publish_gpt2, LOADING=SCALES, further_changes=lambda settings: gpt2_changes(settings)),
+    }, draw=draw_gpt2, publish=publish_gpt2),
     decoder(GPTJForCausalLM, {
         "gptj_tiny": dict(
             dtype="bfloat16", vocab_size=97, n_positions=64, max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3,
@@ -60,9 +55,3 @@ FAMILIES = [
     }, publish=publish_neox, further_changes=lambda settings: [
         ("use_parallel_residual", {**settings, "use_parallel_residual": not settings["use_parallel_residual"]})]),
 ]
-
-
-def gpt2_changes(settings):
-    for key in ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
-        default = key == "scale_attn_weights"
-        yield key, {**settings, key: not settings.get(key, default)}

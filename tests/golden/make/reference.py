@@ -22,7 +22,7 @@ def logits_of(model, ids, source=None):
 
 
 def prefix_logits(model, prompt, ids):
-    """The same where a longer text has other positions: each row after the prompt from what ends there."""
+    """The same, but each row after the prompt is computed from the text up to it."""
     rows = [logits_of(model, ids[:end])[-1:] for end in range(len(prompt) + 1, len(ids) + 1)]
     return torch.cat([logits_of(model, prompt), *rows])
 
