@@ -68,9 +68,9 @@ class weight {
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
   std::uint64_t bytes() const noexcept;
 
-  /// Reads rows [first, last) in their stored type, in the order of Transformers: rows of queries and keys that GGUF
-  /// interleaves are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file
-  /// cannot be read, std::out_of_range or std::invalid_argument for a wrong range or size.
+  /// Reads rows [first, last) in their stored type, in the order of Transformers: interleaved rows of queries and keys
+  /// are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file cannot be read
+  /// or a number or scale is not finite, std::out_of_range or std::invalid_argument for a wrong range or size.
   void read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float: `out` holds exactly (last - first) * columns() elements. Also throws load_error if the type has
