@@ -232,13 +232,6 @@ BOOST_AUTO_TEST_CASE(a_wrong_tokenizer_is_refused) {
                   "tokenizer.ggml.bos_token_id is 3; an integer from 0 to 2"));
 }
 
-BOOST_AUTO_TEST_CASE(one_part_of_a_split_gguf_model_is_refused) {
-  auto draft = tiny_llama();
-  draft.entries.push_back(entry("split.count", 2, raw(std::uint16_t{3})));
-  const memory_file written(draft.bytes());
-  BOOST_TEST(says(checkpoint_refusal(written.path()), "is one of 3 parts of a model"));
-}
-
 BOOST_AUTO_TEST_CASE(a_hugging_face_folder_is_read) {
   const temporary_folder folder;
   write_hugging_face_model(folder);

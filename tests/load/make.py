@@ -152,8 +152,23 @@ def write_low_bit_gguf(path):
     writer.close()
 
 
+def split_seeds(folder):
+    """The parts of package.gguf, as gguf writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = GGUFReader(DATA / "package.gguf")
+    writer = GGUFWriter(folder / "model.gguf", "llama", split_max_tensors=2)
+    writer.add_block_count(1)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def write_seeds():
     write_low_bit_gguf(CORPUS / "gguf" / "low_bits.gguf")
+    split_seeds(CORPUS / "gguf_parts")
     index = {"metadata": {"total_size": 12},
              "weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}}
     (CORPUS / "shard_index").mkdir(parents=True, exist_ok=True)

@@ -91,8 +91,8 @@ class weight {
   std::int64_t interleaved_head_rows_ = 0;  // rows of one head if they are stored interleaved, else 0
 };
 
-/// A trained model on disk: a GGUF file, a folder that contains one, or a Hugging Face folder (config.json,
-/// safetensors, tokenizer files). Opening reads the headers; weights are read on demand. Immutable and thread-safe.
+/// A trained model on disk: a GGUF file (of a split one, the first part), a folder that contains one, or a Hugging Face
+/// folder (config.json, safetensors, tokenizer files). Opening reads the headers. Immutable and thread-safe.
 ///
 ///     load::checkpoint files(path);
 ///     auto config = files.config();
