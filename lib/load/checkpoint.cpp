@@ -98,6 +98,11 @@ void add_what_tensors_tell(const gguf_file& file, model_config& config) {
   add_listed_frequencies(file, config.rope);
 }
 
+bool is_output_matrix(const tensor_info& tensor) {
+  constexpr std::string_view endings[] = {"head.weight", "embed_out.weight", "output.weight"};
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
+}
+
 bool may_always_be_there(std::string_view name, bool tied) {
   return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || (tied && name == "lm_head.weight");
 }
@@ -163,8 +168,10 @@ model_config checkpoint::config() const {
   auto config = read_model_config(fields());
   if (contents_->gguf != nullptr) {
     add_what_tensors_tell(*contents_->gguf, config);
-  } else if (const auto generation = contents_->folder / "generation_config.json"; is_there(generation)) {
-    read_generation_config(read_config_json(generation), config);
+  } else {
+    if (std::ranges::none_of(contents_->tensors->tensors(), is_output_matrix)) config.tie_embeddings = true;
+    const auto generation = contents_->folder / "generation_config.json";
+    if (is_there(generation)) read_generation_config(read_config_json(generation), config);
   }
   return config;
 }
