@@ -1,12 +1,15 @@
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
+#include "kernels/tile_layout.hpp"
 #include "linear_problem.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 
 #include <boost/test/unit_test.hpp>
 
-#include <cstring>
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <string_view>
 
 namespace cogen::kernels {
@@ -67,7 +70,36 @@ tiled_matrix tiled(const load::weight& from, weight_format format, worker_pool& 
   return tiled_matrix({&source, 1}, from.columns(), workers);
 }
 
+std::filesystem::path default_model() {
+  return std::filesystem::path(COGEN_DEPS) / "model/SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+boost::test_tools::assertion_result has_default_model(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(std::filesystem::exists(default_model()));
+  if (!result) result.message() << default_model() << " is not there";
+  return result;
+}
+
+weight_format format_of(const load::weight& from) {
+  const auto* found = std::ranges::find_if(
+      all_formats, [&](weight_format format) { return name_of(format) == to_string(from.type()); });
+  BOOST_REQUIRE_MESSAGE(found != std::end(all_formats), from.name());
+  return *found;
+}
+
 BOOST_AUTO_TEST_SUITE(loaded_product_test)
+
+BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
+                     *boost::unit_test::precondition(has_default_model)) {
+  const load::checkpoint files(default_model());
+  std::size_t bytes = 0;
+  for (const auto& name : files.weight_names()) {
+    const auto from = files.find(name).value();
+    const auto tiles = static_cast<std::size_t>((from.rows() + tile_lanes - 1) / tile_lanes);
+    bytes += tiles * tile_bytes(storage_of(format_of(from)), from.columns());
+  }
+  BOOST_TEST(bytes <= std::filesystem::file_size(default_model()) / 10 * 11);
+}
 
 BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {
   worker_pool workers(2);
