@@ -36,6 +36,14 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
       return weight_format::q5_k;
     case element_type::q6_k:
       return weight_format::q6_k;
+    case element_type::q2_k:
+      return weight_format::q2_k;
+    case element_type::q3_k:
+      return weight_format::q3_k;
+    case element_type::iq4_nl:
+      return weight_format::iq4_nl;
+    case element_type::iq4_xs:
+      return weight_format::iq4_xs;
     default:
       return std::nullopt;
   }
