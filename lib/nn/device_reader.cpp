@@ -47,7 +47,8 @@ device::head device_reader::head(const models::head_spec& spec, const device::em
                     .scale = static_cast<float>(spec.scale),
                     .softcap = spec.softcap};
   if (!spec.bias.empty()) made.product.bias = vector(spec.bias, config_.vocabulary);
-  if (!spec.projection.empty()) made.to_width = project({{.name = spec.projection, .rows = width}}, config_.hidden, false);
+  if (!spec.projection.empty())
+    made.to_width = project({{.name = spec.projection, .rows = width}}, config_.hidden, false);
   return made;
 }
 
@@ -125,8 +126,8 @@ device::projection device_reader::down(const models::mlp_spec& spec, const std::
 }
 
 device::activation_shape device_reader::activation(const models::mlp_spec& spec, const std::string& prefix) const {
-  const auto parameters = layers::activation_parameters(
-      spec, [&](const std::string& name, std::initializer_list<std::int64_t> shape) {
+  const auto parameters =
+      layers::activation_parameters(spec, [&](const std::string& name, std::initializer_list<std::int64_t> shape) {
         return weights_.numbers(prefix + name, shape).front();
       });
   return {.kind = spec.activation, .gated = !spec.gate.empty(), .parameters = parameters};
@@ -134,7 +135,8 @@ device::activation_shape device_reader::activation(const models::mlp_spec& spec,
 
 at::Tensor device_reader::table(const std::vector<std::string>& names, std::int64_t width) const {
   const auto found = std::ranges::find_if(names, [&](const auto& name) { return weights_.has(name + ".weight"); });
-  const named_rows rows{.name = (found == names.end() ? names.front() : *found) + ".weight", .rows = config_.vocabulary};
+  const named_rows rows{.name = (found == names.end() ? names.front() : *found) + ".weight",
+                        .rows = config_.vocabulary};
   return weights_.matrix(std::span(&rows, 1), width);
 }
 

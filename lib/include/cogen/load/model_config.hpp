@@ -42,7 +42,8 @@ struct rope_config {
   std::optional<double> mscale;            ///< yarn
   std::optional<double> mscale_all_dim;    ///< yarn
   bool truncate = true;                    ///< yarn: the ramp's ends are rounded outwards to whole dimensions
-  std::vector<float> frequency_factors, long_factors;  ///< listed, longrope: [rotary_dim / 2]
+  std::vector<float> frequency_factors;    ///< listed, longrope: [rotary_dim / 2]
+  std::vector<float> long_factors;         ///< longrope: likewise
   friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 

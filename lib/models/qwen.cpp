@@ -31,6 +31,7 @@ model_spec qwen2(const load::config_fields& fields, const load::model_config& co
   });
 }
 
+//[qwen3
 /// Yang et al., arXiv:2505.09388: Llama with a norm of each head's queries and keys.
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = qwen_windows(fields, config);
@@ -40,5 +41,6 @@ model_spec qwen3(const load::config_fields& fields, const load::model_config& co
     return made;
   });
 }
+//]
 
 }  // namespace cogen::models
