@@ -18,6 +18,10 @@ struct dots {
 
   static i low(i packed) { return _mm256_and_si256(packed, _mm256_set1_epi8(15)); }
   static i high(i packed) { return _mm256_and_si256(_mm256_srli_epi32(packed, 4), _mm256_set1_epi8(15)); }
+  template <int Quad>
+  static i two_bits(i packed) {
+    return _mm256_and_si256(_mm256_srli_epi32(packed, 2 * Quad), _mm256_set1_epi8(3));
+  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);

@@ -18,6 +18,10 @@ struct dots {
 
   static i low(i packed) { return _mm512_and_si512(packed, _mm512_set1_epi8(15)); }
   static i high(i packed) { return _mm512_and_si512(_mm512_srli_epi32(packed, 4), _mm512_set1_epi8(15)); }
+  template <int Quad>
+  static i two_bits(i packed) {
+    return _mm512_and_si512(_mm512_srli_epi32(packed, 2 * Quad), _mm512_set1_epi8(3));
+  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);

@@ -19,6 +19,10 @@ struct dots {
 
   static i low(i packed) { return packed & 0x0f0f0f0f; }
   static i high(i packed) { return (packed >> 4) & 0x0f0f0f0f; }
+  template <int Quad>
+  static i two_bits(i packed) {
+    return (packed >> 2 * Quad) & 0x03030303;
+  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);

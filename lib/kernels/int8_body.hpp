@@ -9,7 +9,7 @@
 
 // Products of activations in 8 bits and one tile of quantized weights. A group of 32 inputs (or each half of it that
 // has its own scale) is summed in integers; the sum times the activations' scale, rounded, times the weights' is added
-// to the output, then the group's minimum times the sum of its inputs, group after group: the same bits whichever path
+// to the output, then each minimum times the sum of its inputs, group after group: the same bits whichever path
 // and instruction set computes it.
 namespace cogen::kernels {
 namespace {
@@ -19,13 +19,14 @@ constexpr int quads_in_group = quantized_group / 4;
 // Each weights class is a group of some weights, from one lane on: it says what scales and minima vector c of outputs
 // has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order.
 
-// Scales, then minima, of 16 bits or wide ones of 32; where a group has two parts, of 16 inputs, the scales of each.
+// Scales, then minima, of 16 bits or wide ones of 32; where a group has two parts, of 16 inputs, those of each.
 template <bool Minimum, bool Wide, int Parts>
 struct group_header {
   static constexpr bool minimum = Minimum;
   static constexpr int parts = Parts;
+  static constexpr int fields = Parts * (Minimum ? 2 : 1);
   static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * (Parts + (Minimum ? 1 : 0)) * scale_bytes;
+  static constexpr int header = tile_lanes * fields * scale_bytes;
 
   COGEN_INLINE dots::f scale(int c, int part) const {
     const std::byte* at = data + scale_bytes * (part * tile_lanes + lane + c * simd::width);
@@ -34,26 +35,36 @@ struct group_header {
     else
       return simd::load_f16(at);
   }
-  COGEN_INLINE dots::f least(int c) const { return scale(c, Parts); }
+  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, Parts + part); }
 
   const std::byte* data;
   int lane;
 };
 
-template <bool Minimum, bool Wide = false>
-struct nibble_group : group_header<Minimum, Wide, 1> {
-  using head = group_header<Minimum, Wide, 1>;
+// The sum of a part's codes.
+COGEN_INLINE std::int32_t sum_of_codes(const activation_group& x, int part) {
+  return (sum_start - x.starts[3 + part]) >> 7;
+}
+
+template <bool Minimum, bool Wide = false, int Parts = 1>
+struct nibble_group : group_header<Minimum, Wide, Parts> {
+  using head = group_header<Minimum, Wide, Parts>;
   using sums = dots::nibbles;
   static constexpr bool whole_bytes = false;
   static constexpr int bytes = head::header + tile_lanes * quantized_group / 2;
 
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[Minimum ? 0 : 1]; }
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
+    if constexpr (Parts > 1 && !Minimum) return sum_start - 8 * sum_of_codes(x, part);
+    return x.starts[Minimum ? 0 : 1];
+  }
   COGEN_INLINE void advance() { this->data += bytes; }
 
   template <int C, class Use>
-  COGEN_INLINE void quads(int, Use use) const {
+  COGEN_INLINE void quads(int part, Use use) const {
+    constexpr int eights = quads_in_group / 2 / Parts;
     COGEN_UNROLL
-    for (int eight = 0; eight < quads_in_group / 2; ++eight) {
+    for (int at = 0; at < eights; ++at) {
+      const int eight = part * eights + at;
       const std::byte* lanes = this->data + head::header + 4 * (eight * tile_lanes + this->lane);
       dots::i packed[C], w[C];
       COGEN_UNROLL
@@ -65,6 +76,64 @@ struct nibble_group : group_header<Minimum, Wide, 1> {
       for (int c = 0; c < C; ++c) w[c] = dots::high(packed[c]);
       use(2 * eight + 1, w);
     }
+  }
+};
+
+// 4-bit values that stand for bytes.
+template <bool Wide>
+struct nonlinear_group : group_header<false, Wide, 1> {
+  using head = group_header<false, Wide, 1>;
+  using sums = dots::bytes;
+  static constexpr bool whole_bytes = false;
+  static constexpr int bytes = head::header + tile_lanes * quantized_group / 2;
+
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[2]; }
+  COGEN_INLINE void advance() { this->data += bytes; }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int, Use use) const {
+    COGEN_UNROLL
+    for (int eight = 0; eight < quads_in_group / 2; ++eight) {
+      const std::byte* lanes = this->data + head::header + 4 * (eight * tile_lanes + this->lane);
+      dots::i packed[C], w[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = simd::nonlinear_low(packed[c]);
+      use(2 * eight, w);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = simd::nonlinear_high(packed[c]);
+      use(2 * eight + 1, w);
+    }
+  }
+};
+
+// 2-bit values; each half has a scale and a minimum.
+struct two_bit_group : group_header<true, true, 2> {
+  using sums = dots::nibbles;
+  static constexpr bool whole_bytes = false;
+  static constexpr int bytes = header + tile_lanes * quantized_group / 4;
+
+  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[0]; }
+  COGEN_INLINE void advance() { data += bytes; }
+
+  template <int C, class Use>
+  COGEN_INLINE void quads(int part, Use use) const {
+    const std::byte* lanes = data + header + 4 * (part * tile_lanes + lane);
+    dots::i packed[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
+    quad<0, C>(packed, part * quads_in_group / 2, use);
+  }
+
+ private:
+  template <int Quad, int C, class Use>
+  COGEN_INLINE static void quad(const dots::i (&packed)[C], int first, Use use) {
+    dots::i w[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) w[c] = dots::two_bits<Quad>(packed[c]);
+    use(first + Quad, w);
+    if constexpr (Quad + 1 < quads_in_group / 2) quad<Quad + 1, C>(packed, first, use);
   }
 };
 
@@ -101,8 +170,8 @@ template <class Packed>
 struct panel_group {
   using sums = typename Packed::sums;
   static constexpr bool minimum = Packed::minimum;
-  static constexpr int parts = 1;
-  static constexpr int header = panel_lanes * (minimum ? 8 : 4);
+  static constexpr int parts = Packed::parts;
+  static constexpr int header = panel_lanes * Packed::fields * 4;
   static constexpr int bytes = header + panel_lanes * quantized_group;
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
@@ -110,12 +179,13 @@ struct panel_group {
   COGEN_INLINE dots::f scale(int c, int part) const {
     return simd::load(reinterpret_cast<const float*>(data) + part * panel_lanes + c * simd::width);
   }
-  COGEN_INLINE dots::f least(int c) const { return scale(c, 1); }
+  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, parts + part); }
 
   template <int C, class Use>
-  COGEN_INLINE void quads(int, Use use) const {
+  COGEN_INLINE void quads(int part, Use use) const {
     COGEN_UNROLL
-    for (int quad = 0; quad < quads_in_group; ++quad) {
+    for (int at = 0; at < quads_in_group / parts; ++at) {
+      const int quad = part * quads_in_group / parts + at;
       dots::i w[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) w[c] = simd::load_bits(data + header + 4 * (quad * panel_lanes + c * simd::width));
@@ -140,7 +210,7 @@ struct unpacked_group : Packed {
     simd::store(reinterpret_cast<float*>(panel) + part * panel_lanes + c * simd::width, value);
     return value;
   }
-  COGEN_INLINE dots::f least(int c) const { return scale(c, 1); }
+  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, Packed::parts + part); }
 
   template <int C, class Use>
   COGEN_INLINE void quads(int part, Use use) const {
@@ -247,13 +317,20 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   }
 }
 
+// The sum of a part's inputs.
+template <int Parts>
+COGEN_INLINE float scaled_sum(const activation_group& x, int part) {
+  return Parts == 1 ? x.scaled_sum : x.scale * static_cast<float>(sum_of_codes(x, part));
+}
+
 template <class Weights, int M, int C>
-COGEN_INLINE void add_minimum(const Weights& weights, const activation_rows<M>& x, int8_sums<M, C>& total) {
+COGEN_INLINE void add_minimum(const Weights& weights, int part, const activation_rows<M>& x, int8_sums<M, C>& total) {
   COGEN_UNROLL
   for (int c = 0; c < C; ++c) {
-    const dots::f least = weights.least(c);
+    const dots::f least = weights.least(c, part);
     COGEN_UNROLL
-    for (int m = 0; m < M; ++m) total.sum[m][c] = dots::fma(least, simd::set(x[m]->scaled_sum), total.sum[m][c]);
+    for (int m = 0; m < M; ++m)
+      total.sum[m][c] = dots::fma(least, simd::set(scaled_sum<Weights::parts>(*x[m], part)), total.sum[m][c]);
   }
 }
 
@@ -269,7 +346,8 @@ void multiply_groups(const int8_span& span, Weights weights, std::int64_t row) {
     ahead.fetch(M);
     add_part(weights, 0, x, total);
     if constexpr (Weights::parts == 2) add_part(weights, 1, x, total);
-    if constexpr (Weights::minimum) add_minimum(weights, x, total);
+    if constexpr (Weights::minimum) add_minimum(weights, 0, x, total);
+    if constexpr (Weights::minimum && Weights::parts == 2) add_minimum(weights, 1, x, total);
   }
   span.ahead = ahead;
   if (span.last == span.job.inputs / quantized_group)
@@ -359,6 +437,14 @@ void multiply_int8(const int8_job& job) {
       return multiply_int8_tile<byte_group<true, true>>(job);
     case weight_storage::q8_halves:
       return multiply_int8_tile<byte_group<false, true, 2>>(job);
+    case weight_storage::q4_halves:
+      return multiply_int8_tile<nibble_group<false, true, 2>>(job);
+    case weight_storage::q2_halves:
+      return multiply_int8_tile<two_bit_group>(job);
+    case weight_storage::q4_nonlinear:
+      return multiply_int8_tile<nonlinear_group<false>>(job);
+    case weight_storage::q4_nonlinear_wide:
+      return multiply_int8_tile<nonlinear_group<true>>(job);
     default:
       return;
   }

@@ -82,27 +82,37 @@ COGEN_INLINE vector load_scales(const std::byte* data, int at) {
     return simd::load_f16(data + 2 * at);
 }
 
-template <bool Minimum, bool Wide = false>
+// With halves the first 16 inputs have one scale and the others another.
+template <bool Minimum, bool Wide = false, bool Halves = false>
 struct q4_weights {
   static constexpr int inputs = quantized_group;
   static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * scale_bytes * (Minimum ? 2 : 1);
+  static constexpr int header = tile_lanes * scale_bytes * (Minimum || Halves ? 2 : 1);
   static constexpr int bytes = header + tile_lanes * quantized_group / 2;
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    vector scale[C], offset[C];
     if constexpr (Ahead) {
       prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
-      if constexpr (Minimum) prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
+      if constexpr (Minimum || Halves)
+        prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
     }
+    part<C, Ahead>(data, lane, 0, Halves ? 2 : 4, use);
+    if constexpr (Halves) part<C, Ahead>(data, lane, 2, 4, use);
+  }
+
+ private:
+  // Eights of inputs that share their scales.
+  template <int C, bool Ahead, class Use>
+  COGEN_INLINE static void part(const std::byte* data, int lane, int first, int last, Use use) {
+    vector scale[C], offset[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
       const int at = lane + c * simd::width;
-      scale[c] = load_scales<Wide>(data, at);
+      scale[c] = load_scales<Wide>(data, Halves && first > 0 ? tile_lanes + at : at);
       offset[c] = Minimum ? load_scales<Wide>(data, tile_lanes + at) : simd::mul(scale[c], simd::set(-8.0F));
     }
-    for (int eight = 0; eight < 4; ++eight) {
+    for (int eight = first; eight < last; ++eight) {
       const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
       if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
       simd::i packed[C];
@@ -112,7 +122,6 @@ struct q4_weights {
     }
   }
 
- private:
   template <int Input, int C, class Use>
   COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
                                   int base, Use use) {
@@ -121,6 +130,100 @@ struct q4_weights {
     for (int c = 0; c < C; ++c) w[c] = simd::fma(simd::nibble<Input>(packed[c]), scale[c], offset[c]);
     use(base + Input, w);
     if constexpr (Input < 7) unpack<Input + 1, C>(packed, scale, offset, base, use);
+  }
+};
+
+// Halves have a scale and a minimum each.
+struct q2_weights {
+  static constexpr int inputs = quantized_group;
+  static constexpr int header = tile_lanes * 4 * 4;
+  static constexpr int bytes = header + tile_lanes * quantized_group / 4;
+
+  template <int C, bool Ahead, class Use>
+  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
+    COGEN_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const std::byte* lanes = data + header + 4 * (half * tile_lanes + lane);
+      if constexpr (Ahead) {
+        prefetch<4 * C * simd::width>(data + 4 * (half * tile_lanes + lane));
+        prefetch<4 * C * simd::width>(data + 4 * ((2 + half) * tile_lanes + lane));
+        prefetch<4 * C * simd::width>(lanes);
+      }
+      vector scale[C], offset[C];
+      simd::i packed[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) {
+        const int at = half * tile_lanes + lane + c * simd::width;
+        scale[c] = load_scales<true>(data, at);
+        offset[c] = load_scales<true>(data, 2 * tile_lanes + at);
+        packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
+      }
+      unpack<0, C>(packed, scale, offset, 16 * half, use);
+    }
+  }
+
+ private:
+  template <int Input, int C, class Use>
+  COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
+                                  int base, Use use) {
+    vector w[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) w[c] = simd::fma(simd::two_bits<Input>(packed[c]), scale[c], offset[c]);
+    use(base + Input, w);
+    if constexpr (Input < 15) unpack<Input + 1, C>(packed, scale, offset, base, use);
+  }
+};
+
+// Four inputs as biased bytes. Centred: the bias comes off a value before it meets its scale, in which the product
+// could be inexact.
+template <bool Centred, int C, int Input = 0, class Use>
+COGEN_INLINE void use_bytes(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C], int base,
+                            Use use) {
+  vector w[C];
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    vector value = simd::byte<Input>(packed[c]);
+    if constexpr (Centred) {
+      const vector one = simd::set(1.0F);
+      value = simd::fma(value, simd::byte_scale(one), simd::byte_offset(one));
+    }
+    w[c] = simd::fma(value, scale[c], offset[c]);
+  }
+  use(base + Input, w);
+  if constexpr (Input < 3) use_bytes<Centred, C, Input + 1>(packed, scale, offset, base, use);
+}
+
+// 4-bit values that stand for bytes.
+template <bool Wide>
+struct nonlinear_weights {
+  static constexpr int inputs = quantized_group;
+  static constexpr int scale_bytes = Wide ? 4 : 2;
+  static constexpr int header = tile_lanes * scale_bytes;
+  static constexpr int bytes = header + tile_lanes * quantized_group / 2;
+
+  template <int C, bool Ahead, class Use>
+  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
+    vector scale[C], offset[C];
+    if constexpr (Ahead) prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const vector stored = load_scales<Wide>(data, lane + c * simd::width);
+      scale[c] = Wide ? stored : simd::byte_scale(stored);
+      offset[c] = Wide ? simd::zero() : simd::byte_offset(stored);
+    }
+    for (int eight = 0; eight < 4; ++eight) {
+      const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
+      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
+      simd::i packed[C], four[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) four[c] = simd::nonlinear_low(packed[c]);
+      use_bytes<Wide, C>(four, scale, offset, 8 * eight, use);
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) four[c] = simd::nonlinear_high(packed[c]);
+      use_bytes<Wide, C>(four, scale, offset, 8 * eight + 4, use);
+    }
   }
 };
 
@@ -144,7 +247,6 @@ struct q8_weights {
   }
 
  private:
-  // Whether the bias comes off a value before it meets its scale, in which the product could be inexact.
   static constexpr bool centred = Minimum || Halves;
 
   // Fours of inputs that share their scales.
@@ -166,25 +268,8 @@ struct q8_weights {
       simd::i packed[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      unpack<0, C>(packed, scale, offset, 4 * four, use);
+      use_bytes<centred, C>(packed, scale, offset, 4 * four, use);
     }
-  }
-
-  template <int Input, int C, class Use>
-  COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
-                                  int base, Use use) {
-    vector w[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
-      vector value = simd::byte<Input>(packed[c]);
-      if constexpr (centred) {
-        const vector one = simd::set(1.0F);
-        value = simd::fma(value, simd::byte_scale(one), simd::byte_offset(one));
-      }
-      w[c] = simd::fma(value, scale[c], offset[c]);
-    }
-    use(base + Input, w);
-    if constexpr (Input < 3) unpack<Input + 1, C>(packed, scale, offset, base, use);
   }
 };
 
@@ -403,6 +488,14 @@ void linear_tile(const linear_job& job) {
       return multiply_tile<q8_weights<true, true>>(job);
     case weight_storage::q8_halves:
       return multiply_tile<q8_weights<false, true, true>>(job);
+    case weight_storage::q4_halves:
+      return multiply_tile<q4_weights<false, true, true>>(job);
+    case weight_storage::q2_halves:
+      return multiply_tile<q2_weights>(job);
+    case weight_storage::q4_nonlinear:
+      return multiply_tile<nonlinear_weights<false>>(job);
+    case weight_storage::q4_nonlinear_wide:
+      return multiply_tile<nonlinear_weights<true>>(job);
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/weight_storage.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -90,6 +92,15 @@ struct simd {
     constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(15)));
   }
+  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  template <int Input>
+  static f two_bits(i v) {
+    constexpr int shift = 8 * (Input % 4) + 2 * (Input / 4);
+    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(3)));
+  }
+  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
+  static i nonlinear_low(i v) { return nonlinear(_mm256_and_si256(v, _mm256_set1_epi8(15))); }
+  static i nonlinear_high(i v) { return nonlinear(_mm256_and_si256(_mm256_srli_epi32(v, 4), _mm256_set1_epi8(15))); }
   // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
   static f byte_scale(f scale) { return scale; }
   static f byte_offset(f scale) { return mul(scale, set(-128.0F)); }
@@ -115,6 +126,10 @@ struct simd {
   }
 
  private:
+  static i nonlinear(i nibbles) {
+    const i values = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
+    return _mm256_xor_si256(_mm256_shuffle_epi8(values, nibbles), _mm256_set1_epi8(-128));
+  }
   static i first(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
 };
 

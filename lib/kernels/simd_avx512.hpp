@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/weight_storage.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -92,6 +94,15 @@ struct simd {
     const f values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     return _mm512_permutexvar_ps(_mm512_srli_epi32(v, shift), values);
   }
+  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  template <int Input>
+  static f two_bits(i v) {
+    constexpr int shift = 8 * (Input % 4) + 2 * (Input / 4);
+    return _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(v, shift), _mm512_set1_epi32(3)));
+  }
+  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
+  static i nonlinear_low(i v) { return nonlinear(_mm512_and_si512(v, _mm512_set1_epi8(15))); }
+  static i nonlinear_high(i v) { return nonlinear(_mm512_and_si512(_mm512_srli_epi32(v, 4), _mm512_set1_epi8(15))); }
   // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
   static f byte_scale(f scale) { return mul(scale, set(256.0F)); }
   static f byte_offset(f scale) { return mul(scale, set(-384.0F)); }
@@ -121,6 +132,10 @@ struct simd {
   }
 
  private:
+  static i nonlinear(i nibbles) {
+    const i values = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
+    return _mm512_xor_si512(_mm512_shuffle_epi8(values, nibbles), _mm512_set1_epi8(-128));
+  }
   static __mmask16 first(int n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/weight_storage.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -102,6 +104,14 @@ struct simd {
     constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
     return number((reinterpret_cast<u>(v) >> shift) & 15U);
   }
+  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  template <int Input>
+  static f two_bits(i v) {
+    return number((reinterpret_cast<u>(v) >> (8 * (Input % 4) + 2 * (Input / 4))) & 3U);
+  }
+  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
+  static i nonlinear_low(i v) { return nonlinear(v & 0x0f0f0f0f); }
+  static i nonlinear_high(i v) { return nonlinear((v >> 4) & 0x0f0f0f0f); }
   // What turns byte(v) into (value - 128) * scale with fma: see byte_offset.
   static f byte_scale(f scale) { return width == 16 ? scale * 256.0F : scale; }
   static f byte_offset(f scale) { return scale * (width == 16 ? -384.0F : -128.0F); }
@@ -128,6 +138,13 @@ struct simd {
   }
 
  private:
+  static i nonlinear(i nibbles) {
+    unsigned char bytes[sizeof(i)];
+    __builtin_memcpy(bytes, &nibbles, sizeof bytes);
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(nonlinear_values[byte] + 128);
+    return read<i>(bytes);
+  }
+
   using halves = std::uint16_t __attribute__((vector_size(2 * width)));
 
   template <class T>

@@ -16,29 +16,56 @@ bool has_wide_header(weight_storage storage) { return storage >= weight_storage:
 
 bool has_minimum(weight_storage storage) {
   return storage == weight_storage::q4_min || storage == weight_storage::q8_min || storage == weight_storage::q4_wide ||
-         storage == weight_storage::q8_wide;
+         storage == weight_storage::q8_wide || storage == weight_storage::q2_halves;
 }
 
-bool is_four_bit(weight_storage storage) {
-  return storage == weight_storage::q4 || storage == weight_storage::q4_min || storage == weight_storage::q4_wide;
+// Groups of two halves with a scale (and minimum) each.
+bool has_halves(weight_storage storage) {
+  return storage == weight_storage::q8_halves || storage == weight_storage::q4_halves ||
+         storage == weight_storage::q2_halves;
 }
+
+bool is_nonlinear(weight_storage storage) {
+  return storage == weight_storage::q4_nonlinear || storage == weight_storage::q4_nonlinear_wide;
+}
+
+int bits_of(weight_storage storage) {
+  switch (storage) {
+    case weight_storage::q2_halves:
+      return 2;
+    case weight_storage::q4:
+    case weight_storage::q4_min:
+    case weight_storage::q4_wide:
+    case weight_storage::q4_halves:
+    case weight_storage::q4_nonlinear:
+    case weight_storage::q4_nonlinear_wide:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+int parts_of(weight_storage storage) { return has_halves(storage) ? 2 : 1; }
 
 std::int64_t header_bytes(weight_storage storage) {
-  const int fields = has_minimum(storage) || storage == weight_storage::q8_halves ? 2 : 1;
+  const int fields = parts_of(storage) * (has_minimum(storage) ? 2 : 1);
   return tile_lanes * fields * (has_wide_header(storage) ? 4 : 2);
 }
 
 std::int64_t group_bytes(weight_storage storage) {
-  return header_bytes(storage) + tile_lanes * (is_four_bit(storage) ? group / 2 : group);
+  return header_bytes(storage) + tile_lanes * group * bits_of(storage) / 8;
 }
 
-// Where input `at` of a group lies: its byte within the group's values, and for 4 bits its place in that byte.
+// Where input `at` of a group lies: its byte within the group's values, and its place in that byte.
 std::int64_t byte_of(weight_storage storage, int at, int lane) {
-  const int per_lane = is_four_bit(storage) ? 8 : 4;
+  const int per_lane = 32 / bits_of(storage);
   return (at / per_lane * tile_lanes + lane) * 4 + at % 4;
 }
 
-int shift_of(int at) { return at % 8 < 4 ? 0 : 4; }
+int shift_of(weight_storage storage, int at) {
+  const int bits = bits_of(storage);
+  return at % (32 / bits) / 4 * bits;
+}
 
 template <class T>
 T read(const std::byte* from) {
@@ -90,7 +117,7 @@ template <weight_format format>
 block read_block(const std::byte* from) {
   block to;
   to.scale = read<std::uint16_t>(from);
-  if constexpr (format == weight_format::q4_0) {
+  if constexpr (format == weight_format::q4_0 || format == weight_format::iq4_nl) {
     to.values = nibbles_of(from + 2);
   } else if constexpr (format == weight_format::q4_1) {
     to.minimum = read<std::uint16_t>(from + 2);
@@ -112,12 +139,25 @@ block read_block(const std::byte* from) {
   return to;
 }
 
+template <std::size_t Bits>
+void write_words(const group_values& from, std::byte* to) {
+  constexpr std::size_t in_word = 8 / Bits;
+  for (std::size_t word = 0; word < from.size() / in_word; ++word) {
+    std::uint32_t packed = 0;
+    for (std::size_t i = 0; i < in_word; ++i) packed |= from[word * in_word + i] << i * Bits;
+    write(to + word * 4 * tile_lanes, packed);
+  }
+}
+
 void write_values(weight_storage storage, const group_values& from, int lane, std::byte* to) {
   std::byte* values = to + header_bytes(storage) + 4 * lane;
-  if (is_four_bit(storage)) {
-    for (std::size_t i = 0; i < from.size(); i += 2) write(values + i / 2 * 4 * tile_lanes, from[i] | from[i + 1] << 4);
-  } else {
-    for (std::size_t i = 0; i < from.size(); ++i) write(values + i * 4 * tile_lanes, from[i]);
+  switch (bits_of(storage)) {
+    case 2:
+      return write_words<2>(from, values);
+    case 4:
+      return write_words<4>(from, values);
+    default:
+      return write_words<8>(from, values);
   }
 }
 
@@ -130,7 +170,7 @@ void write_block(weight_storage storage, const block& from, int lane, std::byte*
 // 32 of a block of 256: weight = (value - zero) * scale + minimum, with a scale for each 16.
 struct wide_block {
   std::array<float, 2> scales{};
-  float minimum = 0.0F;
+  std::array<float, 2> minima{};
   group_values values{};
 };
 
@@ -151,17 +191,49 @@ group_values one_nibble_each(const std::byte* from, bool high) {
   return values;
 }
 
-// To each value the bits of `mask` in one of so many bytes.
-void add_high_bits(const std::byte* from, int shift, std::uint32_t mask, group_values& to) {
+// To each value, above its low four bits or so many, the bits of `mask` in one of so many bytes.
+void add_high_bits(const std::byte* from, int shift, std::uint32_t mask, group_values& to, int above = 4) {
   const auto bits = read<group_values>(from);
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= (bits[i] >> shift & in_each_byte(mask)) << 4;
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= (bits[i] >> shift & in_each_byte(mask)) << above;
 }
 
 void read_scale_and_minimum(const std::byte* from, int g, wide_block& to) {
   const float scale = f16_to_float(read<std::uint16_t>(from));
   const float minimum = f16_to_float(read<std::uint16_t>(from + 2));
   to.scales.fill(scale * static_cast<float>(scale_at(from + 4, g)));
-  to.minimum = -(minimum * static_cast<float>(minimum_at(from + 4, g)));
+  to.minima.fill(-(minimum * static_cast<float>(minimum_at(from + 4, g))));
+}
+
+// Of scales and minima of four bits.
+void read_halves(const std::byte* from, int g, wide_block& to) {
+  const float scale = f16_to_float(read<std::uint16_t>(from + 80));
+  const float minimum = f16_to_float(read<std::uint16_t>(from + 82));
+  for (std::size_t half = 0; half < 2; ++half) {
+    const unsigned both = byte_at(from, 2 * g + static_cast<int>(half));
+    to.scales[half] = scale * static_cast<float>(both & 15U);
+    to.minima[half] = -(minimum * static_cast<float>(both >> 4));
+  }
+}
+
+// Scale number `at` of the sixteen of q3_k, which lie in 12 bytes: four low bits of each in eight, then the high ones.
+int signed_scale_at(const std::byte* from, int at) {
+  const unsigned low = byte_at(from, at % 8) >> at / 8 * 4 & 15U;
+  const unsigned high = byte_at(from, 8 + at % 4) >> at / 4 * 2 & 3U;
+  return static_cast<int>(low | high << 4) - 32;
+}
+
+// Scale g of the eight of iq4_xs: four low bits of each in four bytes, before which two high ones lie in two.
+int nonlinear_scale_at(const std::byte* from, int g) {
+  const unsigned low = byte_at(from, 4 + g / 2) >> g % 2 * 4 & 15U;
+  const unsigned high = static_cast<unsigned>(read<std::uint16_t>(from + 2)) >> 2 * g & 3U;
+  return static_cast<int>(low | high << 4) - 32;
+}
+
+// The 32 of group g of 256 two-bit values.
+group_values two_bits_each(const std::byte* from, int g) {
+  auto values = read<group_values>(from + g / 4 * 32);
+  for (std::uint32_t& four : values) four = four >> g % 4 * 2 & in_each_byte(3);
+  return values;
 }
 
 // Group g of a block of 256. Products of scales are exact in float32.
@@ -176,6 +248,19 @@ wide_block read_wide_block(const std::byte* from, int g) {
     to.values = one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0);
     add_high_bits(from + 16, g, 1, to.values);
     raise(bias, to.values);
+  } else if constexpr (format == weight_format::q2_k) {
+    read_halves(from, g, to);
+    to.values = two_bits_each(from + 16, g);
+  } else if constexpr (format == weight_format::q3_k) {
+    const float scale = f16_to_float(read<std::uint16_t>(from + 108));
+    for (std::size_t half = 0; half < 2; ++half)
+      to.scales[half] = scale * static_cast<float>(signed_scale_at(from + 96, 2 * g + static_cast<int>(half)));
+    to.values = two_bits_each(from + 32, g);
+    add_high_bits(from, g, 1, to.values, 2);
+    raise(8 - 4, to.values);
+  } else if constexpr (format == weight_format::iq4_xs) {
+    to.scales.fill(f16_to_float(read<std::uint16_t>(from)) * static_cast<float>(nonlinear_scale_at(from, g)));
+    to.values = nibbles_of(from + 8 + 16 * g);
   } else {
     static_assert(format == weight_format::q6_k);
     const float scale = f16_to_float(read<std::uint16_t>(from + 208));
@@ -190,8 +275,12 @@ wide_block read_wide_block(const std::byte* from, int g) {
 }
 
 void write_wide_block(weight_storage storage, const wide_block& from, int lane, std::byte* to) {
-  write(to + 4 * lane, from.scales[0]);
-  write(to + 4 * (tile_lanes + lane), has_minimum(storage) ? from.minimum : from.scales[1]);
+  const auto parts = static_cast<std::size_t>(parts_of(storage));
+  for (std::size_t part = 0; part < parts; ++part) {
+    write(to + 4 * (part * tile_lanes + static_cast<std::size_t>(lane)), from.scales[part]);
+    if (has_minimum(storage))
+      write(to + 4 * ((parts + part) * tile_lanes + static_cast<std::size_t>(lane)), from.minima[part]);
+  }
   write_values(storage, from.values, lane, to);
 }
 
@@ -228,19 +317,21 @@ float header_at(weight_storage storage, const std::byte* group_data, int field, 
 
 int value_at(weight_storage storage, const std::byte* group_data, int at, int lane) {
   const auto raw = static_cast<int>(group_data[header_bytes(storage) + byte_of(storage, at, lane)]);
-  if (!is_four_bit(storage)) return raw - bias;
-  const int nibble = (raw >> shift_of(at)) & 15;
-  return storage == weight_storage::q4 ? nibble - 8 : nibble;
+  if (bits_of(storage) == 8) return raw - bias;
+  const int value = (raw >> shift_of(storage, at)) & ((1 << bits_of(storage)) - 1);
+  if (is_nonlinear(storage)) return nonlinear_values[value];
+  return has_minimum(storage) ? value : value - 8;
 }
 
 void unpack_group(weight_storage storage, const std::byte* group_data, int lane, float* out) {
-  const float scale = header_at(storage, group_data, 0, lane);
-  const float second = storage == weight_storage::q8_halves ? header_at(storage, group_data, 1, lane) : scale;
-  const float minimum = has_minimum(storage) ? header_at(storage, group_data, 1, lane) : 0.0F;
-  for (int at = 0; at < group; ++at) {
-    const float product =
-        static_cast<float>(value_at(storage, group_data, at, lane)) * (at < group / 2 ? scale : second);
-    out[at] = has_minimum(storage) ? product + minimum : product;
+  const int parts = parts_of(storage);
+  for (int part = 0; part < parts; ++part) {
+    const float scale = header_at(storage, group_data, part, lane);
+    const float minimum = has_minimum(storage) ? header_at(storage, group_data, parts + part, lane) : 0.0F;
+    for (int at = part * group / parts; at < (part + 1) * group / parts; ++at) {
+      const float product = static_cast<float>(value_at(storage, group_data, at, lane)) * scale;
+      out[at] = has_minimum(storage) ? product + minimum : product;
+    }
   }
 }
 
@@ -306,6 +397,14 @@ weight_storage storage_of(weight_format format) {
       return weight_storage::q8_wide;
     case weight_format::q6_k:
       return weight_storage::q8_halves;
+    case weight_format::iq4_nl:
+      return weight_storage::q4_nonlinear;
+    case weight_format::q2_k:
+      return weight_storage::q2_halves;
+    case weight_format::q3_k:
+      return weight_storage::q4_halves;
+    case weight_format::iq4_xs:
+      return weight_storage::q4_nonlinear_wide;
   }
   return weight_storage::f32;
 }
@@ -347,6 +446,14 @@ void pack_tile(const stored_rows& from, std::byte* tile) {
       return pack_wide_blocks<weight_format::q5_k>(from, tile);
     case weight_format::q6_k:
       return pack_wide_blocks<weight_format::q6_k>(from, tile);
+    case weight_format::iq4_nl:
+      return pack_blocks<weight_format::iq4_nl>(from, tile);
+    case weight_format::q2_k:
+      return pack_wide_blocks<weight_format::q2_k>(from, tile);
+    case weight_format::q3_k:
+      return pack_wide_blocks<weight_format::q3_k>(from, tile);
+    case weight_format::iq4_xs:
+      return pack_wide_blocks<weight_format::iq4_xs>(from, tile);
   }
 }
 

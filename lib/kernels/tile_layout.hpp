@@ -8,8 +8,8 @@
 
 namespace cogen::kernels {
 
-/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min, q4_k as q4_wide, q5_k as q8_wide,
-/// q6_k as q8_halves.
+/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min, iq4_nl as q4_nonlinear, q2_k as
+/// q2_halves, q3_k as q4_halves, q4_k as q4_wide, q5_k as q8_wide, q6_k as q8_halves, iq4_xs as q4_nonlinear_wide.
 weight_storage storage_of(weight_format format);
 
 /// Bytes of one tile of 64 outputs.

@@ -34,12 +34,20 @@ format_traits traits_of(weight_format format) {
       return {"q5_1", 32, 24};
     case weight_format::q8_0:
       return {"q8_0", 32, 34};
+    case weight_format::iq4_nl:
+      return {"iq4_nl", 32, 18};
+    case weight_format::q2_k:
+      return {"q2_k", 256, 84};
+    case weight_format::q3_k:
+      return {"q3_k", 256, 110};
     case weight_format::q4_k:
       return {"q4_k", 256, 144};
     case weight_format::q5_k:
       return {"q5_k", 256, 176};
     case weight_format::q6_k:
       return {"q6_k", 256, 210};
+    case weight_format::iq4_xs:
+      return {"iq4_xs", 256, 136};
   }
   throw std::invalid_argument(fmt::format("unknown weight format {}", static_cast<int>(format)));
 }

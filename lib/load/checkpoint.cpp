@@ -1,6 +1,7 @@
 #include "load/field_ranges.hpp"
 #include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
+#include "load/gguf_parts.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/read_model_config.hpp"
@@ -33,20 +34,21 @@ bool begins_as_gguf(const std::filesystem::path& path) {
   return std::string_view(start.data(), start.size()) == "GGUF";
 }
 
-std::vector<std::filesystem::path> gguf_files_in(const std::filesystem::path& folder) {
+// The parts of a split model count as its first.
+std::vector<std::filesystem::path> gguf_models_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
   std::error_code error;
   for (auto at = std::filesystem::directory_iterator(folder, error);
        !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    if (at->path().extension() == ".gguf") found.push_back(at->path());
+    if (at->path().extension() == ".gguf" && !is_later_gguf_part(at->path())) found.push_back(at->path());
   }
   if (error) refuse(folder.string(), "cannot be listed: {}", error.message());
   return found;
 }
 
 std::filesystem::path only_gguf_file_in(const std::filesystem::path& folder) {
-  auto found = gguf_files_in(folder);
-  if (found.empty()) refuse(folder.string(), "holds neither config.json nor a .gguf file");
+  auto found = gguf_models_in(folder);
+  if (found.empty()) refuse(folder.string(), "holds neither config.json nor a .gguf file, or the first part of one");
   if (found.size() > 1) refuse(folder.string(), "holds {} .gguf files; name the one to read", found.size());
   return found.front();
 }
@@ -61,12 +63,6 @@ std::filesystem::path gguf_path(const std::filesystem::path& path) {
 
 config_fields read_config_json(const std::filesystem::path& path) {
   return config_fields::from_json(read_text(path, largest_config), path.string());
-}
-
-void refuse_split(const gguf_file& file, const config_fields& fields) {
-  const auto parts = fields.integer("split.count", {0, 65535}, 1);
-  if (parts > 1)
-    refuse(file.path().string(), "is one of {} parts of a model; parts are not read, join them first", parts);
 }
 
 std::vector<float> read_listed_frequencies(const gguf_file& file, const tensor_info& tensor, const rope_config& rope) {
@@ -102,6 +98,11 @@ void add_what_tensors_tell(const gguf_file& file, model_config& config) {
   add_listed_frequencies(file, config.rope);
 }
 
+bool is_output_matrix(const tensor_info& tensor) {
+  constexpr std::string_view endings[] = {"head.weight", "embed_out.weight", "output.weight"};
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
+}
+
 bool may_always_be_there(std::string_view name, bool tied) {
   return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || (tied && name == "lm_head.weight");
 }
@@ -121,7 +122,6 @@ struct checkpoint::contents {
       tensors = std::move(file);
       fields.emplace(config_fields::from_gguf(*gguf));
       family = fields->family();
-      refuse_split(*gguf, *fields);
     }
   }
 
@@ -168,8 +168,10 @@ model_config checkpoint::config() const {
   auto config = read_model_config(fields());
   if (contents_->gguf != nullptr) {
     add_what_tensors_tell(*contents_->gguf, config);
-  } else if (const auto generation = contents_->folder / "generation_config.json"; is_there(generation)) {
-    read_generation_config(read_config_json(generation), config);
+  } else {
+    if (std::ranges::none_of(contents_->tensors->tensors(), is_output_matrix)) config.tie_embeddings = true;
+    const auto generation = contents_->folder / "generation_config.json";
+    if (is_there(generation)) read_generation_config(read_config_json(generation), config);
   }
   return config;
 }

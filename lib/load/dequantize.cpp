@@ -88,6 +88,36 @@ void expand(const q6_k_block& block, float* out) {
   }
 }
 
+void expand(const q2_k_block& block, float* out) {
+  const float scale = f16_to_f32(block.scale), minimum = f16_to_f32(block.minimum);
+  for (int i = 0; i < 256; ++i) {
+    const float own = scale * static_cast<float>(low(block.scales[i / 16]));
+    const float least = minimum * static_cast<float>(high(block.scales[i / 16]));
+    out[i] = own * static_cast<float>(block.value(i)) - least;
+  }
+}
+
+void expand(const q3_k_block& block, float* out) {
+  const float scale = f16_to_f32(block.scale);
+  for (int i = 0; i < 256; ++i) {
+    const float own = scale * static_cast<float>(block.scale_of(i / 16) - 32);
+    out[i] = own * static_cast<float>(block.value(i) - 4);
+  }
+}
+
+void expand(const iq4_nl_block& block, float* out) {
+  const float scale = f16_to_f32(block.scale);
+  expand_nibbles(block, out, [=](int q, int) { return scale * static_cast<float>(iq4_values[q]); });
+}
+
+void expand(const iq4_xs_block& block, float* out) {
+  const float scale = f16_to_f32(block.scale);
+  for (int i = 0; i < 256; ++i) {
+    const float own = scale * static_cast<float>(block.scale_of(i / 32) - 32);
+    out[i] = own * static_cast<float>(iq4_values[block.value(i)]);
+  }
+}
+
 template <class Block>
 void expand_all(std::span<const std::byte> blocks, float* out, std::int64_t elements) {
   for (; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), out += elements) {
@@ -150,6 +180,14 @@ void dequantize(element_type type, std::span<const std::byte> blocks, std::span<
       return expand_all<q5_k_block>(blocks, out.data(), elements);
     case element_type::q6_k:
       return expand_all<q6_k_block>(blocks, out.data(), elements);
+    case element_type::q2_k:
+      return expand_all<q2_k_block>(blocks, out.data(), elements);
+    case element_type::q3_k:
+      return expand_all<q3_k_block>(blocks, out.data(), elements);
+    case element_type::iq4_nl:
+      return expand_all<iq4_nl_block>(blocks, out.data(), elements);
+    case element_type::iq4_xs:
+      return expand_all<iq4_xs_block>(blocks, out.data(), elements);
     default:
       return;
   }

@@ -46,6 +46,14 @@ std::string_view to_string(element_type type) noexcept {
       return "q5_k";
     case element_type::q6_k:
       return "q6_k";
+    case element_type::q2_k:
+      return "q2_k";
+    case element_type::q3_k:
+      return "q3_k";
+    case element_type::iq4_nl:
+      return "iq4_nl";
+    case element_type::iq4_xs:
+      return "iq4_xs";
   }
   return "unknown";
 }

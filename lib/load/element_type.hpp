@@ -92,6 +92,65 @@ struct q6_k_block {
   }
 };
 
+/// w[i] = scale * (scales[g] & 15) * q - minimum * (scales[g] >> 4), g = i / 16. Of each 128 elements number 32 a + b
+/// (a below 4) has its two bits in bits 2 a of byte b of 32.
+struct q2_k_block {
+  std::uint8_t scales[16];
+  std::uint8_t quants[64];
+  std::uint16_t scale;    ///< float16 bits
+  std::uint16_t minimum;  ///< float16 bits
+
+  /// The code of element i, without scale and minimum.
+  constexpr int value(int i) const { return quants[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3; }
+};
+
+/// w[i] = scale * (scale_of(i / 16) - 32) * (q - 4). The low two bits of q as in q2_k_block; its high one, of element
+/// i, is bit i / 32 of high_bits[i % 32].
+struct q3_k_block {
+  std::uint8_t high_bits[32];
+  std::uint8_t quants[64];
+  std::uint8_t scales[12];
+  std::uint16_t scale;  ///< float16 bits
+
+  /// The code of element i, without scale.
+  constexpr int value(int i) const {
+    const int low = quants[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
+    return low | (high_bits[i % 32] >> i / 32 & 1) << 2;
+  }
+  /// Scale g of sixteen of 6 bits. The low four bits of g and 8 + g lie in byte g, for g below 8; the high two of
+  /// 4 a + b in bits 2 a of byte 8 + b, for a and b below 4.
+  constexpr int scale_of(int g) const {
+    return (scales[g % 8] >> g / 8 * 4 & 15) | (scales[8 + g % 4] >> g / 4 * 2 & 3) << 4;
+  }
+};
+
+/// What the 4-bit codes of the iq4 types stand for.
+inline constexpr std::int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                               1,    13,   25,  38,  53,  69,  89,  113};
+
+/// w[i] = scale * iq4_values[nibble]. Nibbles as in q4_0_block.
+struct iq4_nl_block {
+  std::uint16_t scale;  ///< float16 bits
+  std::uint8_t nibbles[16];
+};
+
+/// w[i] = scale * (scale_of(i / 32) - 32) * iq4_values[value(i)]. Nibbles of each 32 elements as in q4_0_block.
+struct iq4_xs_block {
+  std::uint16_t scale;        ///< float16 bits
+  std::uint16_t high_scales;  ///< two bits of each scale, from the low ones on
+  std::uint8_t low_scales[4];
+  std::uint8_t nibbles[128];
+
+  /// The code of element i, without scale.
+  constexpr int value(int i) const { return nibbles[i / 32 * 16 + i % 16] >> i / 16 % 2 * 4 & 15; }
+  /// Scale g of eight of 6 bits.
+  constexpr int scale_of(int g) const {
+    return (low_scales[g / 2] >> g % 2 * 4 & 15) | (high_scales >> 2 * g & 3) << 4;
+  }
+};
+
+static_assert(sizeof(q2_k_block) == 84 && sizeof(q3_k_block) == 110);
+static_assert(sizeof(iq4_nl_block) == 18 && sizeof(iq4_xs_block) == 136);
 static_assert(sizeof(q4_k_block) == 144 && sizeof(q5_k_block) == 176 && sizeof(q6_k_block) == 210);
 static_assert(sizeof(q4_0_block) == 18 && sizeof(q4_1_block) == 20);
 static_assert(sizeof(q5_0_block) == 22 && sizeof(q5_1_block) == 24 && sizeof(q8_0_block) == 34);
@@ -137,6 +196,14 @@ constexpr block_layout layout(element_type type) noexcept {
       return {256, sizeof(q5_k_block)};
     case element_type::q6_k:
       return {256, sizeof(q6_k_block)};
+    case element_type::q2_k:
+      return {256, sizeof(q2_k_block)};
+    case element_type::q3_k:
+      return {256, sizeof(q3_k_block)};
+    case element_type::iq4_nl:
+      return {32, sizeof(iq4_nl_block)};
+    case element_type::iq4_xs:
+      return {256, sizeof(iq4_xs_block)};
   }
   return {1, 0};
 }

@@ -1,11 +1,12 @@
 #include "load/gguf.hpp"
 
-#include "load/gguf_header.hpp"
-#include "load/input_file.hpp"
+#include "load/gguf_parts.hpp"
 #include "load/message.hpp"
 #include "load/name_index.hpp"
 #include "load/tensor_table.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -36,17 +37,30 @@ std::optional<double> as_real(const gguf_value& value) noexcept {
       value);
 }
 
+namespace {
+
+std::vector<tensor_info> take_tensors(std::vector<gguf_part>& parts) {
+  auto tensors = std::exchange(parts.front().header.tensors, {});
+  for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
+    std::ranges::move(std::exchange(part->header.tensors, {}), std::back_inserter(tensors));
+  }
+  return tensors;
+}
+
+}  // namespace
+
 struct gguf_file::contents {
   explicit contents(const std::filesystem::path& path)
-      : file(path),
-        header(read_gguf_header(file)),
-        tensors(std::exchange(header.tensors, {}), file.name()),
-        keys({header.keys.begin(), header.keys.end()}) {
-    if (const auto key = keys.duplicate()) refuse(file.name(), "metadata key {} is there twice", in_quotes(*key));
+      : parts(open_gguf_parts(path)),
+        tensors(take_tensors(parts), first().file.name()),
+        keys({first().header.keys.begin(), first().header.keys.end()}) {
+    if (const auto key = keys.duplicate())
+      refuse(first().file.name(), "metadata key {} is there twice", in_quotes(*key));
   }
 
-  input_file file;
-  gguf_header header;
+  const gguf_part& first() const { return parts.front(); }
+
+  std::vector<gguf_part> parts;
   tensor_table tensors;
   name_index keys;
 };
@@ -59,16 +73,16 @@ std::span<const tensor_info> gguf_file::tensors() const noexcept { return conten
 const tensor_info* gguf_file::find(std::string_view name) const noexcept { return contents_->tensors.find(name); }
 
 void gguf_file::read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const {
-  read_tensor(contents_->file, tensor, offset, out);
+  read_tensor(contents_->parts.at(tensor.file).file, tensor, offset, out);
 }
 
-const std::filesystem::path& gguf_file::path() const noexcept { return contents_->file.path(); }
-std::uint32_t gguf_file::version() const noexcept { return contents_->header.version; }
-const std::vector<std::string>& gguf_file::keys() const noexcept { return contents_->header.keys; }
+const std::filesystem::path& gguf_file::path() const noexcept { return contents_->first().file.path(); }
+std::uint32_t gguf_file::version() const noexcept { return contents_->first().header.version; }
+const std::vector<std::string>& gguf_file::keys() const noexcept { return contents_->first().header.keys; }
 
 const gguf_value* gguf_file::metadata(std::string_view key) const noexcept {
   const auto position = contents_->keys.find(key);
-  return position ? &contents_->header.values[*position] : nullptr;
+  return position ? &contents_->first().header.values[*position] : nullptr;
 }
 
 }  // namespace cogen::load

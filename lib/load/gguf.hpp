@@ -26,14 +26,15 @@ std::optional<std::int64_t> as_integer(const gguf_value& value) noexcept;
 /// Any integer or floating-point type; nothing for other types.
 std::optional<double> as_real(const gguf_value& value) noexcept;
 
-/// A GGUF file, version 2 or 3, little-endian (github.com/ggml-org/ggml/blob/master/docs/gguf.md). Tensor types: F32,
-/// F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K; any other is refused by name. Dimensions
-/// are in row-major order: GGUF's [columns, rows] is shape [rows, columns] here. Keys and names are unique. Tensors
-/// follow one another at the file's alignment, and the last ends with the file. Opening needs memory in proportion to
-/// the actual metadata, whatever counts the file claims.
+/// A GGUF file, or the parts of a split one, version 2 or 3, little-endian
+/// (github.com/ggml-org/ggml/blob/master/docs/gguf.md). Tensor types: F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0,
+/// Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS; any other is refused by name. Dimensions are in row-major order: GGUF's
+/// [columns, rows] is shape [rows, columns] here. Keys and names are unique. Tensors follow one another at the file's
+/// alignment, and the last ends with the file. Opening needs memory in proportion to the actual metadata, whatever
+/// counts the file claims.
 class gguf_file final : public tensor_file {
  public:
-  /// Throws load_error.
+  /// Of a split file, the path of the first part. Throws load_error.
   explicit gguf_file(const std::filesystem::path& path);
   ~gguf_file() override;
 
@@ -43,7 +44,7 @@ class gguf_file final : public tensor_file {
   const std::filesystem::path& path() const noexcept override;
 
   std::uint32_t version() const noexcept;
-  /// All keys, in file order.
+  /// All keys, in file order; of a split file, those of its first part.
   const std::vector<std::string>& keys() const noexcept;
   /// The value of a key such as "general.architecture", or nullptr.
   const gguf_value* metadata(std::string_view key) const noexcept;

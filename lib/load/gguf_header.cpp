@@ -160,8 +160,8 @@ constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
                                     {7, "Q5_1", element_type::q5_1},
                                     {8, "Q8_0", element_type::q8_0},
                                     {9, "Q8_1"},
-                                    {10, "Q2_K"},
-                                    {11, "Q3_K"},
+                                    {10, "Q2_K", element_type::q2_k},
+                                    {11, "Q3_K", element_type::q3_k},
                                     {12, "Q4_K", element_type::q4_k},
                                     {13, "Q5_K", element_type::q5_k},
                                     {14, "Q6_K", element_type::q6_k},
@@ -170,10 +170,10 @@ constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
                                     {17, "IQ2_XS"},
                                     {18, "IQ3_XXS"},
                                     {19, "IQ1_S"},
-                                    {20, "IQ4_NL"},
+                                    {20, "IQ4_NL", element_type::iq4_nl},
                                     {21, "IQ3_S"},
                                     {22, "IQ2_S"},
-                                    {23, "IQ4_XS"},
+                                    {23, "IQ4_XS", element_type::iq4_xs},
                                     {24, "I8", element_type::i8},
                                     {25, "I16", element_type::i16},
                                     {26, "I32", element_type::i32},
@@ -190,9 +190,8 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   const bool is_known = type != std::end(ggml_types);
   if (is_known && type->read_as) return *type->read_as;
   cursor.refuse(
-      "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and "
-      "Q6_K "
-      "are",
+      "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, "
+      "IQ4_NL and IQ4_XS are",
       number, is_known ? type->name : "unknown");
 }
 

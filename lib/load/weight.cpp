@@ -1,5 +1,6 @@
 #include "load/dequantize.hpp"
 #include "load/message.hpp"
+#include "load/number_check.hpp"
 #include "load/tensor_file.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -32,6 +33,20 @@ std::int64_t interleaved_position(std::int64_t row, std::int64_t rows) {
   return row < half ? 2 * row : 2 * (row - half) + 1;
 }
 
+// Of rows [first, …) of a tensor, as they are stored.
+void check_numbers(const tensor_file& file, const tensor_info& tensor, std::int64_t first, std::int64_t columns,
+                   std::span<const std::byte> rows) {
+  const auto bad = first_bad_number(tensor.type, rows);
+  if (!bad) return;
+  const auto in_row = columns / layout(tensor.type).elements;
+  const auto row = first + bad->block / in_row;
+  const auto place =
+      tensor.shape.size() < 2
+          ? fmt::format("element {}", row)
+          : fmt::format("row {}, {} {}", row, is_quantized(tensor.type) ? "block" : "column", bad->block % in_row);
+  refuse(file.path().string(), "tensor {} has at {} {}", in_quotes(tensor.name), place, bad->what);
+}
+
 }  // namespace
 
 element_type weight::type() const noexcept { return tensor_->type; }
@@ -49,6 +64,7 @@ void weight::read_stored_rows(std::int64_t first, std::int64_t last, std::byte* 
   const auto offset = static_cast<std::uint64_t>(first) * row_bytes_;
   const auto size = static_cast<std::size_t>(last - first) * static_cast<std::size_t>(row_bytes_);
   file_->read(*tensor_, offset, {out, size});
+  check_numbers(*file_, *tensor_, first, columns_, {out, size});
 }
 
 void weight::read_interleaved_rows(std::int64_t first, std::int64_t last, std::byte* out) const {

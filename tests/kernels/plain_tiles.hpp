@@ -29,13 +29,21 @@ class plain_tiles {
   static constexpr int group = quantized_group;
 
   bool is_wide() const { return storage_ >= weight_storage::q4_wide; }
-  bool has_halves() const { return storage_ == weight_storage::q8_halves; }
+  bool has_halves() const {
+    return storage_ == weight_storage::q8_halves || storage_ == weight_storage::q4_halves ||
+           storage_ == weight_storage::q2_halves;
+  }
   bool has_minima() const {
     return storage_ == weight_storage::q4_min || storage_ == weight_storage::q8_min ||
-           storage_ == weight_storage::q4_wide || storage_ == weight_storage::q8_wide;
+           storage_ == weight_storage::q4_wide || storage_ == weight_storage::q8_wide ||
+           storage_ == weight_storage::q2_halves;
   }
-  bool is_four_bit() const {
-    return storage_ == weight_storage::q4 || storage_ == weight_storage::q4_min || storage_ == weight_storage::q4_wide;
+  int bits_of_value() const {
+    if (storage_ == weight_storage::q2_halves) return 2;
+    return storage_ == weight_storage::q8 || storage_ == weight_storage::q8_min ||
+                   storage_ == weight_storage::q8_wide || storage_ == weight_storage::q8_halves
+               ? 8
+               : 4;
   }
 
   const std::byte* stored(std::int64_t row) const {
@@ -59,14 +67,16 @@ class plain_tiles {
   void write_quantized(std::int64_t row, std::int64_t input) {
     const kept what = weight(stored(row), input);
     const std::int64_t lane = row % tile_lanes, at = input % group, number = is_wide() ? 4 : 2;
-    const std::int64_t header = number * tile_lanes * (has_minima() || has_halves() ? 2 : 1);
-    const std::int64_t values = tile_lanes * (is_four_bit() ? group / 2 : group);
+    const std::int64_t parts = has_halves() ? 2 : 1, bits = bits_of_value(), per_word = 32 / bits;
+    const std::int64_t header = number * tile_lanes * parts * (has_minima() ? 2 : 1);
+    const std::int64_t values = tile_lanes * group * bits / 8;
     std::byte* const to = tile_of(row) + input / group * (header + values);
     const std::int64_t half = has_halves() ? at / 16 : 0;
     std::memcpy(to + (half * tile_lanes + lane) * number, &what.scale, static_cast<std::size_t>(number));
-    if (has_minima()) std::memcpy(to + (tile_lanes + lane) * number, &what.minimum, static_cast<std::size_t>(number));
-    std::byte* const word = to + header + (at / (is_four_bit() ? 8 : 4) * tile_lanes + lane) * 4;
-    word[at % 4] |= std::byte(what.value << (is_four_bit() && at % 8 >= 4 ? 4 : 0));
+    if (has_minima())
+      std::memcpy(to + ((parts + half) * tile_lanes + lane) * number, &what.minimum, static_cast<std::size_t>(number));
+    std::byte* const word = to + header + (at / per_word * tile_lanes + lane) * 4;
+    word[at % 4] |= std::byte(what.value << at % per_word / 4 * bits);
   }
 
   kept weight(const std::byte* row, std::int64_t input) const {
@@ -95,6 +105,27 @@ class plain_tiles {
         return wide_weight(block_of<load::q4_k_block>(row, input / 256), static_cast<int>(input % 256), 0);
       case weight_format::q5_k:
         return wide_weight(block_of<load::q5_k_block>(row, input / 256), static_cast<int>(input % 256), 128);
+      case weight_format::iq4_nl: {
+        const auto block = block_of<load::iq4_nl_block>(row, input / 32);
+        return {block.scale, 0, nibble(block.nibbles, input % 32)};
+      }
+      case weight_format::q2_k: {
+        const auto block = block_of<load::q2_k_block>(row, input / 256);
+        const int at = static_cast<int>(input % 256);
+        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scales[at / 16] & 15)),
+                bits(-(f16_to_float(block.minimum) * static_cast<float>(block.scales[at / 16] >> 4))), block.value(at)};
+      }
+      case weight_format::q3_k: {
+        const auto block = block_of<load::q3_k_block>(row, input / 256);
+        const int at = static_cast<int>(input % 256);
+        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scale_of(at / 16) - 32)), 0,
+                block.value(at) - 4 + 8};
+      }
+      case weight_format::iq4_xs: {
+        const auto block = block_of<load::iq4_xs_block>(row, input / 256);
+        const int at = static_cast<int>(input % 256);
+        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scale_of(at / 32) - 32)), 0, block.value(at)};
+      }
       default: {  // q6_k
         const auto block = block_of<load::q6_k_block>(row, input / 256);
         const int at = static_cast<int>(input % 256);

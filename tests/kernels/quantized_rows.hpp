@@ -27,16 +27,16 @@ struct encoder_rows {
   }
 };
 
-inline constexpr weight_format all_formats[] = {weight_format::f32,  weight_format::f16,  weight_format::bf16,
-                                                weight_format::q4_0, weight_format::q4_1, weight_format::q5_0,
-                                                weight_format::q5_1, weight_format::q8_0, weight_format::q4_k,
-                                                weight_format::q5_k, weight_format::q6_k};
+inline constexpr weight_format all_formats[] = {
+    weight_format::f32,  weight_format::f16,  weight_format::bf16, weight_format::q4_0,   weight_format::q4_1,
+    weight_format::q5_0, weight_format::q5_1, weight_format::q8_0, weight_format::iq4_nl, weight_format::q2_k,
+    weight_format::q3_k, weight_format::q4_k, weight_format::q5_k, weight_format::q6_k,   weight_format::iq4_xs};
 
 inline bool is_quantized(weight_format format) { return format >= weight_format::q4_0; }
 
 /// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
 inline std::int64_t whole_blocks(weight_format format, std::int64_t inputs) {
-  const std::int64_t block = format >= weight_format::q4_k ? 256 : is_quantized(format) ? 32 : 1;
+  const std::int64_t block = format >= weight_format::q2_k ? 256 : is_quantized(format) ? 32 : 1;
   return (inputs + block - 1) / block * block;
 }
 
@@ -54,6 +54,14 @@ class row_writer {
  private:
   void add() {
     switch (out_.format) {
+      case weight_format::iq4_nl:
+        return add_iq4_nl();
+      case weight_format::q2_k:
+        return add_q2_k();
+      case weight_format::q3_k:
+        return add_q3_k();
+      case weight_format::iq4_xs:
+        return add_iq4_xs();
       case weight_format::q4_k:
         return add_block_with_minima<load::q4_k_block>();
       case weight_format::q5_k:
@@ -121,6 +129,44 @@ class row_writer {
     for (int at = 0; at < 256; ++at)
       out_.values.push_back(scale * static_cast<float>(block.scales[at / 16]) *
                             static_cast<float>(block.value(at) - 32));
+    put(block);
+  }
+
+  void add_iq4_nl() {
+    const auto block = random_block<load::iq4_nl_block>();
+    const float scale = f16_to_float(block.scale);
+    for (int at = 0; at < 32; ++at)
+      out_.values.push_back(scale * static_cast<float>(load::iq4_values[block.nibbles[at % 16] >> at / 16 * 4 & 15]));
+    put(block);
+  }
+
+  void add_q2_k() {
+    auto block = random_block<load::q2_k_block>();
+    block.minimum = float_to_f16(sample(0.001F));
+    const float scale = f16_to_float(block.scale), minimum = f16_to_float(block.minimum);
+    for (int at = 0; at < 256; ++at) {
+      const float least = minimum * static_cast<float>(block.scales[at / 16] >> 4);
+      out_.values.push_back(
+          scale * static_cast<float>(block.scales[at / 16] & 15) * static_cast<float>(block.value(at)) - least);
+    }
+    put(block);
+  }
+
+  void add_q3_k() {
+    const auto block = random_block<load::q3_k_block>();
+    const float scale = f16_to_float(block.scale);
+    for (int at = 0; at < 256; ++at)
+      out_.values.push_back(scale * static_cast<float>(block.scale_of(at / 16) - 32) *
+                            static_cast<float>(block.value(at) - 4));
+    put(block);
+  }
+
+  void add_iq4_xs() {
+    const auto block = random_block<load::iq4_xs_block>();
+    const float scale = f16_to_float(block.scale);
+    for (int at = 0; at < 256; ++at)
+      out_.values.push_back(scale * static_cast<float>(block.scale_of(at / 32) - 32) *
+                            static_cast<float>(load::iq4_values[block.value(at)]));
     put(block);
   }
 

@@ -232,11 +232,38 @@ BOOST_AUTO_TEST_CASE(a_wrong_tokenizer_is_refused) {
                   "tokenizer.ggml.bos_token_id is 3; an integer from 0 to 2"));
 }
 
-BOOST_AUTO_TEST_CASE(one_part_of_a_split_gguf_model_is_refused) {
-  auto draft = tiny_llama();
-  draft.entries.push_back(entry("split.count", 2, raw(std::uint16_t{3})));
-  const memory_file written(draft.bytes());
-  BOOST_TEST(says(checkpoint_refusal(written.path()), "is one of 3 parts of a model"));
+BOOST_AUTO_TEST_CASE(half_precision_and_shards_are_read) {
+  const temporary_folder folder;
+  folder.write("config.json", small_config);
+  folder.write("model-00001-of-00002.safetensors",
+               safetensors_bytes("{" + tensor_entry("model.embed_tokens.weight", "BF16", "1,3", 0, 6) + "}",
+                                 raw(std::uint16_t{0x3F80}) + raw(std::uint16_t{0xC000}) + raw(std::uint16_t{0x0080})));
+  folder.write("model-00002-of-00002.safetensors",
+               safetensors_bytes("{" + tensor_entry("lm_head.weight", "F16", "1,3", 0, 6) + "}",
+                                 raw(std::uint16_t{0x3C00}) + raw(std::uint16_t{0xC000}) + raw(std::uint16_t{0x0001})));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map":{"model.embed_tokens.weight":"model-00001-of-00002.safetensors",)"
+               R"("lm_head.weight":"model-00002-of-00002.safetensors"}})");
+  const checkpoint files(folder.path());
+  const auto embedding = files.at("model.embed_tokens.weight", {1, 3}), head = files.at("lm_head.weight", {1, 3});
+  BOOST_TEST((embedding.type() == element_type::bf16));
+  BOOST_TEST((head.type() == element_type::f16));
+  BOOST_TEST(floats(embedding, 0, 1) == (std::vector<float>{1, -2, 0x1p-126F}), boost::test_tools::per_element());
+  BOOST_TEST(floats(head, 0, 1) == (std::vector<float>{1, -2, 0x1p-24F}), boost::test_tools::per_element());
+  BOOST_TEST(!files.config().tie_embeddings);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_without_an_output_matrix_has_tied_embeddings) {
+  const auto tied_with = [](std::string_view name) {
+    const temporary_folder folder;
+    folder.write("config.json", small_config);
+    folder.write("model.safetensors",
+                 safetensors_bytes("{" + tensor_entry(name, "F32", "1", 0, 4) + "}", counting_floats(1)));
+    return checkpoint(folder.path()).config().tie_embeddings;
+  };
+  BOOST_TEST(tied_with("model.embed_tokens.weight"));
+  for (const auto* head : {"lm_head.weight", "language_model.lm_head.weight", "embed_out.weight", "head.weight"})
+    BOOST_TEST(!tied_with(head), head);
 }
 
 BOOST_AUTO_TEST_CASE(a_hugging_face_folder_is_read) {

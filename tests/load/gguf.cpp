@@ -286,8 +286,8 @@ BOOST_AUTO_TEST_CASE(wrong_tensors_are_refused) {
   draft.tensors[1].dimensions = {0x40000000, 0x40000000};
   BOOST_TEST(says(gguf_refusal(draft), "tensor 'b' needs 4611686018427387904 bytes"));
   draft = two_vectors();
-  draft.tensors[1].type = 10;
-  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b': GGML type 10 (Q2_K) is not read"));
+  draft.tensors[1].type = 16;
+  BOOST_TEST(says(gguf_refusal(draft), "tensor 'b': GGML type 16 (IQ2_XXS) is not read"));
   draft.tensors[1].type = 1000;
   BOOST_TEST(says(gguf_refusal(draft), "GGML type 1000 (unknown)"));
   draft.tensors[1].type = 3;

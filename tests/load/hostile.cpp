@@ -1,6 +1,7 @@
 #include "allocation_watch.hpp"
 #include "readers.hpp"
 #include "safetensors_draft.hpp"
+#include "split_model.hpp"
 #include "tiny_model.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -53,6 +54,7 @@ BOOST_AUTO_TEST_SUITE(hostile_files)
 
 BOOST_AUTO_TEST_CASE(every_prefix_is_refused_or_read_in_little_memory) {
   read_every_prefix(tiny_llama().bytes(), read_as_gguf);
+  read_every_prefix(split(tiny_llama(), 2, 5)[1].bytes(), read_as_gguf_parts);
   read_every_prefix(small_safetensors(), read_as_safetensors);
   read_every_prefix(hostile_config(), read_as_config);
 }
@@ -60,6 +62,8 @@ BOOST_AUTO_TEST_CASE(every_prefix_is_refused_or_read_in_little_memory) {
 BOOST_AUTO_TEST_CASE(every_changed_byte_is_refused_or_read_in_little_memory) {
   const auto model = tiny_llama();
   read_with_every_byte_changed(model.bytes(), model.bytes().size() - model.data.size(), read_as_gguf);
+  for (const auto& part : split(model, 2, 5))
+    read_with_every_byte_changed(part.bytes(), part.bytes().size() - part.data.size(), read_as_gguf_parts);
   read_with_every_byte_changed(small_safetensors(), small_safetensors().size(), read_as_safetensors);
   read_with_every_byte_changed(hostile_config(), hostile_config().size(), read_as_config);
 }

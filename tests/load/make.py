@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, GGUFWriter
 from gguf.quants import dequantize
 from safetensors.numpy import save_file
 from transformers import LlamaConfig
@@ -21,6 +21,7 @@ DATA = HERE / "data"
 CORPUS = HERE / "corpus"
 BLOCKS = {"q4_0": (18, 1), "q4_1": (20, 2), "q5_0": (22, 1), "q5_1": (24, 2), "q8_0": (34, 1)}  # bytes, f16 fields
 K_BLOCKS = {"q4_k": (144, 2, 0), "q5_k": (176, 2, 0), "q6_k": (210, 1, 208)}  # bytes, f16 fields, where those are
+LOW_BIT_BLOCKS = {"q2_k": (84, 2, 80), "q3_k": (110, 1, 108), "iq4_nl": (18, 1, 0), "iq4_xs": (136, 1, 0)}
 
 
 def random_blocks(rng, size, halves, count, at=0):
@@ -40,9 +41,9 @@ def dequantized(rng):
     return tensors
 
 
-def k_dequantized(rng):
+def k_dequantized(rng, kinds=K_BLOCKS):
     tensors = {}
-    for name, (size, halves, at) in K_BLOCKS.items():
+    for name, (size, halves, at) in kinds.items():
         blocks = random_blocks(rng, size, halves, 12, at)
         tensors[name + ".blocks"] = blocks
         tensors[name + ".values"] = dequantize(blocks, GGMLQuantizationType[name.upper()]).astype(np.float32)
@@ -135,7 +136,39 @@ def checksums(path):
     return sums
 
 
+def write_low_bit_gguf(path):
+    """Tensors of the types with the fewest bits, two rows of 256 columns each."""
+    writer = GGUFWriter(path, "llama")
+    writer.add_block_count(1)
+    rng = np.random.default_rng(17)
+    for name, (size, halves, at) in LOW_BIT_BLOCKS.items():
+        blocks = rng.integers(0, 256, (2 * (256 // GGML_QUANT_SIZES[GGMLQuantizationType[name.upper()]][0]), size), np.uint8)
+        scales = rng.normal(0, 0.01, (len(blocks), halves)).astype(np.float16)
+        blocks[:, at : at + 2 * halves] = scales.view(np.uint8)
+        writer.add_tensor(name + ".weight", blocks.reshape(2, -1), raw_dtype=GGMLQuantizationType[name.upper()])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def split_seeds(folder):
+    """The parts of package.gguf, as gguf writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = GGUFReader(DATA / "package.gguf")
+    writer = GGUFWriter(folder / "model.gguf", "llama", split_max_tensors=2)
+    writer.add_block_count(1)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def write_seeds():
+    write_low_bit_gguf(CORPUS / "gguf" / "low_bits.gguf")
+    split_seeds(CORPUS / "gguf_parts")
     index = {"metadata": {"total_size": 12},
              "weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}}
     (CORPUS / "shard_index").mkdir(parents=True, exist_ok=True)
@@ -152,6 +185,7 @@ def main():
     rng = np.random.default_rng(3)
     save_file({**dequantized(rng), **halves(rng)}, DATA / "numbers.safetensors")
     save_file(k_dequantized(np.random.default_rng(11)), DATA / "k_quants.safetensors")
+    save_file(k_dequantized(np.random.default_rng(13), LOW_BIT_BLOCKS), DATA / "low_bit_quants.safetensors")
     save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
                "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
     write_gguf(DATA / "package.gguf")

@@ -18,8 +18,10 @@ namespace {
 std::filesystem::path data(const char* name) { return std::filesystem::path(COGEN_TEST_DATA) / "load/data" / name; }
 
 const safetensors_file& reference(const std::string& name) {
-  static const safetensors_file numbers(data("numbers.safetensors")), k_quants(data("k_quants.safetensors"));
-  return name.find("_k.") == std::string::npos ? numbers : k_quants;
+  static const safetensors_file numbers(data("numbers.safetensors")), k_quants(data("k_quants.safetensors")),
+      low_bit_quants(data("low_bit_quants.safetensors"));
+  if (low_bit_quants.find(name) != nullptr) return low_bit_quants;
+  return k_quants.find(name) != nullptr ? k_quants : numbers;
 }
 
 template <class T>
@@ -39,7 +41,8 @@ BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(blocks_have_the_values_of_the_gguf_package) {
   for (const auto type : {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1,
-                          element_type::q8_0, element_type::q4_k, element_type::q5_k, element_type::q6_k}) {
+                          element_type::q8_0, element_type::q4_k, element_type::q5_k, element_type::q6_k,
+                          element_type::q2_k, element_type::q3_k, element_type::iq4_nl, element_type::iq4_xs}) {
     const std::string name(to_string(type));
     const auto blocks = values<std::byte>(name + ".blocks");
     const auto expected = values<float>(name + ".values");

@@ -5,10 +5,15 @@
 #include "load/safetensors.hpp"
 #include "memory_file.hpp"
 #include "shards.hpp"
+#include "split_model.hpp"
+#include "tiny_model.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
 using namespace cogen::load;
@@ -40,18 +45,53 @@ void read_as_floats(const checkpoint& files, const std::string& name) {
                         std::span(values).first(static_cast<std::size_t>((w->rows() - middle) * w->columns())));
 }
 
+void read_gguf_model(const std::filesystem::path& path) {
+  swallowing_refusals([&] { read_everything(gguf_file(path)); });
+  swallowing_refusals([&] {
+    const checkpoint files(path);
+    swallowing_refusals([&] { files.config(); });
+    swallowing_refusals([&] { files.tokenizer(); });
+    for (const auto& name : files.weight_names()) swallowing_refusals([&] { read_as_floats(files, name); });
+  });
+}
+
+// The parts of a model, whose names lead to files in memory.
+class parts_in_memory {
+ public:
+  explicit parts_in_memory(const std::vector<gguf_draft>& drafts) {
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+      bytes_.push_back(drafts[i].bytes());
+      files_.push_back(std::make_unique<memory_file>(bytes_.back()));
+      std::filesystem::create_symlink(files_.back()->path(), folder_.path() / part_name(i, drafts.size()));
+    }
+  }
+
+  std::size_t count() const { return files_.size(); }
+  std::filesystem::path first() const { return folder_.path() / part_name(0, count()); }
+  void replace(std::size_t part, std::string_view bytes) const { files_[part]->assign(bytes); }
+  void restore(std::size_t part) const { replace(part, bytes_[part]); }
+
+ private:
+  temporary_folder folder_;
+  std::vector<std::string> bytes_;
+  std::vector<std::unique_ptr<memory_file>> files_;
+};
+
 }  // namespace
 
 void read_as_gguf(std::string_view bytes) {
   static memory_file file;
   file.assign(bytes);
-  swallowing_refusals([] { read_everything(gguf_file(file.path())); });
-  swallowing_refusals([] {
-    const checkpoint files(file.path());
-    swallowing_refusals([&] { files.config(); });
-    swallowing_refusals([&] { files.tokenizer(); });
-    for (const auto& name : files.weight_names()) swallowing_refusals([&] { read_as_floats(files, name); });
-  });
+  read_gguf_model(file.path());
+}
+
+void read_as_gguf_parts(std::string_view bytes) {
+  static const parts_in_memory parts(split(tiny_llama(), 2, 5));
+  for (std::size_t i = 0; i < parts.count(); ++i) {
+    parts.replace(i, bytes);
+    read_gguf_model(parts.first());
+    parts.restore(i);
+  }
 }
 
 void read_as_safetensors(std::string_view bytes) {

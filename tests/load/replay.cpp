@@ -28,6 +28,7 @@ void replay(const std::string& reader, void (*read)(std::string_view)) {
 BOOST_AUTO_TEST_SUITE(fuzzing_corpus)
 
 BOOST_AUTO_TEST_CASE(gguf_files_replay) { replay("gguf", read_as_gguf); }
+BOOST_AUTO_TEST_CASE(parts_of_gguf_files_replay) { replay("gguf_parts", read_as_gguf_parts); }
 BOOST_AUTO_TEST_CASE(safetensors_files_replay) { replay("safetensors", read_as_safetensors); }
 BOOST_AUTO_TEST_CASE(shard_indices_replay) { replay("shard_index", read_as_shard_index); }
 BOOST_AUTO_TEST_CASE(configurations_replay) { replay("config", read_as_config); }

@@ -22,12 +22,12 @@ struct tensor_info;
 
 // clang-format off
 /// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
-/// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k have blocks of 256, with
-/// smaller scales (and minima) for 32 or 16 elements each.
+/// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k and iq4_xs have blocks of 256,
+/// with smaller scales (and minima) for 32 or 16 elements each. The iq4 types are 4-bit codes of unequal steps.
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
   i8, i16, i32, i64, u8, u16, u32, u64, boolean,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k,
+  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs,
 };
 // clang-format on
 
@@ -68,9 +68,9 @@ class weight {
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
   std::uint64_t bytes() const noexcept;
 
-  /// Reads rows [first, last) in their stored type, in the order of Transformers: rows of queries and keys that GGUF
-  /// interleaves are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file
-  /// cannot be read, std::out_of_range or std::invalid_argument for a wrong range or size.
+  /// Reads rows [first, last) in their stored type, in the order of Transformers: interleaved rows of queries and keys
+  /// are restored. `out` holds exactly (last - first) * row_bytes() bytes. Throws load_error if the file cannot be read
+  /// or a number or scale is not finite, std::out_of_range or std::invalid_argument for a wrong range or size.
   void read_rows(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float: `out` holds exactly (last - first) * columns() elements. Also throws load_error if the type has
@@ -91,8 +91,8 @@ class weight {
   std::int64_t interleaved_head_rows_ = 0;  // rows of one head if they are stored interleaved, else 0
 };
 
-/// A trained model on disk: a GGUF file, a folder that contains one, or a Hugging Face folder (config.json,
-/// safetensors, tokenizer files). Opening reads the headers; weights are read on demand. Immutable and thread-safe.
+/// A trained model on disk: a GGUF file (of a split one, the first part), a folder that contains one, or a Hugging Face
+/// folder (config.json, safetensors, tokenizer files). Opening reads the headers. Immutable and thread-safe.
 ///
 ///     load::checkpoint files(path);
 ///     auto config = files.config();

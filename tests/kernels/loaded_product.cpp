@@ -1,0 +1,128 @@
+#include "../load/temporary_folder.hpp"
+#include "../load/tiny_model.hpp"
+#include "kernels/tile_layout.hpp"
+#include "linear_problem.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+namespace cogen::kernels {
+namespace {
+
+std::uint32_t ggml_number(weight_format format) {
+  switch (format) {
+    case weight_format::f32:
+      return 0;
+    case weight_format::f16:
+      return 1;
+    case weight_format::bf16:
+      return 30;
+    case weight_format::q4_0:
+      return 2;
+    case weight_format::q4_1:
+      return 3;
+    case weight_format::q5_0:
+      return 6;
+    case weight_format::q5_1:
+      return 7;
+    case weight_format::q8_0:
+      return 8;
+    case weight_format::iq4_nl:
+      return 20;
+    case weight_format::q2_k:
+      return 10;
+    case weight_format::q3_k:
+      return 11;
+    case weight_format::q4_k:
+      return 12;
+    case weight_format::q5_k:
+      return 13;
+    case weight_format::q6_k:
+      return 14;
+    case weight_format::iq4_xs:
+      return 23;
+  }
+  return ~0U;
+}
+
+/// A model file that has these rows as one of its matrices.
+std::string file_with(const encoder_rows& rows) {
+  gguf_draft draft;
+  draft.entries = tiny_llama_entries();
+  draft.add("blk.0.ffn_up.weight", {static_cast<std::uint64_t>(rows.inputs), static_cast<std::uint64_t>(rows.rows)},
+            ggml_number(rows.format),
+            std::string_view(reinterpret_cast<const char*>(rows.bytes.data()), rows.bytes.size()));
+  return draft.bytes();
+}
+
+tiled_matrix tiled(const load::weight& from, weight_format format, worker_pool& workers) {
+  const weight_source source{format, from.rows(), [&](std::int64_t first, std::int64_t last, std::byte* scratch) {
+                               const auto bytes = static_cast<std::size_t>(last - first) * from.row_bytes();
+                               from.read_rows(first, last, {scratch, bytes});
+                               return static_cast<const std::byte*>(scratch);
+                             }};
+  return tiled_matrix({&source, 1}, from.columns(), workers);
+}
+
+std::filesystem::path default_model() {
+  return std::filesystem::path(COGEN_DEPS) / "model/SmolLM2-135M-Instruct.Q4_1.gguf";
+}
+
+boost::test_tools::assertion_result has_default_model(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(std::filesystem::exists(default_model()));
+  if (!result) result.message() << default_model() << " is not there";
+  return result;
+}
+
+weight_format format_of(const load::weight& from) {
+  const auto* found = std::ranges::find_if(
+      all_formats, [&](weight_format format) { return name_of(format) == to_string(from.type()); });
+  BOOST_REQUIRE_MESSAGE(found != std::end(all_formats), from.name());
+  return *found;
+}
+
+BOOST_AUTO_TEST_SUITE(loaded_product_test)
+
+BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
+                     *boost::unit_test::precondition(has_default_model)) {
+  const load::checkpoint files(default_model());
+  std::size_t bytes = 0;
+  for (const auto& name : files.weight_names()) {
+    const auto from = files.find(name).value();
+    const auto tiles = static_cast<std::size_t>((from.rows() + tile_lanes - 1) / tile_lanes);
+    bytes += tiles * tile_bytes(storage_of(format_of(from)), from.columns());
+  }
+  BOOST_TEST(bytes <= std::filesystem::file_size(default_model()) / 10 * 11);
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {
+  worker_pool workers(2);
+  const temporary_folder folder;
+  for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
+      const auto inputs = whole_blocks(format, 288);
+      linear_problem each(format, 7, 72, inputs, workers);
+      const load::checkpoint files(folder.write("model.gguf", file_with(each.weights)));
+      const auto up = files.at("model.layers.0.mlp.up_proj.weight", {72, inputs});
+      BOOST_TEST(to_string(up.type()) == name_of(format));
+      std::vector<float> values(each.weights.values.size());
+      up.read_rows_as_float(0, up.rows(), values);
+      BOOST_TEST(same_bits(values.data(), each.weights.values.data(), up.rows() * inputs));
+      const execution run{&workers, preferred_instruction_set()};
+      const auto expected = each.multiply(run);
+      each.packed = tiled(up, format, workers);
+      const auto y = each.multiply(run);
+      BOOST_TEST(same_bits(y.data(), expected.data(), static_cast<std::int64_t>(y.size())));
+      BOOST_TEST(each.error(y) < 2e-6);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::kernels
