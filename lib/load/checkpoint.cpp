@@ -1,9 +1,11 @@
+#include "load/family_fields.hpp"
 #include "load/field_ranges.hpp"
 #include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
 #include "load/gguf_parts.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
+#include "load/metadata_tensors.hpp"
 #include "load/read_model_config.hpp"
 #include "load/safetensors.hpp"
 #include "load/tokenizer_source.hpp"
@@ -93,9 +95,7 @@ void add_listed_frequencies(const gguf_file& file, rope_config& rope) {
 
 void add_what_tensors_tell(const gguf_file& file, model_config& config) {
   config.tie_embeddings = file.find("output.weight") == nullptr;
-  config.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;
-  config.mlp_bias = file.find("blk.0.ffn_gate.bias") != nullptr;
-  add_listed_frequencies(file, config.rope);
+  if (config.rope.rotary_dim > 0) add_listed_frequencies(file, config.rope);
 }
 
 bool is_output_matrix(const tensor_info& tensor) {
@@ -121,12 +121,18 @@ struct checkpoint::contents {
       gguf = file.get();
       tensors = std::move(file);
       fields.emplace(config_fields::from_gguf(*gguf));
+      metadata.emplace(*fields, gguf->path());
       family = fields->family();
     }
   }
 
-  const tensor_info* find(std::string_view name) const {
-    return gguf == nullptr ? tensors->find(name) : tensors->find(gguf_name(name));
+  std::string stored_name(std::string_view name) const { return gguf ? gguf_name(name) : std::string(name); }
+
+  /// The file that holds a tensor, and the tensor; null if there is none.
+  std::pair<const tensor_file*, const tensor_info*> find(std::string_view name) const {
+    const auto* stored = tensors->find(stored_name(name));
+    if (stored != nullptr || !metadata) return {tensors.get(), stored};
+    return {&*metadata, metadata->find(name)};
   }
 
   std::string given_name(const tensor_info& tensor) const {
@@ -136,18 +142,24 @@ struct checkpoint::contents {
   std::int64_t interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const;
 
   std::unique_ptr<const tensor_file> tensors;
-  const gguf_file* gguf = nullptr;  // tensors, where it is a GGUF file
-  std::filesystem::path folder;     // of a Hugging Face model
+  const gguf_file* gguf = nullptr;                 // tensors, where it is a GGUF file
+  std::optional<const metadata_tensors> metadata;  // of a GGUF file
+  std::filesystem::path folder;                    // of a Hugging Face model
   std::optional<config_fields> fields;
   std::string family;
 };
 
 std::int64_t checkpoint::contents::interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const {
-  const auto which = gguf == nullptr ? interleaved_heads::none : interleaved_heads_of(family, tensor.name);
-  if (which == interleaved_heads::none) return 0;
+  if (gguf == nullptr || !stores_interleaved_heads(family)) return 0;
+  const auto kind = rows_of(tensor.name);
+  if (kind == gguf_rows::others) return 0;
+  if (kind == gguf_rows::queries_keys_values) {
+    refuse(gguf->path().string(), "tensor {} has rows of queries, keys and values; of a {} model they are read apart",
+           in_quotes(tensor.name), family);
+  }
   const auto queries = fields->integer("attention.head_count", head_counts);
   const auto heads =
-      which == interleaved_heads::query ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
+      kind == gguf_rows::queries ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
   if (rows % (2 * heads) != 0) {
     refuse(gguf->path().string(), "tensor {} has {} rows; an even number for each of {} heads is allowed",
            in_quotes(tensor.name), rows, heads);
@@ -182,11 +194,11 @@ tokenizer_source checkpoint::tokenizer() const {
 }
 
 std::optional<weight> checkpoint::find(std::string_view name) const {
-  const auto* tensor = contents_->find(name);
+  const auto [file, tensor] = contents_->find(name);
   if (tensor == nullptr) return std::nullopt;
   weight found;
   found.name_ = name;
-  found.file_ = contents_->tensors.get();
+  found.file_ = file;
   found.tensor_ = tensor;
   const auto& shape = tensor->shape;
   found.columns_ = shape.size() < 2 ? 1 : shape.back();
@@ -219,15 +231,19 @@ weight checkpoint::at(std::string_view name, std::span<const std::int64_t> shape
 std::vector<std::string> checkpoint::weight_names() const {
   std::vector<std::string> names;
   for (const auto& tensor : contents_->tensors->tensors()) names.push_back(contents_->given_name(tensor));
+  if (contents_->metadata)
+    for (const auto& tensor : contents_->metadata->tensors()) names.push_back(tensor.name);
   return names;
 }
 
 void checkpoint::refuse_others(std::span<const std::string> expected) const {
-  const std::set<std::string_view> known(expected.begin(), expected.end());
+  std::set<std::string> known;
+  for (const auto& name : expected) known.insert(contents_->stored_name(name));
   const bool tied = config().tie_embeddings;
-  for (const auto& name : weight_names()) {
-    if (!known.contains(name) && !may_always_be_there(name, tied)) {
-      refuse(path().string(), "tensor {} belongs to no part of a {} model", in_quotes(name), family());
+  for (const auto& tensor : contents_->tensors->tensors()) {
+    if (!known.contains(tensor.name) && !may_always_be_there(tensor.name, tied)) {
+      refuse(path().string(), "tensor {} belongs to no part of a {} model", in_quotes(contents_->given_name(tensor)),
+             family());
     }
   }
 }

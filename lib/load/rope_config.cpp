@@ -127,8 +127,13 @@ void read_gguf_yarn(const config_fields& fields, rope_config& rope) {
   if (extrapolation >= 0 && extrapolation < 1) fields.refuse("rope.scaling.yarn_ext_factor", "1 is read");
   rope.beta_fast = fields.real("rope.scaling.yarn_beta_fast", factors, rope.beta_fast);
   rope.beta_slow = fields.real("rope.scaling.yarn_beta_slow", factors, rope.beta_slow);
+  if (fields.has("rope.scaling.yarn_attn_factor"))
+    rope.attention_factor = fields.real("rope.scaling.yarn_attn_factor", attention_factors);
   const auto extra = fields.real("rope.scaling.attn_factor", attention_factors, 1);
-  if (extra != 1) rope.attention_factor = extra * yarn_attention_factor(rope.factor);
+  if (extra != 1) rope.attention_factor = extra * rope.attention_factor.value_or(yarn_attention_factor(rope.factor));
+  if (!fields.has("rope.scaling.yarn_log_multiplier")) return;
+  rope.mscale = 1;
+  rope.mscale_all_dim = fields.real("rope.scaling.yarn_log_multiplier", attention_factors);
 }
 
 rope_kind gguf_kind(const config_fields& fields) {
@@ -156,7 +161,6 @@ rope_config read_gguf_rope_config(const config_fields& fields, const model_confi
   rope.kind = gguf_kind(fields);
   rope.theta = fields.real("rope.freq_base", rope_thetas, rope.theta);
   rope.rotary_dim = fields.integer("rope.dimension_count", {2, shape.head_dim}, shape.head_dim);
-  rope.partial_factor = static_cast<double>(rope.rotary_dim) / static_cast<double>(shape.head_dim);
   if (rope.rotary_dim % 2 != 0) fields.refuse("rope.dimension_count", "it must be even");
   if (rope.kind == rope_kind::standard) return rope;
   const auto* key = fields.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
