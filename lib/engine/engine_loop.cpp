@@ -225,7 +225,7 @@ step_in_flight* engine_loop::plan() {
   for (const auto& row : step.rows) {
     const auto& member = members_.at(row.sequence);
     if (row.prefix_hit_tokens) member->schedule(*row.prefix_hit_tokens);
-    step.add_sampler({member, member->sampling()});
+    step.add_request(member);
   }
   in_flight_.splice(in_flight_.end(), recycled_, recycled_.begin());
   metrics_.planned(step, begin);
@@ -263,8 +263,9 @@ void engine_loop::absorb(step_in_flight& step) {
 /// Delivers the step's events to the requests that are still there.
 void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
-    const auto to = member(event.sequence);
-    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(static_cast<std::size_t>(event.row))); });
+    const auto row = static_cast<std::size_t>(event.row);
+    auto* const to = step.request_of(row);
+    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row)); });
   }
 }
 

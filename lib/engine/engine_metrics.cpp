@@ -99,8 +99,9 @@ void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexc
   if (step.rows.empty()) return;
   step.event.end = now;
   notify_sink([&](event_sink& sink) { sink.on_step(step.event); });
-  for (const auto& row : step.rows) {
-    auto* const one = find(row.sequence);
+  for (std::size_t i = 0; i < step.rows.size(); ++i) {
+    const auto& row = step.rows[i];
+    auto* const one = step.request_of(i);
     if (one && one->timeline().record(step.event, row.prefill) && row.prefill)
       notify(kind::prefilled, *one, step.event.end, row.count);
   }

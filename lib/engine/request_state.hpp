@@ -51,6 +51,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// True while the client has a result and may be about to ask for more: the next step may wait for it.
   virtual bool awaits_client() const = 0;
 
+  /// Whether the loop has it under this id: it has joined, and not left since. The engine thread only.
+  bool is_joined_as(scheduler::sequence_id id) const noexcept { return id_ == id; }
+
   /// Its first row has been planned, and so many of its tokens were found in the prefix cache.
   void schedule(int prefix_hit_tokens) noexcept;
 

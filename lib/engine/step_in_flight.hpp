@@ -1,15 +1,43 @@
 #pragma once
 
+#include "engine/request_state.hpp"
+
 #include <cogen/extend/runner.hpp>
 #include <cogen/metrics.hpp>
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 namespace cogen::detail {
 
-/// A step from its planning to its absorption, with what the event sink gets to know of it.
-struct step_in_flight : step {
+/// A step from its planning to its delivery, with the requests of its rows and what the event sink gets to know of it.
+class step_in_flight : public step {
+ public:
   using step::step;
 
+  /// Adds the request of the next of the rows. It lives at least until clear().
+  void add_request(const std::shared_ptr<request_state>& one) {
+    requests_.push_back(one.get());
+    add_sampler({one, one->sampling()});
+  }
+
+  /// The request of a row; null if it has left meanwhile.
+  request_state* request_of(std::size_t row) const noexcept {
+    auto* const one = requests_[row];
+    return one->is_joined_as(rows[row].sequence) ? one : nullptr;
+  }
+
+  /// Empties the step and keeps its memory.
+  void clear() noexcept {
+    step::clear();
+    requests_.clear();
+  }
+
   step_event event{};  ///< complete once the step has been executed
+
+ private:
+  std::vector<request_state*> requests_;  // its samplers own them
 };
 
 }  // namespace cogen::detail

@@ -70,7 +70,7 @@ void attention::add(const forward_context& context, int layer, const input& x, c
 activations attention::attended(const forward_context& context, int layer, const input& x) const {
   const auto qkv = context.space.take(x.rows.rows, spec_.q_width() + 2 * spec_.kv_width());
   qkv_(context, x, qkv);
-  const auto table = rope_ ? rope_->covering(context.reach()) : nullptr;
+  const auto table = rope_ ? rope_->covering(context.reach(), context.memory.max_sequence_length()) : nullptr;
   prepare(context, table.get(), qkv);
   const auto* const left = rotates_early(spec_) ? nullptr : table.get();
   auto& memory = context.memory.layer(layer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -67,9 +68,19 @@ void scale_by_yarn(const load::rope_config& config, std::vector<double>& inverse
   }
 }
 
+void divide(std::vector<double>& inverse, const std::vector<float>& factors) {
+  for (std::size_t pair = 0; pair < inverse.size(); ++pair) inverse[pair] /= static_cast<double>(factors.at(pair));
+}
+
+double longrope_scaling(const load::rope_config& config) {
+  if (config.attention_factor) return *config.attention_factor;
+  if (config.factor <= 1) return 1;
+  return std::sqrt(1 + std::log(config.factor) / std::log(static_cast<double>(config.original_positions)));
+}
+
 }  // namespace
 
-rope_frequencies frequencies(const load::rope_config& config) {
+rope_frequencies frequencies(const load::rope_config& config, std::int64_t room) {
   rope_frequencies result{.inverse = standard(config)};
   switch (config.kind) {
     case load::rope_kind::standard:
@@ -85,28 +96,33 @@ rope_frequencies frequencies(const load::rope_config& config) {
       result.attention_scaling = yarn_scaling(config);
       break;
     case load::rope_kind::listed:
-      for (std::size_t pair = 0; pair < result.inverse.size(); ++pair) {
-        result.inverse[pair] /= static_cast<double>(config.frequency_factors.at(pair));
-      }
+      divide(result.inverse, config.frequency_factors);
+      break;
+    case load::rope_kind::longrope:
+      divide(result.inverse, room > config.original_positions ? config.long_factors : config.frequency_factors);
+      result.attention_scaling = longrope_scaling(config);
       break;
   }
   return result;
 }
 
 rope::rope(const load::rope_config& config, std::int64_t longest)
-    : frequencies_(frequencies(config)), longest_(longest) {
+    : original_positions_(config.original_positions), longest_(longest), tables_{{frequencies(config)}} {
+  if (config.kind == load::rope_kind::longrope)
+    tables_.push_back({frequencies(config, std::numeric_limits<std::int64_t>::max())});
   covering(std::min(longest_, positions_at_start));
 }
 
-std::shared_ptr<const kernels::rope_table> rope::covering(std::int64_t positions) const {
+std::shared_ptr<const kernels::rope_table> rope::covering(std::int64_t positions, std::int64_t room) const {
   positions = std::min(positions, longest_);
   const std::lock_guard lock(mutex_);
-  if (!table_ || table_->positions() < positions) {
+  auto& [frequencies, table] = room > original_positions_ ? tables_.back() : tables_.front();
+  if (!table || table->positions() < positions) {
     const auto doubled = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(positions)));
-    table_ = std::make_shared<const kernels::rope_table>(frequencies_.inverse, frequencies_.attention_scaling,
-                                                         std::min(doubled, longest_));
+    table = std::make_shared<const kernels::rope_table>(frequencies.inverse, frequencies.attention_scaling,
+                                                        std::min(doubled, longest_));
   }
-  return table_;
+  return table;
 }
 
 }  // namespace cogen::layers

@@ -10,14 +10,17 @@
 namespace cogen::load {
 namespace {
 
+constexpr real_range frequency_factors{1e-6, 1e6};
 constexpr real_range factors{1e-6, 1e6};
 constexpr real_range shares{1e-6, 1};
 constexpr real_range attention_factors{0, 1e6};
 
-constexpr std::array<std::pair<std::string_view, rope_kind>, 4> kinds{{{"default", rope_kind::standard},
+constexpr std::array<std::pair<std::string_view, rope_kind>, 6> kinds{{{"default", rope_kind::standard},
                                                                        {"linear", rope_kind::linear},
                                                                        {"llama3", rope_kind::llama3},
-                                                                       {"yarn", rope_kind::yarn}}};
+                                                                       {"yarn", rope_kind::yarn},
+                                                                       {"longrope", rope_kind::longrope},
+                                                                       {"su", rope_kind::longrope}}};
 
 std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::int64_t head_dim, double share) {
   const auto dim = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
@@ -39,12 +42,14 @@ class rope_reader {
     rope_config rope;
     rope.kind = kind();
     rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, defaults_.theta);
-    rope.partial_factor = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
+    const auto share = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
     rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
-                                 shape_.head_dim, rope.partial_factor);
+                                 shape_.head_dim, share);
     if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
     if (rope.kind == rope_kind::llama3) read_llama3(rope);
     if (rope.kind == rope_kind::yarn) read_yarn(rope);
+    if (rope.kind == rope_kind::longrope) read_longrope(rope);
+    if (has_own("alpha")) raise_theta(rope);
     return rope;
   }
 
@@ -59,10 +64,11 @@ class rope_reader {
     if (object_.empty()) return rope_kind::standard;
     const auto key = own(has_own("rope_type") ? "rope_type" : "type");
     const auto name = fields_.string(key, "default");
+    if (name == "dynamic" && has_own("alpha")) return rope_kind::standard;  // fixed, in spite of its name
     for (const auto& [known, kind] : kinds) {
       if (name == known) return kind;
     }
-    fields_.refuse(key, "'default', 'linear', 'llama3' and 'yarn' are known");
+    fields_.refuse(key, "'default', 'linear', 'llama3', 'yarn' and 'longrope' are known");
   }
 
   // Transformers lets the one at the top level win.
@@ -103,6 +109,29 @@ class rope_reader {
     if (rope.beta_fast < rope.beta_slow) {
       fields_.refuse(own("beta_fast"), fmt::format("it must not be below beta_slow = {}", rope.beta_slow));
     }
+  }
+
+  std::vector<float> factors_of(std::string_view key, std::int64_t pairs) const {
+    const auto read = fields_.reals(own(key), frequency_factors);
+    if (static_cast<std::int64_t>(read.size()) != pairs)
+      fields_.refuse(own(key), fmt::format("it must have {} factors, one for each pair of rotated dimensions", pairs));
+    return {read.begin(), read.end()};
+  }
+
+  void read_longrope(rope_config& rope) const {
+    rope.original_positions = original_positions();
+    rope.frequency_factors = factors_of("short_factor", rope.rotary_dim / 2);
+    rope.long_factors = factors_of("long_factor", rope.rotary_dim / 2);
+    rope.factor = fields_.real(own("factor"), factors,
+                               std::max(1.0, static_cast<double>(shape_.max_positions) /
+                                                 static_cast<double>(rope.original_positions)));
+    if (has_own("attention_factor")) rope.attention_factor = fields_.real(own("attention_factor"), attention_factors);
+  }
+
+  // theta * alpha^(d / (d - 2)), of HunYuan models.
+  void raise_theta(rope_config& rope) const {
+    const auto dim = static_cast<double>(shape_.head_dim);
+    if (dim > 2) rope.theta *= std::pow(fields_.real(own("alpha"), factors), dim / (dim - 2));
   }
 
   const config_fields& fields_;

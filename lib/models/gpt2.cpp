@@ -7,8 +7,7 @@ namespace cogen::models {
 
 /// Radford et al., 2019: learned positions, layer norms, biases everywhere; matrices are stored [inputs, outputs].
 model_spec gpt2(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.boolean("scale_attn_by_inverse_layer_idx", false))
-    fields.refuse("scale_attn_by_inverse_layer_idx", "only false is known");
+  const bool shrinks = fields.boolean("scale_attn_by_inverse_layer_idx", false);
   model_spec spec{.base = "transformer.",
                   .embedding = {.names = {"transformer.wte"}, .positions = position_table_spec{"transformer.wpe"}},
                   .final_norm = layer_norm(config, "transformer.ln_f")};
@@ -23,8 +22,9 @@ model_spec gpt2(const load::config_fields& fields, const load::model_config& con
   mlp.transposed = mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("transformer.h.{}.", layer);
-    spec.blocks.push_back(
-        {.what = attends, .prefix = prefix + "attn.", .before = layer_norm(config, prefix + "ln_1")});
+    auto own = attends;
+    if (shrinks) own.scale /= static_cast<double>(layer + 1);
+    spec.blocks.push_back({.what = own, .prefix = prefix + "attn.", .before = layer_norm(config, prefix + "ln_1")});
     spec.blocks.push_back({.what = mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + "ln_2")});
     spec.unread.push_back(prefix + "attn.bias");  // masks, in older files
     spec.unread.push_back(prefix + "attn.masked_bias");

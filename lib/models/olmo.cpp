@@ -10,7 +10,7 @@ namespace {
 constexpr sandwich_norms behind{.before_attention = "", .before_mlp = ""};
 
 load::rope_config unscaled(const load::rope_config& from) {
-  return {.theta = from.theta, .partial_factor = from.partial_factor, .rotary_dim = from.rotary_dim};
+  return {.theta = from.theta, .rotary_dim = from.rotary_dim};
 }
 
 attention_spec olmo_attention(const load::model_config& config) {

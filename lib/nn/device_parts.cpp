@@ -22,6 +22,7 @@ void check(const models::attention_spec& attention) {
   refuse(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
   refuse(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
   refuse(!attention.rope, "attention without rotary positions");
+  refuse(attention.rope && attention.rope->config.kind == load::rope_kind::longrope, "rotations of longrope");
   refuse(attention.qk_norm.has_value(), "norms of queries and keys");
   refuse(attention.alibi.has_value(), "attention with linear biases");
   refuse(attention.query_growth.has_value(), "queries that grow with their position");

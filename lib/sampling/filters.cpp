@@ -38,24 +38,6 @@ void collect_at_least_weight(std::span<const float> logits, float bound, samplin
     scratch.candidates[i] = {static_cast<token>(ids[i]), logits[ids[i]], scratch.weights[ids[i]]};
 }
 
-/// A bound of weights that top_p keeps no token below. n tokens of the share (1 - p) / n or less have no more than 1 -
-/// p together; half of it leaves room for rounding. The first of weight_bounds above which the mass is reached is such
-/// a bound, too.
-float bound_for_top_p(double top_p, double total, std::span<const float> weights) {
-  const auto masses = masses_above(weights);
-  for (std::size_t k = 0; k < masses.size(); ++k)
-    if (masses[k] >= top_p * total * (1 + 1e-4)) return weight_bounds[k];
-  return static_cast<float>(0.5 * (1 - top_p) * total / static_cast<double>(weights.size()));
-}
-
-/// All tokens that top_p and min_p may keep. Returns the weight of the whole row.
-double collect_for_top_p(std::span<const float> logits, const filters& which, const softmax_scale& scale,
-                         sampling_scratch& scratch) {
-  const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
-  collect_at_least_weight(logits, std::max(bound_for_top_p(which.top_p, total, scratch.weights), which.min_p), scratch);
-  return total;
-}
-
 void collect_for_min_p(std::span<const float> logits, float ratio, const softmax_scale& scale,
                        sampling_scratch& scratch) {
   scratch.candidates.clear();
@@ -67,9 +49,9 @@ void collect_for_min_p(std::span<const float> logits, float ratio, const softmax
   }
 }
 
-/// The last candidate in rank that top_p keeps: the weights before it do not reach `mass`, with its own they do. Found
-/// by halving, so that only the parts around it are ever ordered.
-candidate last_within(std::vector<candidate>& ordered, double mass) {
+/// Moves the candidates that top_p keeps to the front, and returns their number: the weights before the last of them do
+/// not reach `mass`, with its own they do. Found by halving, so that only the parts around the last are ever ordered.
+std::size_t move_kept_to_front(std::vector<candidate>& ordered, double mass) {
   std::size_t kept = 0;
   std::size_t beyond = ordered.size();
   double before = 0;
@@ -84,27 +66,103 @@ candidate last_within(std::vector<candidate>& ordered, double mass) {
       beyond = middle;
     }
   }
-  return ordered[kept];
+  return beyond;
 }
 
 /// Weights in [0, 1] fall into buckets of an eighth of a power of two by the first bits of their representation.
 constexpr std::size_t buckets = 1017;
-std::size_t bucket_of(const candidate& each) { return std::bit_cast<std::uint32_t>(each.weight) >> 20; }
+std::size_t bucket_of(float weight) { return std::bit_cast<std::uint32_t>(weight) >> 20; }
+float smallest_in(std::size_t bucket) { return std::bit_cast<float>(static_cast<std::uint32_t>(bucket << 20)); }
 
-/// Drops what ranks after the last candidate that top_p keeps. Only the bucket in which the mass is reached is ordered.
-void cut_top_p(double mass, sampling_scratch& scratch) {
-  auto& sums = scratch.bucket_sums;
+/// The bucket in which the sum of weights, the largest first, reaches a mass; 0 where it never does.
+struct last_bucket {
+  std::size_t index = 0;
+  double before = 0;  ///< weight of all larger buckets
+};
+
+template <typename WeightAt>
+last_bucket find_last_bucket(double mass, std::size_t count, WeightAt weight_at, std::vector<double>& sums) {
   sums.assign(buckets, 0);
-  for (const auto& each : scratch.candidates) sums[bucket_of(each)] += each.weight;
-  std::size_t bucket = buckets - 1;
-  double before = 0;
-  for (; bucket > 0 && before + sums[bucket] < mass; --bucket) before += sums[bucket];
-  scratch.ordered.clear();
-  for (const auto& each : scratch.candidates)
-    if (bucket_of(each) == bucket) scratch.ordered.push_back(each);
-  if (scratch.ordered.empty()) return;
-  const candidate last = last_within(scratch.ordered, mass - before);
-  std::erase_if(scratch.candidates, [&](const candidate& each) { return ranks_before(last, each); });
+  for (std::size_t i = 0; i < count; ++i) {
+    const float weight = weight_at(i);
+    sums[bucket_of(weight)] += weight;
+  }
+  last_bucket last{buckets - 1};
+  for (; last.index > 0 && last.before + sums[last.index] < mass; --last.index) last.before += sums[last.index];
+  return last;
+}
+
+/// The positions of the candidates whose weight is below `bound`, in the memory of `positions`. Without a branch for
+/// each candidate: in a flat row many would be mispredicted.
+std::span<const std::uint32_t> positions_below(float bound, std::span<const candidate> candidates,
+                                               std::vector<std::uint32_t>& positions) {
+  if (positions.size() < candidates.size()) positions.resize(candidates.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    positions[count] = static_cast<std::uint32_t>(i);
+    count += candidates[i].weight < bound ? 1 : 0;
+  }
+  return std::span(positions).first(count);
+}
+
+/// Sets the weight of what ranks after the last candidate that top_p keeps to 0. Only the bucket in which the mass is
+/// reached is ordered; an id stands for a position there.
+void cut_after(const last_bucket& last, double mass, sampling_scratch& scratch) {
+  auto& ordered = scratch.ordered;
+  ordered.clear();
+  for (const auto i : positions_below(smallest_in(last.index + 1), scratch.candidates, scratch.ids)) {
+    auto& each = scratch.candidates[i];
+    if (bucket_of(each.weight) == last.index)
+      ordered.push_back({static_cast<token>(i), each.logit, each.weight});
+    else
+      each.weight = 0;
+  }
+  if (ordered.empty()) return;
+  const std::size_t kept = move_kept_to_front(ordered, mass - last.before);
+  for (const auto& each : std::span(ordered).subspan(kept))
+    scratch.candidates[static_cast<std::size_t>(each.id)].weight = 0;
+}
+
+/// A bound of weights that top_p keeps no token below: n tokens of the share (1 - p) / n or less have no more than 1 -
+/// p together. Half of it leaves room for rounding.
+float smallest_for_top_p(double top_p, double total, std::size_t count) {
+  return static_cast<float>(0.5 * (1 - top_p) * total / static_cast<double>(count));
+}
+
+/// Where top_p ends among the weights that are at least `bound`.
+last_bucket find_last_bucket(double mass, float bound, sampling_scratch& scratch) {
+  const auto ids = indices_above(scratch.weights, scratch.block_sums, bound, scratch.ids);
+  return find_last_bucket(
+      mass, ids.size(), [&](std::size_t i) { return scratch.weights[ids[i]]; }, scratch.bucket_sums);
+}
+
+/// The tokens that top_p and min_p keep of a whole row. Most rows reach the mass with few weights; the small ones are
+/// only read where it is not reached.
+void collect_for_top_p(std::span<const float> logits, const filters& which, const softmax_scale& scale,
+                       sampling_scratch& scratch) {
+  constexpr float small = 0x1p-16F;
+  const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
+  const double mass = which.top_p * total;
+  const float smallest = std::max(smallest_for_top_p(which.top_p, total, logits.size()), which.min_p);
+  float bound = std::max(small, smallest);
+  auto last = find_last_bucket(mass, bound, scratch);
+  if (last.index == 0 && bound > smallest) {
+    bound = smallest;
+    last = find_last_bucket(mass, bound, scratch);
+  }
+  collect_at_least_weight(logits, std::max(bound, smallest_in(last.index)), scratch);
+  cut_after(last, mass, scratch);
+}
+
+/// The tokens that top_k, then top_p keep.
+void collect_for_top_k(std::span<const float> logits, const filters& which, const softmax_scale& scale,
+                       sampling_scratch& scratch) {
+  const double mass = which.top_p * collect_top_k(logits, which.top_k, scale, scratch);
+  if (which.top_p >= 1) return;
+  const auto& candidates = scratch.candidates;
+  const auto last = find_last_bucket(
+      mass, candidates.size(), [&](std::size_t i) { return candidates[i].weight; }, scratch.bucket_sums);
+  cut_after(last, mass, scratch);
 }
 
 }  // namespace
@@ -113,9 +171,10 @@ void apply_filters(std::span<const float> logits, const filters& which, const so
                    sampling_scratch& scratch) {
   if (!which.limits_count(logits.size()) && which.top_p >= 1)
     return collect_for_min_p(logits, which.min_p, scale, scratch);
-  const double total = which.limits_count(logits.size()) ? collect_top_k(logits, which.top_k, scale, scratch)
-                                                         : collect_for_top_p(logits, which, scale, scratch);
-  if (which.top_p < 1) cut_top_p(which.top_p * total, scratch);
+  if (which.limits_count(logits.size()))
+    collect_for_top_k(logits, which, scale, scratch);
+  else
+    collect_for_top_p(logits, which, scale, scratch);
   if (which.min_p > 0)
     std::erase_if(scratch.candidates, [&](const candidate& each) { return each.weight < which.min_p; });
 }

@@ -19,8 +19,8 @@ struct filters {
 };
 
 /// Replaces `scratch.candidates` by the tokens of `logits` that pass top_k, then top_p, then min_p, weighed, in order
-/// of ids: at least the one with the largest logit. The row must have a finite largest entry, and
-/// `scratch.block_maxima` must be its own.
+/// of ids: at least the one with the largest logit. Tokens that do not pass may be among them, with weight 0. The row
+/// must have a finite largest entry, and `scratch.block_maxima` must be its own.
 void apply_filters(std::span<const float> logits, const filters& which, const softmax_scale& scale,
                    sampling_scratch& scratch);
 

@@ -3,6 +3,9 @@
 #include "sampling/row.hpp"
 #include "sampling/softmax.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace cogen {
 namespace {
 
@@ -28,11 +31,22 @@ place locate(std::size_t count, WeightAt weight_at, double target) {
 }  // namespace
 
 token choose(std::span<const candidate> candidates, double u) {
-  const double target = u * total_weight(candidates);
-  return candidates[locate(
-                        candidates.size(), [&](std::size_t i) { return candidates[i].weight; }, target)
-                        .index]
-      .id;
+  constexpr std::size_t most_parts = 64;
+  const std::size_t length = (candidates.size() + most_parts - 1) / most_parts;
+  const std::size_t parts = (candidates.size() + length - 1) / length;
+  const auto part = [&](std::size_t p) {
+    return candidates.subspan(p * length, std::min(length, candidates.size() - p * length));
+  };
+  std::array<double, most_parts> sums;
+  double total = 0;
+  for (std::size_t p = 0; p < parts; ++p) total += sums[p] = total_weight(part(p));
+  const double target = u * total;
+  const place found = locate(
+      parts, [&](std::size_t p) { return sums[p]; }, target);
+  const auto searched = part(found.index);
+  const auto within = locate(
+      searched.size(), [&](std::size_t i) { return searched[i].weight; }, target - found.before);
+  return searched[within.index].id;
 }
 
 token choose(std::span<const float> weights, std::span<const double> block_sums, double total, double u) {

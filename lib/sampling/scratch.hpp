@@ -23,9 +23,9 @@ struct sampling_scratch {
   std::vector<float> weights;         // [vocabulary]
   std::vector<double> block_sums;     // [blocks], of the weights
   std::vector<double> bucket_sums;    // [buckets], of the candidates' weights by size
-  std::vector<std::uint32_t> ids;     // [vocabulary], of the candidates to be
+  std::vector<std::uint32_t> ids;     // [vocabulary], of the candidates to be; then positions of candidates
   std::vector<candidate> candidates;  // in order of ids
-  std::vector<candidate> ordered;     // the same, permuted by selection
+  std::vector<candidate> ordered;     // some of them, permuted by selection
 };
 
 }  // namespace cogen

@@ -3,6 +3,7 @@
 #include "sampling/row.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -49,28 +50,6 @@ using double_lanes = double __attribute__((vector_size(sum_lanes * sizeof(double
   return total;
 }
 
-/// To 1e-5 of itself: sums of floats are added as doubles before they are long.
-[[gnu::always_inline]] inline double mass_above(const float* weights, std::size_t count, float bound) {
-  constexpr std::size_t lanes = 16;
-  std::array<float, lanes> sums{};
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::size_t j = 0; j < lanes; ++j) sums[j] += weights[i + j] >= bound ? weights[i + j] : 0.0F;
-  double mass = 0;
-  for (; i < count; ++i) mass += weights[i] >= bound ? weights[i] : 0.0F;
-  for (const float sum : sums) mass += sum;
-  return mass;
-}
-
-[[gnu::always_inline]] inline masses masses_of(std::span<const float> weights) {
-  constexpr std::size_t chunk = 1024;
-  masses total{};
-  for (std::size_t begin = 0; begin < weights.size(); begin += chunk)
-    for (std::size_t k = 0; k < total.size(); ++k)
-      total[k] += mass_above(weights.data() + begin, std::min(chunk, weights.size() - begin), weight_bounds[k]);
-  return total;
-}
-
 /// Without a branch for each weight: in a flat row half of them would be mispredicted.
 std::size_t indices_portable(std::span<const float> weights, std::span<const double> block_sums, float bound,
                              std::uint32_t* ids) {
@@ -85,19 +64,11 @@ std::size_t indices_portable(std::span<const float> weights, std::span<const dou
   return count;
 }
 
-masses masses_portable(std::span<const float> weights) { return masses_of(weights); }
-
 double weigh_portable(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums) {
   return weigh_blocks(logits, scale, weights, block_sums);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] masses masses_avx2(std::span<const float> weights) { return masses_of(weights); }
-
-[[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl")]] masses masses_avx512(std::span<const float> weights) {
-  return masses_of(weights);
-}
-
 [[gnu::target("avx512f")]] std::size_t indices_avx512(std::span<const float> weights, std::span<const double>,
                                                       float bound, std::uint32_t* ids) {
   constexpr std::size_t lanes = 16;
@@ -136,12 +107,12 @@ const row_passes& fastest_passes() {
 }  // namespace
 
 std::vector<row_passes> available_row_passes() {
-  std::vector<row_passes> all{{weigh_portable, masses_portable, indices_portable}};
+  std::vector<row_passes> all{{weigh_portable, indices_portable}};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) all.push_back({weigh_avx2, masses_avx2, indices_portable});
+  if (__builtin_cpu_supports("avx2")) all.push_back({weigh_avx2, indices_portable});
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    all.push_back({weigh_avx512, masses_avx512, indices_avx512});
+    all.push_back({weigh_avx512, indices_avx512});
 #endif
   return all;
 }
@@ -159,17 +130,18 @@ std::span<const std::uint32_t> indices_above(std::span<const float> weights, std
   return {ids.data(), fastest_passes().indices_above(weights, block_sums, bound, ids.data())};
 }
 
-masses masses_above(std::span<const float> weights) { return fastest_passes().masses_above(weights); }
-
 double weigh(std::span<candidate> candidates, const softmax_scale& scale) {
   for (auto& each : candidates) each.weight = weight_of(each.logit, scale);
   return total_weight(candidates);
 }
 
 double total_weight(std::span<const candidate> candidates) {
-  double total = 0;
-  for (const auto& each : candidates) total += each.weight;
-  return total;
+  std::array<double, sum_lanes> sums{};
+  std::size_t i = 0;
+  for (; i + sum_lanes <= candidates.size(); i += sum_lanes)
+    for (std::size_t j = 0; j < sum_lanes; ++j) sums[j] += candidates[i + j].weight;
+  for (std::size_t j = 0; i + j < candidates.size(); ++j) sums[j] += candidates[i + j].weight;
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
 }  // namespace cogen

@@ -3,7 +3,6 @@
 #include "sampling/exponential.hpp"
 #include "sampling/scratch.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,15 +26,6 @@ constexpr float weight_of(float logit, const softmax_scale& scale) {
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,
                  std::vector<double>& block_sums);
 
-/// Bounds of weights, in falling order.
-inline constexpr std::array<float, 4> weight_bounds{0x1p-4F, 0x1p-8F, 0x1p-12F, 0x1p-16F};
-
-/// For each of weight_bounds, the sum of the weights that are not below it.
-using masses = std::array<double, weight_bounds.size()>;
-
-/// To 1e-5 of themselves.
-masses masses_above(std::span<const float> weights);
-
 /// The indices of the weights that are at least `bound`, in order, in the memory of `ids`. `block_sums` are those of
 /// the weights.
 std::span<const std::uint32_t> indices_above(std::span<const float> weights, std::span<const double> block_sums,
@@ -48,7 +38,6 @@ inline constexpr std::size_t index_padding = 16;
 struct row_passes {
   /// weigh_row() into memory that is large enough.
   double (*weigh)(std::span<const float> logits, const softmax_scale& scale, float* weights, double* block_sums);
-  masses (*masses_above)(std::span<const float> weights);
   /// indices_above() into memory for each weight and index_padding more. Returns their number.
   std::size_t (*indices_above)(std::span<const float> weights, std::span<const double> block_sums, float bound,
                                std::uint32_t* ids);
@@ -60,6 +49,7 @@ std::vector<row_passes> available_row_passes();
 /// Sets the candidates' weights; returns their sum.
 double weigh(std::span<candidate> candidates, const softmax_scale& scale);
 
+/// The sum of the weights, added in an order that depends on their number alone.
 double total_weight(std::span<const candidate> candidates);
 
 }  // namespace cogen

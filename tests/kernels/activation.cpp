@@ -53,6 +53,32 @@ std::vector<float> activated(const execution& run, activation kind, std::vector<
 
 BOOST_AUTO_TEST_SUITE(activation_test)
 
+BOOST_AUTO_TEST_CASE(squares_and_xielu_agree_with_their_formulas) {
+  worker_pool workers(1);
+  constexpr std::array<float, 4> parameters{0.8F, 0.9F, 0.5F, -1e-6F};  // p, n, b, e
+  std::vector<float> x(6000);
+  for (std::size_t at = 0; at < x.size(); ++at) x[at] = static_cast<float>(at) * 0.003F - 9.0F;
+  const auto wanted = [&](activation kind, double of) {
+    if (kind == activation::relu_squared) return std::max(of, 0.0) * std::max(of, 0.0);
+    if (of > 0) return parameters[0] * of * of + parameters[2] * of;
+    return parameters[1] * (std::expm1(std::min<double>(of, parameters[3])) - of) + parameters[2] * of;
+  };
+  for (const auto kind : {activation::relu_squared, activation::xielu})
+    for_each_set(workers, [&](const execution& run) {
+      std::vector<float> out(x.size());
+      activate(run, {.kind = kind,
+                     .x = x.data(),
+                     .out = out.data(),
+                     .rows = 1,
+                     .width = static_cast<std::int64_t>(x.size()),
+                     .parameters = parameters.data()});
+      for (std::size_t at = 0; at < x.size(); ++at) {
+        const double exact = wanted(kind, x[at]);
+        BOOST_REQUIRE_MESSAGE(std::abs(out[at] - exact) <= 3e-7 * (1 + std::abs(exact)), x[at] << " gives " << out[at]);
+      }
+    });
+}
+
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle) {
   worker_pool workers(2);
   for (const auto kind : kinds)

@@ -5,7 +5,9 @@
 
 #include <cogen/cache/mask.hpp>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/tanh.h>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -48,19 +50,25 @@ struct sequence {
     return tensor(numbers, {form.kv_heads, length, form.head_dim});
   }
 
-  // [length, heads, head_dim]: softmax(scale q k^T + mask) v, in double.
-  at::Tensor expected(float scale) const {
+  // [length, heads, head_dim]: softmax(scale q k^T + mask) v, in double. Scores go through `adjust` first.
+  template <class Adjust>
+  at::Tensor expected(float scale, const Adjust& adjust) const {
     const int group = form.heads / form.kv_heads;
     const at::Tensor queries = tensor(q, {length, form.heads, form.head_dim}).transpose(0, 1);
     const at::Tensor keys = stored(false).repeat_interleave(group, 0);
     const at::Tensor values = stored(true).repeat_interleave(group, 0);
     const auto count = static_cast<int>(length);
-    return attended(at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale), values,
+    return attended(adjust(at::matmul(queries, keys.transpose(1, 2)) * static_cast<double>(scale)), values,
                     cache::to_dense(cache::causal(), {.q_length = count, .kv_length = count}));
   }
 
+  at::Tensor expected(float scale) const {
+    return expected(scale, [](const at::Tensor& scores) { return scores; });
+  }
+
   // Queries [first, last) in one call.
-  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale) const {
+  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale,
+                            float softcap = 0, const std::vector<float>& slopes = {}) const {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
     const token_rows row{storage.view(), 0, last - first, first};
     attention(run, {&row, 1},
@@ -69,7 +77,9 @@ struct sequence {
                .out = out.data(),
                .out_stride = width(),
                .heads = form.heads,
-               .scale = scale});
+               .scale = scale,
+               .softcap = softcap,
+               .slopes = slopes.empty() ? nullptr : slopes.data()});
     return out;
   }
 };
@@ -99,6 +109,24 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_over_several_spans) {
     BOOST_TEST(error_of(each.attend(run, 0, 1100, 0.2F), expected) < 2e-6);
     const at::Tensor last = expected.slice(0, 1099, 1100);
     BOOST_TEST(error_of(each.attend(run, 1099, 1100, 0.2F), last) < 2e-6);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(scores_are_capped_and_then_weighed_by_distance) {
+  worker_pool workers(2);
+  const sequence each({6, 2, 24}, cache::scalar::f32, 700, 0, 5);
+  const std::vector<float> slopes{0.5F, 0.25F, 0.125F, 0.0625F, 0.03F, 0.01F};
+  constexpr float cap = 0.7F;  // of scores with a standard deviation of about 1
+  const at::Tensor positions = at::arange(700, at::kDouble);
+  const at::Tensor distances = positions.unsqueeze(0) - positions.unsqueeze(1);  // [query, key]
+  const at::Tensor expected = each.expected(0.3F, [&](const at::Tensor& scores) {
+    const at::Tensor weights = tensor(slopes, {6, 1, 1}).to(at::kDouble);
+    return cap * at::tanh(scores.to(at::kDouble) / cap) + weights * distances;
+  });
+  for_each_set(workers, [&](const execution& run) {
+    BOOST_TEST(error_of(each.attend(run, 0, 700, 0.3F, cap, slopes), expected) < 3e-6);
+    const at::Tensor last = expected.slice(0, 699, 700);
+    BOOST_TEST(error_of(each.attend(run, 699, 700, 0.3F, cap, slopes), last) < 3e-6);
   });
 }
 

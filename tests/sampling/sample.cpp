@@ -1,5 +1,6 @@
 #include "rows.hpp"
 #include "sampling/inverse_distribution.hpp"
+#include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -113,6 +114,24 @@ BOOST_AUTO_TEST_CASE(a_random_number_on_a_boundary_chooses_the_token_that_begins
   for (const auto& [u, id] : expected) {
     BOOST_TEST(choose(candidates, u) == id);
     BOOST_TEST(choose(weights, block_sums, 4, u) == id);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_any_length_is_searched_as_one_by_one) {
+  for (const std::size_t count : {1, 2, 63, 64, 65, 129, 1000, 20011}) {
+    std::vector<candidate> candidates;
+    for (std::size_t i = 0; i < count; ++i)
+      candidates.push_back({static_cast<token>(3 * i), 0, static_cast<float>((i * 7 + count) % 5)});
+    candidates.front().weight = 1;  // whole numbers, so that every sum is exact
+    double total = 0;
+    for (const auto& each : candidates) total += each.weight;
+    for (std::uint32_t sample = 0; sample < 300; ++sample) {
+      const double u = uniform({count, 0, 0, sample});
+      double through = 0;
+      const auto expected =
+          std::ranges::find_if(candidates, [&](const candidate& each) { return (through += each.weight) > u * total; });
+      BOOST_TEST(choose(candidates, u) == expected->id);
+    }
   }
 }
 

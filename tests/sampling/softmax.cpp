@@ -80,19 +80,3 @@ BOOST_AUTO_TEST_CASE(every_instruction_set_finds_the_indices_of_the_weights_abov
     }
   }
 }
-
-BOOST_AUTO_TEST_CASE(the_mass_above_a_bound_is_that_of_the_weights_not_below_it) {
-  for (const std::size_t count : {1, 17, 1024, 1025, 50001}) {
-    std::vector<float> weights(count);
-    for (std::size_t i = 0; i < count; ++i)
-      weights[i] = exponential(-20 * static_cast<float>(uniform({3, 0, static_cast<std::uint32_t>(i), 0})));
-    weights[count / 2] = weight_bounds[1];
-    const auto found = masses_above(weights);
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      double expected = 0;
-      for (const float each : weights) expected += each >= weight_bounds[k] ? each : 0;
-      BOOST_TEST(found[k] == expected, boost::test_tools::tolerance(1e-5));
-    }
-    for (const auto& by : available_row_passes()) BOOST_TEST((by.masses_above(weights) == found));
-  }
-}

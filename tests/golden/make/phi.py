@@ -48,12 +48,6 @@ FAMILIES = [
             tie_word_embeddings=False, unseen=("short_factor",), max_position_embeddings=96,
             original_max_position_embeddings=12,
             **rope(100.0, "longrope", short_factor=[1.0, 1.05, 1.2, 1.4], long_factor=[1.1, 1.9, 3.2, 6.0])),
-        "phi3_crossing": dict(
-            dtype="bfloat16", prompts=ACROSS, vocab_size=96, hidden_size=24, intermediate_size=20,
-            num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.02,
-            tie_word_embeddings=False, unseen=("short_factor",), max_position_embeddings=128,
-            original_max_position_embeddings=16,
-            **rope(100.0, "longrope", short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.2, 2.1, 3.8, 7.0])),
     }, publish=publish, further_changes=longrope_changes),
     decoder(PhiForCausalLM, {
         "phi_published": dict(

@@ -24,14 +24,14 @@ enum class rope_kind {
   llama3,    ///< long wavelengths divided by factor, smoothly between low_freq_factor and high_freq_factor
   yarn,      ///< arXiv:2309.00071, with attention_factor on cos and sin
   listed,    ///< inv_freq[i] divided by frequency_factors[i] (GGUF's rope_freqs.weight)
+  longrope,  ///< the same in caches of up to original_positions, by long_factors in longer ones (arXiv:2402.13753)
 };
 
 /// Rotary position encoding.
 struct rope_config {
   rope_kind kind = rope_kind::standard;
   double theta = 10000;
-  double partial_factor = 1;               ///< fraction of head_dim that is rotated
-  std::int64_t rotary_dim = 0;             ///< head_dim * partial_factor; even, 2 to head_dim
+  std::int64_t rotary_dim = 0;             ///< dimensions of a head that are rotated; even, 2 to head_dim
   double factor = 1;                       ///< linear, llama3, yarn
   double low_freq_factor = 1;              ///< llama3
   double high_freq_factor = 4;             ///< llama3
@@ -42,7 +42,7 @@ struct rope_config {
   std::optional<double> mscale;            ///< yarn
   std::optional<double> mscale_all_dim;    ///< yarn
   bool truncate = true;                    ///< yarn: the ramp's ends are rounded outwards to whole dimensions
-  std::vector<float> frequency_factors;    ///< listed: [rotary_dim / 2]
+  std::vector<float> frequency_factors, long_factors;  ///< listed, longrope: [rotary_dim / 2]
   friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 
