@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::uint64_t largest_config = 4 << 20;
 constexpr std::string_view listed_frequencies = "rope_freqs.weight";
+constexpr std::string_view short_factors = "rope_factors_short.weight";
+constexpr std::string_view long_factors = "rope_factors_long.weight";
 
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -83,7 +85,17 @@ std::vector<float> read_listed_frequencies(const gguf_file& file, const tensor_i
   return factors;
 }
 
+std::vector<float> read_longrope_factors(const gguf_file& file, std::string_view name, const rope_config& rope) {
+  const auto* tensor = file.find(name);
+  if (tensor == nullptr) refuse(file.path().string(), "tensor '{}' of its longrope is missing", name);
+  return read_listed_frequencies(file, *tensor, rope);
+}
+
 void add_listed_frequencies(const gguf_file& file, rope_config& rope) {
+  if (rope.kind == rope_kind::longrope) {
+    rope.frequency_factors = read_longrope_factors(file, short_factors, rope);
+    rope.long_factors = read_longrope_factors(file, long_factors, rope);
+  }
   const auto* tensor = file.find(listed_frequencies);
   if (tensor == nullptr) return;
   rope.frequency_factors = read_listed_frequencies(file, *tensor, rope);
@@ -104,7 +116,8 @@ bool is_output_matrix(const tensor_info& tensor) {
 }
 
 bool may_always_be_there(std::string_view name, bool tied) {
-  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || (tied && name == "lm_head.weight");
+  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || name == short_factors ||
+         name == long_factors || (tied && name == "lm_head.weight");
 }
 
 }  // namespace

@@ -145,6 +145,8 @@ class gguf_lookup final : public config_fields::lookup {
   // What llama.cpp knows of an architecture.
   std::optional<field> implied(std::string_view key) const {
     if (key == "layer_types") return layer_types();
+    if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
+      return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
     if (key == "new_decoder_architecture") return scalar_field(integer("attention.head_count_kv").value_or(1) > 1);
     if (key == "num_ln_in_parallel_attn")
