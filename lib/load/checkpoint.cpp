@@ -3,9 +3,9 @@
 #include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
 #include "load/gguf_parts.hpp"
+#include "load/gguf_views.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
-#include "load/metadata_tensors.hpp"
 #include "load/read_model_config.hpp"
 #include "load/safetensors.hpp"
 #include "load/tokenizer_source.hpp"
@@ -134,18 +134,20 @@ struct checkpoint::contents {
       gguf = file.get();
       tensors = std::move(file);
       fields.emplace(config_fields::from_gguf(*gguf));
-      metadata.emplace(*fields, gguf->path());
+      views.emplace(*gguf, *fields);
       family = fields->family();
     }
   }
 
-  std::string stored_name(std::string_view name) const { return gguf ? gguf_name(name) : std::string(name); }
+  std::string stored_name(std::string_view name) const {
+    return gguf ? gguf_name(gguf_views::stored_name(name)) : std::string(name);
+  }
 
   /// The file that holds a tensor, and the tensor; null if there is none.
   std::pair<const tensor_file*, const tensor_info*> find(std::string_view name) const {
+    if (views && gguf_views::stored_name(name) != name) return views->find(name);
     const auto* stored = tensors->find(stored_name(name));
-    if (stored != nullptr || !metadata) return {tensors.get(), stored};
-    return {&*metadata, metadata->find(name)};
+    return stored == nullptr && views ? views->find(name) : std::pair(tensors.get(), stored);
   }
 
   std::string given_name(const tensor_info& tensor) const {
@@ -155,9 +157,9 @@ struct checkpoint::contents {
   std::int64_t interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const;
 
   std::unique_ptr<const tensor_file> tensors;
-  const gguf_file* gguf = nullptr;                 // tensors, where it is a GGUF file
-  std::optional<const metadata_tensors> metadata;  // of a GGUF file
-  std::filesystem::path folder;                    // of a Hugging Face model
+  const gguf_file* gguf = nullptr;        // tensors, where it is a GGUF file
+  std::optional<const gguf_views> views;  // of a GGUF file
+  std::filesystem::path folder;           // of a Hugging Face model
   std::optional<config_fields> fields;
   std::string family;
 };
@@ -244,8 +246,8 @@ weight checkpoint::at(std::string_view name, std::span<const std::int64_t> shape
 std::vector<std::string> checkpoint::weight_names() const {
   std::vector<std::string> names;
   for (const auto& tensor : contents_->tensors->tensors()) names.push_back(contents_->given_name(tensor));
-  if (contents_->metadata)
-    for (const auto& tensor : contents_->metadata->tensors()) names.push_back(tensor.name);
+  if (contents_->views)
+    for (const auto& name : contents_->views->metadata_names()) names.push_back(name);
   return names;
 }
 

@@ -70,6 +70,14 @@ constexpr std::array aliases{
     key_alias{"rope_local_base_freq", "rope.freq_base_swa"},
     key_alias{"rope_parameters.sliding_attention", "rope.freq_base_swa"},
     key_alias{"rope_parameters.sliding_attention.rope_theta", "rope.freq_base_swa"},
+    key_alias{"state_size", "ssm.state_size"},
+    key_alias{"conv_kernel", "ssm.conv_kernel"},
+    key_alias{"time_step_rank", "ssm.time_step_rank"},
+    key_alias{"mamba_d_state", "ssm.state_size"},
+    key_alias{"mamba_d_conv", "ssm.conv_kernel"},
+    key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
+    key_alias{"num_experts", "expert_count"},
+    key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
 };
 
@@ -148,10 +156,50 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
       return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
+    if (key == "expand" || key == "mamba_expand") return expansion();
+    if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
+    if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
+    if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
+    if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
+    if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
+    if (key == "expert_layer_offset") return scalar_field(layers_with("ffn_gate_inp.weight").offset);
     if (key == "new_decoder_architecture") return scalar_field(integer("attention.head_count_kv").value_or(1) > 1);
     if (key == "num_ln_in_parallel_attn")
       return scalar_field(std::int64_t{first_layer_has("attn_norm_2.weight") ? 2 : 1});
     return std::nullopt;
+  }
+
+  std::int64_t layers() const {
+    return std::clamp<std::int64_t>(integer("block_count").value_or(0), 0, layer_counts.highest);
+  }
+
+  bool layer_has(std::int64_t layer, std::string_view tensor) const {
+    return file_.find(fmt::format("blk.{}.{}", layer, tensor)) != nullptr;
+  }
+
+  bool any_layer_has(std::string_view tensor) const {
+    for (std::int64_t layer = 0; layer < layers(); ++layer)
+      if (layer_has(layer, tensor)) return true;
+    return false;
+  }
+
+  struct repetition {
+    std::int64_t period, offset;
+  };
+
+  // The layers with that tensor follow one another at one distance.
+  repetition layers_with(std::string_view tensor) const {
+    std::vector<std::int64_t> found;
+    for (std::int64_t layer = 0; layer < layers() && found.size() < 2; ++layer)
+      if (layer_has(layer, tensor)) found.push_back(layer);
+    if (found.empty()) return {layers() + 1, layers()};
+    return {found.size() == 2 ? found[1] - found[0] : layers() + 1, found[0]};
+  }
+
+  std::optional<field> expansion() const {
+    const auto inner = integer("ssm.inner_size"), hidden = integer("embedding_length");
+    if (!inner || !hidden || *hidden < 1 || *inner % *hidden != 0) return std::nullopt;
+    return scalar_field(*inner / *hidden);
   }
 
   // For each layer whether it has a window, or after how many one without follows.
@@ -166,16 +214,15 @@ class gguf_lookup final : public config_fields::lookup {
       for (const auto& slides : pattern->values)
         add(slides == field_scalar(true) || slides == field_scalar(std::int64_t{1}));
     } else if (const auto period = integer("attention.sliding_window_pattern"); period && *period > 0) {
-      const auto layers = std::clamp<std::int64_t>(integer("block_count").value_or(0), 0, layer_counts.highest);
-      for (std::int64_t layer = 0; layer < layers; ++layer) add((layer + 1) % *period != 0);
+      for (std::int64_t layer = 0; layer < layers(); ++layer) add((layer + 1) % *period != 0);
     }
     return types;
   }
 
   // Gemmas of 27 billion parameters divide by the width of all heads.
   std::optional<field> query_scalar() const {
-    const auto layers = integer("block_count"), heads = integer("attention.head_count");
-    const bool largest = (family() == "gemma2" && layers == 46) || (family() == "gemma3_text" && layers == 62);
+    const auto heads = integer("attention.head_count");
+    const bool largest = (family() == "gemma2" && layers() == 46) || (family() == "gemma3_text" && layers() == 62);
     const auto scalar = largest && heads > 0 ? integer("embedding_length").value_or(0) / *heads
                                              : integer("attention.key_length").value_or(0);
     return scalar > 0 ? std::optional(scalar_field(scalar)) : std::nullopt;

@@ -35,10 +35,16 @@ std::int64_t read_intermediate(const config_fields& fields, std::string_view key
   return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }
 
+// A list has a number for each layer, 0 for those without attention.
+std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
+  return std::max(std::ranges::max(fields.integers(key, {0, head_counts.highest})), head_counts.lowest);
+}
+
 // In Transformers a null says "as many as heads", whatever a key that is left out stands for.
 std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
                            std::int64_t heads) {
   if (key.empty()) return heads;
+  if (is_gguf(fields) && fields.size(key) > 1) return most_kv_heads(fields, key);
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 
@@ -155,7 +161,10 @@ std::vector<token> gguf_end_tokens(const config_fields& fields, integer_range ra
 
 void read_gguf(const config_fields& fields, model_config& config) {
   const auto& family = fields_of(config.family);
-  read_shape(fields, gguf_keys, {}, config);
+  auto keys = gguf_keys;
+  if (family.keys.heads.empty()) keys.heads = "";
+  if (family.keys.intermediate.empty()) keys.intermediate = "";
+  read_shape(fields, keys, {}, config);
   if (family.keys.max_positions.empty()) config.max_positions = family.max_positions;
   config.activation = family.activation;
   config.attention_bias = fields.boolean("attention_bias", false);

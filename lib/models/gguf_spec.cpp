@@ -54,7 +54,7 @@ class gguf_namer {
   /// A block that mixes tokens begins a layer, and those behind it belong to the layer too.
   void rename(std::vector<block_spec>& blocks) {
     for (auto& block : blocks) {
-      if (std::holds_alternative<mlp_spec>(block.what)) {
+      if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
         ++layer_;
@@ -68,18 +68,21 @@ class gguf_namer {
 
   void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
     block.prefix = fmt::format("blk.{}.", layer_);
+    if (std::holds_alternative<mamba_spec>(block.what)) block.prefix += "mamba.";  // load::gguf_views
     std::visit([this](auto& what) { rename(what); }, block.what);
     rename_before(block, before);
-    rename(block.after, block.prefix + std::string(after));
+    rename(block.after, layer_name(after));
   }
 
   /// Blocks beside each other may read the same norm.
   void rename_before(block_spec& block, std::string_view usual) {
     if (!block.before) return;
     const auto given = block.before->name;
-    if (given != last_norm_.transformers) last_norm_ = {given, block.prefix + std::string(name_of(given, usual))};
+    if (given != last_norm_.transformers) last_norm_ = {given, layer_name(name_of(given, usual))};
     rename(block.before, last_norm_.gguf);
   }
+
+  std::string layer_name(std::string_view name) const { return fmt::format("blk.{}.{}", layer_, name); }
 
   std::string_view name_of(std::string_view given, std::string_view usual) const {
     const auto* const found = std::ranges::find_if(renamed_norms, [&](const renamed_norm& each) {
@@ -114,12 +117,12 @@ class gguf_namer {
     mlp.bias = mlp_bias_;
   }
 
-  void rename(const mamba_spec&) const { refuse_part("scans"); }
-  void rename(const moe_spec&) const { refuse_part("experts"); }
-
-  [[noreturn]] void refuse_part(std::string_view what) const {
-    fields_.refuse("general.architecture", fmt::format("models with {} are read from Hugging Face folders only", what));
+  void rename(moe_spec& moe) const {
+    rename(moe.expert);
+    moe.router = "ffn_gate_inp";
   }
+
+  void rename(mamba_spec&) const {}
 
   struct norm_name {
     std::string transformers, gguf;

@@ -13,6 +13,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -59,6 +60,12 @@ double number_in(const gguf_draft& draft, std::string_view key) {
   return with_fields(draft, [&](const config_fields& fields) { return fields.real(key, {-1e9, 1e9}); });
 }
 
+std::vector<float> floats_of(const weight& from) {
+  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
+  from.read_rows_as_float(0, from.rows(), values);
+  return values;
+}
+
 std::string entry_bools(std::string_view key, std::initializer_list<bool> values) {
   std::string bytes;
   for (const bool value : values) bytes += raw(std::uint8_t{value});
@@ -102,8 +109,8 @@ BOOST_AUTO_TEST_CASE(keys_are_read_under_transformers_names) {
     BOOST_TEST(number_in(file_of("granite", {entry_f32("granite." + stored, 0.25F)}), asked) == 0.25);
   const auto absent = refusal([] { number_in(file_of("granite"), "residual_multiplier"); });
   BOOST_TEST(says(absent, "granite.residual_multiplier is missing"));
-  const auto wrong =
-      refusal([] { number_in(file_of("granite", {entry_f32("granite.residual_scale", 1e12F)}), "residual_multiplier"); });
+  const auto wrong = refusal(
+      [] { number_in(file_of("granite", {entry_f32("granite.residual_scale", 1e12F)}), "residual_multiplier"); });
   BOOST_TEST(says(wrong, "granite.residual_scale is 1"));
 }
 
@@ -196,8 +203,8 @@ BOOST_AUTO_TEST_CASE(yarn_and_longrope_are_read) {
   };
   const auto yarn =
       gguf_config(with({entry_text("phi3.rope.scaling.type", "yarn"), entry_f32("phi3.rope.scaling.factor", 4),
-                      entry_f32("phi3.rope.scaling.yarn_attn_factor", 1.25F),
-                      entry_f32("phi3.rope.scaling.yarn_log_multiplier", 0.5F)}));
+                        entry_f32("phi3.rope.scaling.yarn_attn_factor", 1.25F),
+                        entry_f32("phi3.rope.scaling.yarn_log_multiplier", 0.5F)}));
   BOOST_TEST(yarn.rope.attention_factor.value() == 1.25);
   BOOST_TEST(yarn.rope.mscale.value() == 1.0);
   BOOST_TEST(yarn.rope.mscale_all_dim.value() == 0.5);
@@ -242,6 +249,54 @@ BOOST_AUTO_TEST_CASE(numbers_of_xielu_are_tensors_of_each_layer) {
     checkpoint opened(one.path());
   });
   BOOST_TEST(says(short_list, "it must have a number for each of 2 layers"));
+}
+
+BOOST_AUTO_TEST_CASE(scans_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("mamba", {entry_u32("mamba.ssm.inner_size", 48), entry_u32("mamba.ssm.state_size", 3)});
+  draft.add("blk.1.ssm_conv1d.weight", {2, 4}, 0, counting_floats(8));
+  draft.add("blk.1.ssm_a", {2, 2}, 0, raw_floats({-1, -2, -0.5F, -4}));
+  draft.add("blk.1.ssm_d", {2}, 0, raw_floats({7, 8}));
+  draft.add("blk.1.ssm_dt.bias", {2}, 0, raw_floats({5, 6}));
+  draft.add("blk.0.ssm_a", {1}, 0, raw_floats({1}));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.conv1d.weight", {4, 1, 2})).size() == 8U);
+  const std::vector<float> logarithms{std::log(1.0F), std::log(2.0F), std::log(0.5F), std::log(4.0F)};
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.A_log", {2, 2})) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.D", {2})) == (std::vector<float>{7, 8}), boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.dt_proj.bias", {2})) == (std::vector<float>{5, 6}),
+             boost::test_tools::per_element());
+  BOOST_TEST(!files.find("blk.1.mamba.in_proj.weight"));
+  BOOST_TEST(says(refusal([&] { floats_of(files.at("blk.0.mamba.A_log", {1})); }), "numbers below 0 are allowed"));
+  BOOST_TEST(number_in(draft, "expand") == 2.0);
+  BOOST_TEST(number_in(draft, "state_size") == 3.0);
+  BOOST_TEST(gguf_config(draft).heads == 0);
+}
+
+BOOST_AUTO_TEST_CASE(experts_are_matrices_of_their_own) {
+  auto draft = file_of("jamba");
+  draft.add("blk.1.ffn_up_exps.weight", {2, 3, 4}, 0, counting_floats(24));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const auto third = files.at("blk.1.experts.2.ffn_up.weight", {3, 2});
+  BOOST_TEST(floats_of(third) == (std::vector<float>{12, 13, 14, 15, 16, 17}), boost::test_tools::per_element());
+  BOOST_TEST(third.bytes() == 24U);
+  BOOST_TEST(!files.find("blk.1.experts.4.ffn_up.weight"));
+  BOOST_TEST(!files.find("blk.1.experts.ffn_up.weight"));
+  BOOST_TEST(!files.find("blk.1.experts.-1.ffn_up.weight"));
+  const std::vector<std::string> expected{"blk.1.experts.0.ffn_up.weight"};
+  files.refuse_others(expected);
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_a_jamba_repeat) {
+  const auto heads = entry_array("jamba.attention.head_count_kv", 5, 2, raw(std::int32_t{0}) + raw(std::int32_t{2}));
+  auto draft = file_of("jamba", {}, {"blk.1.attn_q.weight", "blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"});
+  draft.entries.push_back(heads);
+  BOOST_TEST(gguf_config(draft).kv_heads == 2);
+  BOOST_TEST(number_in(draft, "attn_layer_offset") == 1.0);
+  BOOST_TEST(number_in(draft, "attn_layer_period") == 3.0);
+  BOOST_TEST(number_in(draft, "expert_layer_offset") == 0.0);
+  BOOST_TEST(number_in(draft, "expert_layer_period") == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_interleaved_in_some_architectures) {
