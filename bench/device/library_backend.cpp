@@ -31,13 +31,13 @@ class library_operators final : public device::operators {
 
   at::Tensor quantize(const at::Tensor& codes) override { return own_->quantize(codes); }
 
-  void embed(const at::Tensor& table, const device::step_rows& rows, const at::Tensor& last,
+  void embed(const device::embedding& from, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override {
     const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
-    x.copy_(at::index_select(table, 0, at::where(rows.ids < 0, sampled, rows.ids)));
+    x.copy_(at::index_select(from.table, 0, at::where(rows.ids < 0, sampled, rows.ids)));
   }
 
-  void norm_linear(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
+  void norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                    const at::Tensor& y) override {
     auto out = y;
     if (y.scalar_type() == at::kFloat)
@@ -46,15 +46,21 @@ class library_operators final : public device::operators {
       out.copy_(multiplied(normed(x, before, by), by));
   }
 
-  void norm_gated(const at::Tensor& x, const device::rms_norm& before, const device::projection& by,
-                  const at::Tensor& y) override {
+  void norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                      const device::activation_shape&, const at::Tensor& y) override {
     const auto both = multiplied(normed(x, before, by), by);
     const auto width = y.size(1);
     y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));
   }
 
-  void linear_add(const at::Tensor& y, const device::projection& by, const at::Tensor& x) override {
+  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual&,
+                  const at::Tensor& x) override {
     x.add_(multiplied(y, by));
+  }
+
+  void score(const at::Tensor& x, const device::norm& before, const device::head& by,
+             const at::Tensor& logits) override {
+    norm_linear(x, before, by.product, logits);
   }
 
   /// Of caches that keep every token, and positions whose angles are looked up.
@@ -104,7 +110,7 @@ class library_operators final : public device::operators {
   }
 
  private:
-  static at::Tensor normed(const at::Tensor& x, const device::rms_norm& by, const device::projection& next) {
+  static at::Tensor normed(const at::Tensor& x, const device::norm& by, const device::projection& next) {
     return at::rms_norm(x, {x.size(1)}, by.weight.to(at::kFloat), by.epsilon).to(next.weights.scalar_type());
   }
 

@@ -1,4 +1,5 @@
 #include "device/backend.hpp"
+#include "device/reference_backend.hpp"
 
 #ifdef COGEN_WITH_CUDA
 #include "device/cuda_backend.hpp"
@@ -32,8 +33,9 @@ std::optional<int> cuda_number(std::string_view name) {
 }  // namespace
 
 std::shared_ptr<const backend> backend_named(std::string_view name) {
+  if (name == "reference") return make_reference_backend();
   const auto number = cuda_number(name);
-  if (!number) refuse(name, "not known; known are \"cpu\", \"cuda\" and \"cuda:N\"");
+  if (!number) refuse(name, "not known; known are \"cpu\", \"reference\", \"cuda\" and \"cuda:N\"");
 #ifdef COGEN_WITH_CUDA
   const int found = cuda_devices();
   if (found == 0) refuse(name, "this machine has no CUDA device, or no driver for it");

@@ -149,7 +149,8 @@ class cuda_operators final : public operators {
     return at::_convert_weight_to_int4pack(pairs.select(2, 0) * 16 + pairs.select(2, 1), tiles);
   }
 
-  void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
+  void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
+    const auto& table = from.table;
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
                  .slots = numbers<std::int32_t>(rows.slots),
                  .last_tokens = numbers<std::int32_t>(last),
@@ -163,7 +164,7 @@ class cuda_operators final : public operators {
                 current_stream());
   }
 
-  void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+  void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override {
     if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(normed(x, before), by)));
     if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
     auto product = product_of(x, by, y);
@@ -171,7 +172,8 @@ class cuda_operators final : public operators {
     cuda::linear(product, current_stream());
   }
 
-  void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) override {
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const activation_shape&,
+                      const at::Tensor& y) override {
     if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
     if (x.size(0) > few_rows) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
@@ -184,7 +186,7 @@ class cuda_operators final : public operators {
     cuda::linear(product, current_stream());
   }
 
-  void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) override {
+  void linear_add(const at::Tensor& y, const projection& by, const residual&, const at::Tensor& x) override {
     if (is_quantized(by)) return static_cast<void>(x.add_(quantized_product(y, by)));
     if (y.size(0) > few_rows) {
       auto sum = x;
@@ -195,6 +197,10 @@ class cuda_operators final : public operators {
     auto product = product_of(y, by, x);
     product.result = cuda::linear_result::added;
     cuda::linear(product, current_stream());
+  }
+
+  void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override {
+    norm_linear(x, before, by.product, logits);
   }
 
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
@@ -256,12 +262,12 @@ class cuda_operators final : public operators {
             .blocks = processors_};
   }
 
-  static void put_before(cuda::linear_operands& product, const rms_norm& norm) {
-    product.norm = norm.weight.const_data_ptr();
-    product.epsilon = static_cast<float>(norm.epsilon);
+  static void put_before(cuda::linear_operands& product, const norm& by) {
+    product.norm = by.weight.const_data_ptr();
+    product.epsilon = static_cast<float>(by.epsilon);
   }
 
-  static at::Tensor normed(const at::Tensor& x, const rms_norm& by) {
+  static at::Tensor normed(const at::Tensor& x, const norm& by) {
     auto out = at::empty(x.sizes(), by.weight.options());
     cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
                         .residual_type = number_of(x),

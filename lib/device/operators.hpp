@@ -1,9 +1,12 @@
 #pragma once
 
+#include "kernels/activation_kind.hpp"
+
 #include <cogen/cache/device_cache.hpp>
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -34,17 +37,51 @@ struct step_rows {
   std::int64_t reach = 0;     ///< tokens that a prompt's slot holds with this step, at most
 };
 
+/// x / sqrt(mean(x^2) + epsilon) * (weight + weight_offset), of each row; a layer norm takes the mean from x first, and
+/// adds a bias. Without a weight, x as it is.
+struct norm {
+  at::Tensor weight;  ///< [inputs]
+  double epsilon = 1e-5;
+  float weight_offset = 0;
+  bool is_layer_norm = false;
+  at::Tensor bias = {};  ///< [inputs], or none
+};
+
+/// A norm of each `width` neighbors in a row of queries or keys, with weights for all of the row.
+struct head_norm {
+  norm by;
+  std::int64_t width = 0;  ///< a head's, or that of all heads
+};
+
 struct attention_shape {
   std::int64_t heads = 0;  ///< of queries
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   float scale = 1;
+  float softcap = 0;       ///< scores become cap * tanh(score / cap); 0: they stay
+  at::Tensor slopes = {};  ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
+
+  // Before queries and keys are rotated, or after that.
+  float clip = 0;         ///< of queries, keys and values; 0: none
+  head_norm q_norm = {};  ///< without a weight there is none
+  head_norm k_norm = {};
+  bool norms_after_rotation = false;
+  double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
+  std::int64_t growth_length = 1;
 };
 
-/// x / sqrt(mean(x^2) + epsilon) * weight, of each row.
-struct rms_norm {
-  at::Tensor weight;  ///< [inputs]
-  double epsilon = 1e-5;
+/// The function of a feed-forward.
+struct activation_shape {
+  kernels::activation kind = kernels::activation::silu;
+  bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
+  std::array<float, 4> parameters = {};  ///< of xielu
+};
+
+/// What becomes of a block's result: x = post(x + scale * after(result)).
+struct residual {
+  norm after = {};
+  float scale = 1;
+  norm post = {};
 };
 
 /// x weights^T + bias.
@@ -54,8 +91,25 @@ struct projection {
   at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
 };
 
+/// A table of tokens, and what is added to its rows.
+struct embedding {
+  at::Tensor table;  ///< [vocabulary, width]
+  float scale = 1;
+  projection to_hidden = {};  ///< without weights, width is that of hidden states
+  at::Tensor positions = {};  ///< [positions, hidden], or none
+  norm after = {};
+};
+
+/// The last product, [vocabulary, width], and what becomes of logits: cap(scale * (x W^T + bias)).
+struct head {
+  projection to_width = {};  ///< without weights, width is that of hidden states
+  projection product;
+  float scale = 1;
+  float softcap = 0;
+};
+
 /// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
-/// are cosines, then sines.
+/// are cosines, then sines. Without tables nothing is rotated.
 struct rotation {
   at::Tensor near;  ///< [positions, 2 * pairs] float32
   at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first rotates by nothing
@@ -90,21 +144,25 @@ class operators {
   /// from 0 to 15. Throws std::invalid_argument, naming it, for a size that this device does not support.
   virtual at::Tensor quantize(const at::Tensor& codes) = 0;
 
-  /// x[i] = table[ids[i]]; if the id is -1, that of the token last sampled in its slot. table [vocabulary, hidden],
-  /// last [slots] int32, x [tokens, hidden]
-  virtual void embed(const at::Tensor& table, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
+  /// x[i] = what `from` has for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots] int32,
+  /// x [tokens, hidden] float32
+  virtual void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
 
   /// y = by(before(x)). x [rows, inputs] float32, y [rows, outputs], also of float32
-  virtual void norm_linear(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) = 0;
+  virtual void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
 
-  /// y = silu(gate) * up, where [gate | up] = by(before(x)). x [rows, inputs] float32, y [rows, outputs / 2]
-  virtual void norm_gated(const at::Tensor& x, const rms_norm& before, const projection& by, const at::Tensor& y) = 0;
+  /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
+  virtual void norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+                              const activation_shape& how, const at::Tensor& y) = 0;
 
-  /// x += by(y). y [rows, inputs], x [rows, outputs] float32
-  virtual void linear_add(const at::Tensor& y, const projection& by, const at::Tensor& x) = 0;
+  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
+  virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;
 
-  /// Rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their slots and
-  /// positions, and quantizes blocks that become due.
+  /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
+  virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
+
+  /// Prepares and rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their
+  /// slots and positions, and quantizes blocks that become due.
   virtual void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                  const step_rows& rows, const cache::device_layer& layer) = 0;
 

@@ -60,8 +60,7 @@ struct cache_form {
   bool host = false;  // the cache is in host memory
 };
 
-cache::device_quantization quantization_of(const nn::device_model& model,
-                                           const cache::quantization& kv_quantization) {
+cache::device_quantization quantization_of(const nn::device_model& model, const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
   if (keys == nullptr || values == nullptr)

@@ -68,8 +68,7 @@ const device_runner_options& checked(const device_runner_options& options, const
 }  // namespace
 
 device_runner::device_runner(std::shared_ptr<const device::backend> where,
-                             std::shared_ptr<const nn::device_network> network,
-                             const device_runner_options& options)
+                             std::shared_ptr<const nn::device_network> network, const device_runner_options& options)
     : where_(std::move(where)),
       network_(std::move(network)),
       options_(checked(options, *network_)),

@@ -14,9 +14,9 @@ struct attention_operands {
   std::int64_t q_stride = 0;
   float* out = nullptr;  // [tokens, heads, head_dim]
   std::int64_t out_stride = 0;
-  int heads = 0;       // a multiple of the cache's kv_heads
-  float scale = 1.0F;  // of q . k, usually 1 / sqrt(head_dim)
-  float softcap = 0;   // scores become cap * tanh(score / cap) (Gemma Team, arXiv:2408.00118); 0: they stay
+  int heads = 0;                  // a multiple of the cache's kv_heads
+  float scale = 1.0F;             // of q . k, usually 1 / sqrt(head_dim)
+  float softcap = 0;              // scores become cap * tanh(score / cap) (Gemma Team, arXiv:2408.00118); 0: they stay
   const float* slopes = nullptr;  // [heads]: a score gets slope * (its key's position - the query's); null: none
 
   // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.

@@ -233,8 +233,8 @@ COGEN_INLINE simd::f softcapped(simd::f score, float cap) {
 }
 
 // Caps some rows' scores with the `count` tokens from position `start` on, and adds what their distances weigh.
-void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
-                   std::int64_t count, row_range rows) {
+void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
+                   row_range rows) {
   if (job.softcap == 0 && !job.slopes) return;
   alignas(64) float lanes[simd::width];
   for (int lane = 0; lane < simd::width; ++lane) lanes[lane] = static_cast<float>(lane);

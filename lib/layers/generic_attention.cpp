@@ -31,9 +31,9 @@ at::Tensor heads_at(const activations& qkv, std::int64_t first_head, const model
 
 /// Keys and values of one slot with the mask of its new queries.
 struct remembered {
-  at::Tensor k;             // [kv_heads, length, head_dim] float32
-  at::Tensor v;             // [kv_heads, length, head_dim] float32
-  at::Tensor mask;          // [count, length] bool
+  at::Tensor k;     // [kv_heads, length, head_dim] float32
+  at::Tensor v;     // [kv_heads, length, head_dim] float32
+  at::Tensor mask;  // [count, length] bool
   cache::kv_extent extent;
 
   /// Of the `index`-th key.
@@ -127,8 +127,8 @@ void attend_row(const forward_context& context, const kernels::token_rows& row, 
 }  // namespace
 
 // Both lie side by side, so they are one run of heads.
-void rotate_queries_and_keys(const forward_context& context, const kernels::rope_table& rope, const models::attention_spec& spec,
-                             const activations& qkv) {
+void rotate_queries_and_keys(const forward_context& context, const kernels::rope_table& rope,
+                             const models::attention_spec& spec, const activations& qkv) {
   const auto pairs = static_cast<std::size_t>(rope.pairs());
   std::vector<float> spare(2 * pairs);
   for (const auto& row : context.rows) {

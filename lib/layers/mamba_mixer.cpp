@@ -60,7 +60,7 @@ mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, cons
       output_(weights, prefix, {{"out_proj", hidden}}, spec.channels, spec.bias) {
   if (spec.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {spec.channels});
   if (spec.norm_epsilon) {
-     const auto norm_of = [&](const char* name, std::int64_t width) {
+    const auto norm_of = [&](const char* name, std::int64_t width) {
       return norm(weights, {.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
     };
     norms_.emplace(norms{norm_of("dt_layernorm", spec.rank), norm_of("b_layernorm", spec.states),

@@ -41,8 +41,8 @@ void scatter(const activations& shares, std::int64_t expert, const activations& 
 
 }  // namespace
 
-mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string& prefix,
-                                       const models::moe_spec& spec, std::int64_t hidden)
+mixture_of_experts::mixture_of_experts(weight_reader& weights, const std::string& prefix, const models::moe_spec& spec,
+                                       std::int64_t hidden)
     : hidden_(hidden),
       top_k_(spec.top_k),
       router_(weights, prefix, {{spec.router, spec.experts}}, hidden, false),

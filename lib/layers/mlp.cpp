@@ -1,31 +1,12 @@
 #include "layers/mlp.hpp"
 
-#include <cmath>
+#include "layers/mlp_rows.hpp"
+
 #include <initializer_list>
-#include <vector>
 
 namespace cogen::layers {
 
 namespace {
-
-std::vector<named_rows> up_rows(const models::mlp_spec& spec) {
-  const auto width = spec.intermediate;
-  const named_rows up{.name = spec.up, .rows = width, .transposed = spec.transposed};
-  if (spec.gate.empty()) return {up};
-  if (spec.gate == spec.up) return {{.name = spec.up, .rows = 2 * width, .transposed = spec.transposed}};
-  return {{.name = spec.gate, .rows = width, .transposed = spec.transposed}, up};
-}
-
-/// xIELU's four, of which the file has the first two as what softplus turns into them.
-std::vector<float> read_parameters(weight_reader& weights, const std::string& prefix, kernels::activation kind) {
-  if (kind != kernels::activation::xielu) return {};
-  const auto number = [&](const char* name, std::initializer_list<std::int64_t> shape) {
-    return weights.numbers(prefix + "act_fn." + name, shape).front();
-  };
-  const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
-  const float beta = number("beta", {}), eps = number("eps", {});
-  return {softplus(number("alpha_p", {1})), beta + softplus(number("alpha_n", {1})), beta, eps};
-}
 
 activations written_by(const kernels::activation_operands& made) {
   return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
@@ -37,8 +18,11 @@ mlp::mlp(weight_reader& weights, const std::string& prefix, const models::mlp_sp
     : intermediate_(spec.intermediate),
       activation_(spec.activation),
       gated_(!spec.gate.empty()),
-      parameters_(read_parameters(weights, prefix, spec.activation)),
-      up_(weights, prefix, up_rows(spec), hidden, spec.bias),
+      parameters_(activation_parameters(spec,
+                                        [&](const std::string& name, std::initializer_list<std::int64_t> shape) {
+                                          return weights.numbers(prefix + name, shape).front();
+                                        })),
+      up_(weights, prefix, up_rows(spec, ""), hidden, spec.bias),
       down_(weights, prefix, {{.name = spec.down, .rows = hidden, .transposed = spec.transposed}}, spec.intermediate,
             spec.bias) {}
 

@@ -5,9 +5,9 @@
 #include "layers/projection.hpp"
 #include "models/model_spec.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace cogen::layers {
 
@@ -31,8 +31,8 @@ class mlp {
   std::int64_t intermediate_;
   kernels::activation activation_;
   bool gated_;
-  std::vector<float> parameters_;  // of the activation, or empty
-  projection up_;  // gate | up, or up
+  std::array<float, 4> parameters_;  // of the activation
+  projection up_;                    // gate | up, or up
   projection down_;
 };
 

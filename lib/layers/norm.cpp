@@ -49,7 +49,8 @@ std::vector<norm> read_norms(weight_reader& weights, const std::string& name, co
   if (how.over == scope::width)
     return {norm(each, read_vector(weights, name + ".weight", std::int64_t{heads} * spec.head_dim))};
   const auto order = head_order(spec);
-  if (how.over == scope::head) return {norm(each, in_order(order, read_vector(weights, name + ".weight", spec.head_dim)))};
+  if (how.over == scope::head)
+    return {norm(each, in_order(order, read_vector(weights, name + ".weight", spec.head_dim)))};
   const auto stored = read_each_head(weights, name + ".weight", heads, spec.head_dim);
   std::vector<norm> norms;
   for (auto at = stored.begin(); at != stored.end(); at += spec.head_dim)

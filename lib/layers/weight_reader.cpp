@@ -36,6 +36,14 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
       return weight_format::q5_k;
     case element_type::q6_k:
       return weight_format::q6_k;
+    case element_type::q2_k:
+      return weight_format::q2_k;
+    case element_type::q3_k:
+      return weight_format::q3_k;
+    case element_type::iq4_nl:
+      return weight_format::iq4_nl;
+    case element_type::iq4_xs:
+      return weight_format::iq4_xs;
     default:
       return std::nullopt;
   }
@@ -68,27 +76,14 @@ weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool
 
 weight_reader::weight_reader(const load::checkpoint& files) : files_(files), workers_(nullptr) {}
 
-void weight_reader::set_base(const std::string& base) {
-  const bool is_there =
-      std::ranges::any_of(files_.weight_names(), [&](const auto& name) { return name.starts_with(base); });
-  missing_base_ = is_there ? "" : base;
-}
-
-std::string weight_reader::stored_name(const std::string& name) const {
-  return !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
-}
-
-named_rows weight_reader::stored_part(named_rows part) const {
-  part.name = stored_name(part.name);
-  return part;
-}
+void weight_reader::set_base(const std::string& base) { base_ = missing_base(files_, base); }
 
 std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<const named_rows> parts,
                                                                    std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   std::vector<matrix_rows> rows;
   for (const auto& part : parts) {
-    rows.emplace_back(files_, stored_part(part), inputs);
+    rows.emplace_back(files_, base_.stored(part), inputs);
     sources.push_back(source(rows.back(), part.rows));
   }
   auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
@@ -111,7 +106,7 @@ kernels::weight_source weight_reader::source(const matrix_rows& from, std::int64
 std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
   std::vector<float> values;
   for (const auto& part : parts) {
-    const matrix_rows from(files_, stored_part(part), std::nullopt);
+    const matrix_rows from(files_, base_.stored(part), std::nullopt);
     const auto begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.rows));
     if (workers_) from.read_as_float(0, part.rows, values.data() + begin);
@@ -122,7 +117,7 @@ std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  return read_numbers(files_.at(stored_name(name), shape));
+  return read_numbers(files_.at(base_.stored(name), shape));
 }
 
 std::vector<float> weight_reader::read_numbers(const load::weight& from) {
@@ -133,9 +128,9 @@ std::vector<float> weight_reader::read_numbers(const load::weight& from) {
   return values;
 }
 
-bool weight_reader::has(const std::string& name) const { return files_.find(stored_name(name)).has_value(); }
+bool weight_reader::has(const std::string& name) const { return files_.find(base_.stored(name)).has_value(); }
 
-void weight_reader::pass_over(const std::string& name) { names_.push_back(stored_name(name)); }
+void weight_reader::pass_over(const std::string& name) { names_.push_back(base_.stored(name)); }
 
 /// Each tensor once: parts that share one follow one another.
 void weight_reader::count(const load::weight& read) {

@@ -64,14 +64,12 @@ class weight_reader {
   load::element_type most_common_type() const;
 
  private:
-  std::string stored_name(const std::string& name) const;
-  named_rows stored_part(named_rows part) const;
   std::vector<float> read_numbers(const load::weight& from);
   static kernels::weight_source source(const matrix_rows& from, std::int64_t rows);
   void count(const load::weight& read);
 
   const load::checkpoint& files_;
-  std::string missing_base_;
+  missing_base base_;
   kernels::worker_pool* const workers_;  // null: nothing is read
   kernels::weight_arena memory_;         // of all matrices, which share ownership
   progress report_;

@@ -150,7 +150,7 @@ class gguf_lookup final : public config_fields::lookup {
     return value == nullptr ? std::nullopt : as_integer(*value);
   }
 
-  // What llama.cpp knows of an architecture.
+  // What follows from other keys and from the tensors.
   std::optional<field> implied(std::string_view key) const {
     if (key == "layer_types") return layer_types();
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))

@@ -6,6 +6,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -73,6 +74,14 @@ boost::json::value parsed_object(std::string_view text, std::string_view name) {
   return root;
 }
 
+/// Keys that published files write otherwise.
+struct other_spelling {
+  std::string_view key;
+  std::string_view published;
+};
+constexpr std::array other_spellings{other_spelling{"hidden_size", "n_embed"},
+                                     other_spelling{"n_head", "num_attention_heads"}};
+
 class json_lookup final : public config_fields::lookup {
  public:
   json_lookup(std::string_view text, std::string file) : lookup(std::move(file)), root_(parsed_object(text, name)) {}
@@ -104,8 +113,15 @@ class json_lookup final : public config_fields::lookup {
   }
 
  private:
-  /// A key with dots leads through objects.
   std::optional<json::field> at(std::string_view key) const {
+    auto found = at_exactly(key);
+    for (const auto& other : other_spellings)
+      if (!found && key == other.key) found = at_exactly(other.published);
+    return found;
+  }
+
+  /// A key with dots leads through objects.
+  std::optional<json::field> at_exactly(std::string_view key) const {
     auto found = std::optional(json::field(root_, name));
     for (;;) {
       const auto dot = key.find('.');

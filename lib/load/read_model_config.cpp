@@ -119,7 +119,7 @@ std::optional<token> read_padding(const config_fields& fields, std::string_view 
 }
 
 std::string read_activation(const config_fields& fields, const family_fields& family) {
-  constexpr std::array<std::string_view, 8> known{"silu",  "swish",  "gelu", "gelu_new", "gelu_pytorch_tanh",
+  constexpr std::array<std::string_view, 8> known{"silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh",
                                                   "relu", "relu2", "xielu"};
   const auto key = family.keys.activation;
   auto name = fields.string(key, std::string(family.activation));
@@ -141,7 +141,9 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
   config.attention_bias = fields.boolean("attention_bias", false);
   config.mlp_bias = fields.boolean("mlp_bias", false);
   config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);
-  if (family.rotary) config.rope = read_rope_config(fields, config, {.theta = family.rope_theta, .partial_factor = family.partial_rotary});
+  if (family.rotary)
+    config.rope =
+        read_rope_config(fields, config, {.theta = family.rope_theta, .partial_factor = family.partial_rotary});
   read_layer_types(fields, family.keys.layers, config);
   config.bos = read_token(fields, "bos_token_id", token_ids(config));
   config.eos = read_tokens(fields, "eos_token_id", token_ids(config));

@@ -123,9 +123,9 @@ class rope_reader {
     rope.original_positions = original_positions();
     rope.frequency_factors = factors_of("short_factor", rope.rotary_dim / 2);
     rope.long_factors = factors_of("long_factor", rope.rotary_dim / 2);
-    rope.factor = fields_.real(own("factor"), factors,
-                               std::max(1.0, static_cast<double>(shape_.max_positions) /
-                                                 static_cast<double>(rope.original_positions)));
+    rope.factor = fields_.real(
+        own("factor"), factors,
+        std::max(1.0, static_cast<double>(shape_.max_positions) / static_cast<double>(rope.original_positions)));
     if (has_own("attention_factor")) rope.attention_factor = fields_.real(own("attention_factor"), attention_factors);
   }
 
@@ -188,8 +188,7 @@ rope_config read_rope_config(const config_fields& fields, std::string_view objec
   return rope_reader(fields, object, shape, defaults).read();
 }
 
-rope_config read_rope_config(const config_fields& fields, const model_config& shape,
-                             const rope_defaults& defaults) {
+rope_config read_rope_config(const config_fields& fields, const model_config& shape, const rope_defaults& defaults) {
   return read_rope_config(fields, rope_object(fields), shape, defaults);
 }
 

@@ -38,9 +38,8 @@ mlp_spec mlp_of(const load::model_config& config, std::int64_t intermediate) {
 /// The norms come after each half, over the sum.
 block_spec attention_block(const load::model_config& config, const std::string& prefix, const std::string& name,
                            attention_spec attends) {
-  return {.what = std::move(attends),
-          .prefix = prefix + name + ".",
-          .post = norm(config, prefix + name + "_layer_norm")};
+  return {
+      .what = std::move(attends), .prefix = prefix + name + ".", .post = norm(config, prefix + name + "_layer_norm")};
 }
 
 block_spec mlp_block(const load::model_config& config, const std::string& prefix, std::int64_t intermediate) {

@@ -27,9 +27,8 @@ model_spec bloom(const load::config_fields& fields, const load::model_config& co
     spec.blocks.push_back({.what = attends,
                            .prefix = prefix + "self_attention.",
                            .before = layer_norm(config, prefix + "input_layernorm")});
-    spec.blocks.push_back({.what = mlp,
-                           .prefix = prefix + "mlp.",
-                           .before = layer_norm(config, prefix + "post_attention_layernorm")});
+    spec.blocks.push_back(
+        {.what = mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + "post_attention_layernorm")});
   }
   return spec;
 }

@@ -36,9 +36,8 @@ model_spec cohere(const load::config_fields& fields, const load::model_config& c
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = cohere_attention(config);
     if (fields.boolean("use_qk_norm", false))
-      attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps,
-                                     .type = norm_spec::kind::layer,
-                                     .over = qk_norm_spec::scope::each_head};
+      attends.qk_norm = qk_norm_spec{
+          .epsilon = config.rms_norm_eps, .type = norm_spec::kind::layer, .over = qk_norm_spec::scope::each_head};
     add(spec, config, layer, std::move(attends));
   }
   return spec;

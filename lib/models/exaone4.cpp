@@ -6,10 +6,10 @@ namespace cogen::models {
 /// LG AI Research, arXiv:2507.11407: norms behind each half and of each head's queries and keys. Where layers have
 /// windows, the others do not rotate.
 model_spec exaone4(const load::config_fields& fields, const load::model_config& config) {
-  const auto pattern = fields.integer("sliding_window_pattern", {1}, 4);
-  const auto windows = sliding_layers(fields, config, [&](std::int64_t layer) {
-    return config.sliding_window && (layer + 1) % pattern != 0 && layer + 1 != config.layers;
-  });
+  constexpr std::string_view key = "sliding_window_pattern";
+  const auto pattern = fields.is(key, "LLLG") ? 4 : fields.integer(key, {1}, 4);  // three windows, then none
+  const auto windows = sliding_layers(
+      fields, config, [&](std::int64_t layer) { return config.sliding_window && (layer + 1) % pattern != 0; });
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = attention(config);

@@ -40,10 +40,8 @@ model_spec falcon(const load::config_fields& fields, const load::model_config& c
     const auto* second = !parallel ? "post_attention_layernorm" : grouped && norms == 2 ? "ln_mlp" : first;
     spec.blocks.push_back(
         {.what = attends, .prefix = prefix + "self_attention.", .before = layer_norm(config, prefix + first)});
-    spec.blocks.push_back({.what = mlp,
-                           .prefix = prefix + "mlp.",
-                           .before = layer_norm(config, prefix + second),
-                           .parallel = parallel});
+    spec.blocks.push_back(
+        {.what = mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + second), .parallel = parallel});
   }
   return spec;
 }

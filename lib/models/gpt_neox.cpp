@@ -18,7 +18,8 @@ model_spec gpt_neox(const load::config_fields& fields, const load::model_config&
   attends.qkv_bias = attends.output_bias = fields.boolean("attention_bias", true);
   auto& rope = attends.rope->config;
   if (fields.has("rotary_pct"))
-    rope.rotary_dim = static_cast<std::int64_t>(fields.real("rotary_pct", {0.01, 1}) * static_cast<double>(config.head_dim));
+    rope.rotary_dim =
+        static_cast<std::int64_t>(fields.real("rotary_pct", {0.01, 1}) * static_cast<double>(config.head_dim));
   if (fields.has("rotary_emb_base")) rope.theta = fields.real("rotary_emb_base", {1, 1e15});
   auto mlp = plain_mlp(config, "dense_h_to_4h", "dense_4h_to_h");
   mlp.bias = true;

@@ -18,7 +18,8 @@ model_spec gptj(const load::config_fields& fields, const load::model_config& con
   auto attends = attention(config);
   attends.output = "out_proj";
   attends.rope->interleaved = true;
-  attends.rope->config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, std::min<std::int64_t>(64, config.head_dim));
+  attends.rope->config.rotary_dim =
+      fields.integer("rotary_dim", {2, config.head_dim}, std::min<std::int64_t>(64, config.head_dim));
   auto mlp = plain_mlp(config, "fc_in", "fc_out");
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {

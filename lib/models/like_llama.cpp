@@ -62,9 +62,8 @@ attention_spec attention(const load::model_config& config) {
 }
 
 mlp_spec gated_mlp(const load::model_config& config) {
-  return {.intermediate = config.intermediate,
-          .activation = activation_named(config.activation),
-          .bias = config.mlp_bias};
+  return {
+      .intermediate = config.intermediate, .activation = activation_named(config.activation), .bias = config.mlp_bias};
 }
 
 model_spec decoder(const load::model_config& config) {

@@ -5,8 +5,7 @@ namespace cogen::models {
 
 /// Mistral with windows in some layers.
 model_spec ministral(const load::config_fields& fields, const load::model_config& config) {
-  const auto windows =
-      sliding_layers(fields, config, [&](std::int64_t) { return config.sliding_window.has_value(); });
+  const auto windows = sliding_layers(fields, config, [&](std::int64_t) { return config.sliding_window.has_value(); });
   return like_llama(config, [&](std::int64_t layer) {
     auto made = attention(config);
     if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);

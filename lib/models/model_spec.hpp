@@ -14,7 +14,8 @@
 namespace cogen::models {
 
 // A model as a value: what it computes and what its weights are called. No tensor, no device. Names are Transformers',
-// or GGUF's after as_gguf(); those of projections follow their block's prefix, all others are complete. Each gets ".weight" or ".bias".
+// or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
+// ".weight" or ".bias".
 
 /// y = (x - mean) / sqrt(variance + epsilon) * (weight + weight_offset) + bias; RMS norms leave out mean and bias.
 struct norm_spec {
@@ -136,8 +137,8 @@ struct position_table_spec {
   std::int64_t offset = 0;
 };
 
-/// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden states
-/// through the head's [width, hidden] after the last.
+/// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden
+/// states through the head's [width, hidden] after the last.
 struct embedding_spec {
   /// The first that the checkpoint holds is read; it may hold the others, which repeat it.
   std::vector<std::string> names;
@@ -152,10 +153,10 @@ struct head_spec {
   std::vector<std::string> names;  ///< as an embedding's; empty: the decoder's embedding is used again
   std::int64_t width = 0;          ///< as an embedding's
   std::string projection = {};
-  std::string bias = {};           ///< complete name of a vector, or none
-  bool bias_is_row = false;        ///< it is a matrix of one row, and a checkpoint may lack it
-  double scale = 1;                ///< logits are multiplied by it
-  float softcap = 0;               ///< logits become cap * tanh(logits / cap); 0: they stay
+  std::string bias = {};     ///< complete name of a vector, or none
+  bool bias_is_row = false;  ///< it is a matrix of one row, and a checkpoint may lack it
+  double scale = 1;          ///< logits are multiplied by it
+  float softcap = 0;         ///< logits become cap * tanh(logits / cap); 0: they stay
 };
 
 struct encoder_spec {

@@ -39,7 +39,8 @@ model_spec mpt(const load::config_fields& fields, const load::model_config& conf
   attends.output = "out_proj";
   attends.rope.reset();
   attends.alibi = mpt_alibi(attends.heads);
-  if (fields.has("attn_config.clip_qkv")) attends.qkv_clip = static_cast<float>(fields.real("attn_config.clip_qkv", clips));
+  if (fields.has("attn_config.clip_qkv"))
+    attends.qkv_clip = static_cast<float>(fields.real("attn_config.clip_qkv", clips));
   if (fields.has("attn_config.softmax_scale")) attends.scale = fields.real("attn_config.softmax_scale", clips);
   const auto mlp = plain_mlp(config, "up_proj", "down_proj");
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {

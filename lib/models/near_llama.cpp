@@ -40,8 +40,8 @@ model_spec ernie4_5(const load::config_fields& fields, const load::model_config&
 model_spec hunyuan_v1_dense(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
     auto made = attention(config);
-    made.qk_norm = qk_norm_spec{
-        .q = "query_layernorm", .k = "key_layernorm", .epsilon = config.rms_norm_eps, .after_rope = true};
+    made.qk_norm =
+        qk_norm_spec{.q = "query_layernorm", .k = "key_layernorm", .epsilon = config.rms_norm_eps, .after_rope = true};
     return made;
   });
 }

@@ -41,8 +41,8 @@ model_spec olmo3(const load::config_fields& fields, const load::model_config& co
     if (windows[static_cast<std::size_t>(layer)]) {
       attends.kv = sliding(config, *config.sliding_window);
       const bool own = fields.has("rope_parameters.sliding_attention");
-      attends.rope->config = own ? load::read_rope_config(fields, "rope_parameters.sliding_attention", config)
-                                 : unscaled(config.rope);
+      attends.rope->config =
+          own ? load::read_rope_config(fields, "rope_parameters.sliding_attention", config) : unscaled(config.rope);
     }
     add_sandwich(spec, config, layer, attends, gated_mlp(config), behind);
   }

@@ -7,8 +7,8 @@
 
 namespace cogen::models {
 
-/// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each half,
-/// and narrower embeddings.
+/// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each
+/// half, and narrower embeddings.
 model_spec opt(const load::config_fields& fields, const load::model_config& config) {
   const bool before = fields.boolean("do_layer_norm_before", true);
   const bool bias = fields.boolean("enable_bias", true);

@@ -48,7 +48,7 @@ struct output_head {
   layers::head product;
   std::int64_t width;                            // of what it multiplies
   std::optional<layers::projection> projection;  // from hidden states
-  std::vector<float> bias;  // [vocabulary], or empty
+  std::vector<float> bias;                       // [vocabulary], or empty
   float scale;
   float softcap;
 
@@ -122,8 +122,7 @@ class part_reader {
     const auto& name = found == names.end() ? names.front() : *found;
     for (const auto& each : names) weights_.pass_over(each + ".weight");
     auto& kept = tables_[name];
-    if (!kept)
-      kept = weights_.matrix(std::vector{layers::named_rows{name + ".weight", config_.vocabulary}}, width);
+    if (!kept) kept = weights_.matrix(std::vector{layers::named_rows{name + ".weight", config_.vocabulary}}, width);
     return kept;
   }
 
@@ -169,8 +168,7 @@ class part_reader {
 /// Runs the blocks in order. A block whose successor is parallel keeps its result apart until that one has read x.
 class residual_stream {
  public:
-  residual_stream(const forward_context& context, const activations& x, bool has_parallel)
-      : context_(context), x_(x) {
+  residual_stream(const forward_context& context, const activations& x, bool has_parallel) : context_(context), x_(x) {
     if (has_parallel) apart_ = context.space.take(x.rows, x.columns);
   }
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "device/backend.hpp"
 #include "models/model_spec.hpp"
 
 namespace cogen::nn {
 
-/// Throws std::invalid_argument, naming the first one, if the spec has parts that devices do not run.
-void refuse_what_devices_lack(const models::model_spec& spec);
+/// Throws std::invalid_argument, naming the first one, if the spec has parts that the backend does not run.
+void refuse_what_it_lacks(const device::backend& backend, const models::model_spec& spec);
 
 }  // namespace cogen::nn

@@ -30,8 +30,9 @@ at::Tensor angles(std::vector<double> frequencies, double scaling, std::int64_t 
 
 }  // namespace
 
-device::rotation make_rotation(const load::rope_config& rope, std::int64_t positions, at::Device device) {
-  const auto turns = layers::frequencies(rope);
+device::rotation make_rotation(const load::rope_config& rope, std::int64_t positions, at::Device device,
+                               std::int64_t room) {
+  const auto turns = layers::frequencies(rope, room);
   const auto near = std::clamp(positions, least_near, most_near);
   return {.near = angles(turns.inverse, turns.attention_scaling, 1, near, device),
           .far = angles(turns.inverse, 1, near, all_positions / near + 1, device)};

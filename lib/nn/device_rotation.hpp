@@ -10,6 +10,8 @@ namespace cogen::nn {
 
 /// The angles of positions up to 2^30. The first `positions` (32,768 at least, 262,144 at most) are in a table; others
 /// combine two.
-device::rotation make_rotation(const load::rope_config& rope, std::int64_t positions, at::Device device);
+/// `room` is what a slot can hold: see layers::frequencies().
+device::rotation make_rotation(const load::rope_config& rope, std::int64_t positions, at::Device device,
+                               std::int64_t room = 0);
 
 }  // namespace cogen::nn

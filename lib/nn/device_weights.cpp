@@ -61,10 +61,18 @@ stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions 
                                layers::weight_reader::progress report, const projection_form& form)
     : files_(files), like_(like), report_(std::move(report)), form_(form) {}
 
+std::vector<float> stored_weights::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
+  const auto from = files_.at(base_.stored(name), shape);
+  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
+  from.read_rows_as_float(0, from.rows(), values);
+  was_read(from);
+  return values;
+}
+
 at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   auto all = at::empty({rows_of(parts), inputs}, like_);
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(layers::matrix_rows(files_, part, inputs), all.narrow(0, first, part.rows));
+    read(layers::matrix_rows(files_, base_.stored(part), inputs), all.narrow(0, first, part.rows));
     first += part.rows;
   }
   return all;
@@ -73,7 +81,7 @@ at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std
 at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
   auto all = at::empty({rows_of(parts)}, like_);
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(layers::matrix_rows(files_, part, std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
+    read(layers::matrix_rows(files_, base_.stored(part), std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
     first += part.rows;
   }
   return all;
@@ -107,7 +115,7 @@ device::projection stored_weights::projection(std::span<const layers::named_rows
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
   quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
   for (std::int64_t before = 0; const auto& part : parts) {
-    const layers::matrix_rows from(files_, part, inputs);
+    const layers::matrix_rows from(files_, base_.stored(part), inputs);
     const auto at_once = rows_at_once(inputs);
     for (std::int64_t first = 0; first < part.rows; first += at_once)
       quantized.set(before + first, read_quantized(from, first, std::min(part.rows, first + at_once)));

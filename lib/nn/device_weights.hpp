@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +23,12 @@ namespace cogen::nn {
 class device_weights {
  public:
   virtual ~device_weights() = default;
+
+  /// Whether there is a tensor of that name.
+  virtual bool has(const std::string&) const { return true; }
+
+  /// The named tensor of that shape, which is read on the host.
+  virtual std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) = 0;
 
   /// The named matrices, concatenated: [sum of rows, inputs], on the device and in its number format.
   virtual at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) = 0;
@@ -48,6 +56,12 @@ class stored_weights final : public device_weights {
   stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::weight_reader::progress report,
                  const projection_form& form = {});
 
+  /// As layers::weight_reader does.
+  void set_base(const std::string& base) { base_ = layers::missing_base(files_, base); }
+  void pass_over(const std::string& name) { names_.push_back(base_.stored(name)); }
+
+  bool has(const std::string& name) const override { return files_.find(base_.stored(name)).has_value(); }
+  std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override;
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;
   device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
@@ -61,6 +75,7 @@ class stored_weights final : public device_weights {
   void was_read(const load::weight& from);
 
   const load::checkpoint& files_;
+  layers::missing_base base_;
   const at::TensorOptions like_;
   const layers::weight_reader::progress report_;
   const projection_form form_;
@@ -73,6 +88,11 @@ class random_weights final : public device_weights {
  public:
   random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})
       : like_(like), deviation_(deviation), form_(form) {}
+
+  std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t> shape) override {
+    return std::vector<float>(
+        static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  }
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;

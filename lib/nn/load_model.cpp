@@ -3,6 +3,7 @@
 #include "models/families.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
+#include "nn/device_parts.hpp"
 #include "nn/fingerprint.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
@@ -55,18 +56,22 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   return network;
 }
 
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files,
-                                                           const load::model_config& config,
-                                                           const load_options& options) {
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const load::model_config& config,
+                                                       const load_options& options) {
   const auto spec = models::family_named(files.family())(files.fields(), config);
   const auto backend = device::backend_named(options.device);
   const auto report = report_to(options, files);
   if (report) report(0);
+  nn::refuse_what_it_lacks(*backend, spec);
   const auto packer = backend->make_operators();
   const bool whole = options.device_weights == device_weights::whole;
-  const auto type = whole ? device_type(files) : at::kBFloat16;  // quantized weights are multiplied by bfloat16
+  const auto type = whole ? backend->number_format(device_type(files))
+                          : at::kBFloat16;  // quantized weights are multiplied by bfloat16
   nn::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
-                                 {.bits = options.device_weights, .on = packer.get()});
+                             {.bits = options.device_weights, .on = packer.get()});
+  weights.set_base(spec.base);
+  for (const auto& name : spec.unread) weights.pass_over(name);
+  for (const auto& name : spec.embedding.names) weights.pass_over(name + ".weight");
   auto network = nn::make_device_decoder(spec, config, weights);
   weights.finish();
   return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network)});

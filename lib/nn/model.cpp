@@ -197,7 +197,7 @@ const text::chat_template* model::chat() const noexcept { return text_->chat.get
 
 const std::string& model::chat_error() const noexcept { return text_->chat_error; }
 
-std::string model::device() const { return on_device() ? on_device()->backend->device().str() : "cpu"; }
+std::string model::device() const { return on_device() ? on_device()->backend->name() : "cpu"; }
 
 const nn::device_model* model::on_device() const noexcept { return network_->on_device(); }
 

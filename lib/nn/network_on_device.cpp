@@ -12,7 +12,7 @@ network_on_device::network_on_device(device_model model) : model_(std::move(mode
 void network_on_device::forward(const layers::forward_context&, std::span<const token>, std::span<const int>,
                                 const layers::activations&) const {
   throw std::logic_error(fmt::format("the model is on {}, where engines run it; forward() is for models on the cpu",
-                                     model_.backend->device().str()));
+                                     model_.backend->name()));
 }
 
 std::string_view network_on_device::weight_type() const noexcept {

@@ -1,10 +1,10 @@
 // A GPU says what the processor says: operators against plain ones, engines against engines.
 #include "a_device.hpp"
+#include "device/reference_operators.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
 #include "nn/quantized_rows.hpp"
 #include "plain_backend.hpp"
-#include "plain_operators.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 
@@ -123,7 +123,7 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
                      layer) {
   attention_step step({0, 5, 64, 300, 699, 0, 17, 128, 640}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, what, type);
   const auto gpu = step.where->make_operators();
-  plain_operators plain;
+  device::reference_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
   const auto angles = [&](int positions) { return at::randn({positions, 64}, like.dtype(at::kFloat)).clamp_(-1, 1); };
   const device::rotation turn{.near = angles(100), .far = angles(7)};
@@ -158,7 +158,7 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
 BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
                      data::make({at::kBFloat16, at::kHalf}) * data::make({1, 3, 64, 200}), type, rows) {
   const auto gpu = device::backend_named("cuda")->make_operators();
-  plain_operators plain;
+  device::reference_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
   const auto compare = [&](const std::string& what, const at::Tensor& shape, auto run) {
     const auto got = at::full_like(shape, NAN);
@@ -172,15 +172,15 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   const auto bias = at::randn({960}, like);
   const auto residual = at::randn({rows, 576}, like.dtype(at::kFloat));
   const auto wide = at::randn({rows, 960}, like.dtype(at::kFloat));
-  const device::rms_norm norm{at::randn({576}, like), 1e-5};
+  const device::norm norm{at::randn({576}, like), 1e-5};
   for (const auto& by : {device::projection{weights, {}}, device::projection{weights, bias}}) {
     const std::string suffix = by.bias.defined() ? ", biased" : "";
     compare("linear" + suffix, at::empty({rows, 960}, like),
             [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
     compare("scores" + suffix, wide, [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
     compare("gated" + suffix, at::empty({rows, 480}, like),
-            [&](auto& on, const auto& y) { on.norm_gated(residual, norm, by, y); });
-    compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, y.copy_(wide)); });
+            [&](auto& on, const auto& y) { on.norm_activated(residual, norm, by, {}, y); });
+    compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, {}, y.copy_(wide)); });
   }
   for (const bool in_4_bits : {false, true}) {
     if (type != at::kBFloat16) break;  // quantized weights are multiplied only by it
@@ -196,14 +196,14 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
       compare("linear" + suffix, at::empty({rows, 960}, like),
               [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by(on), y); });
       compare("gated" + suffix, at::empty({rows, 480}, like),
-              [&](auto& on, const auto& y) { on.norm_gated(residual, norm, by(on), y); });
-      compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by(on), y.copy_(wide)); });
+              [&](auto& on, const auto& y) { on.norm_activated(residual, norm, by(on), {}, y); });
+      compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by(on), {}, y.copy_(wide)); });
     }
   }
   const auto ids = at::arange(rows, like.dtype(at::kInt)) - 1;
   const device::step_rows some{.ids = ids, .slots = at::full_like(ids, 2)};
   const auto last = at::arange(4, like.dtype(at::kInt)) + 100;
-  compare("embedding", residual, [&](auto& on, const auto& y) { on.embed(weights, some, last, y); });
+  compare("embedding", residual, [&](auto& on, const auto& y) { on.embed({weights}, some, last, y); });
 }
 
 std::vector<std::vector<token>> answers(engine& running, const std::vector<request>& asked) {

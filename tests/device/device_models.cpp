@@ -1,8 +1,8 @@
 #include "device_models.hpp"
 
 #include "../test_data.hpp"
-#include "nn/device_decoder.hpp"
 #include "models/families.hpp"
+#include "nn/device_decoder.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
 
@@ -21,6 +21,8 @@ namespace {
 class seeded_weights final : public nn::device_weights {
  public:
   seeded_weights(at::TensorOptions like, const nn::projection_form& form) : like_(like), form_(form) {}
+
+  std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t>) override { return {}; }
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
     return numbers(parts, inputs).to(like_.device(), like_.dtype());
@@ -87,9 +89,8 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
   auto config = files.config();
   const auto packer = where->make_operators();
   nn::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
-                                 {.bits = bits, .on = packer.get()});
-  auto network = nn::make_device_decoder(
-      models::family_named(files.family())(files.fields(), config), config, weights);
+                             {.bits = bits, .on = packer.get()});
+  auto network = nn::make_device_decoder(models::family_named(files.family())(files.fields(), config), config, weights);
   weights.finish();
   nn::device_model on_device{std::move(where), std::move(network)};
   return std::make_shared<const model>(std::move(config), nn::model_text{},

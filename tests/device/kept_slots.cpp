@@ -15,7 +15,7 @@ namespace cogen::test {
 
 namespace {
 
-constexpr device::attention_shape shape{.heads = 4, .kv_heads = 2, .head_dim = 64, .scale = 0.125F};
+const device::attention_shape shape{.heads = 4, .kv_heads = 2, .head_dim = 64, .scale = 0.125F};
 constexpr int layer_count = 3;
 constexpr int most_positions = 1 << 10;
 constexpr auto type = at::kBFloat16;

@@ -1,6 +1,6 @@
 #include "plain_backend.hpp"
 
-#include "plain_operators.hpp"
+#include "device/reference_operators.hpp"
 
 #include <ATen/ops/empty.h>
 
@@ -65,7 +65,9 @@ class plain_stream final : public device::stream {
 
 std::unique_ptr<device::stream> plain_backend::make_stream() const { return std::make_unique<plain_stream>(*this); }
 
-std::unique_ptr<device::operators> plain_backend::make_operators() const { return std::make_unique<plain_operators>(); }
+std::unique_ptr<device::operators> plain_backend::make_operators() const {
+  return std::make_unique<device::reference_operators>();
+}
 
 at::Tensor plain_backend::make_host(std::int64_t bytes) const {
   if (before) before("host memory");

@@ -1,5 +1,5 @@
 // Tokens that a device samples by itself, before the engine knows the ones before them.
-#include "../sampling/described_sampling.hpp"
+#include "sampling/described_sampling.hpp"
 #include "toy_runner.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 namespace cogen::golden {
 
@@ -17,13 +20,41 @@ void keep_rows(const logits& from, int first, std::vector<std::vector<float>>& i
   for (int row = first; row < from.rows(); ++row) in.emplace_back(from[row].begin(), from[row].end());
 }
 
-net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, transcript& into) {
+/// How a prompt is run on a device.
+struct way {
+  std::string_view name;
+  std::size_t chunk = 0;  // tokens of the prompt in one forward; 0: all
+  bool suspends = false;  // half-way through the continuation the sequence leaves its slot
+  bool forks = false;     // half-way a fork goes on instead
+};
+
+constexpr std::array ways{way{"alone"}, way{"in chunks of 3", 3}, way{"swapped", 0, true},
+                          way{"on a fork", 0, false, true}};
+
+net::awaitable<void> read_prompt(sequence& one, const reference_prompt& prompt, std::size_t chunk, transcript& into) {
+  const auto& ids = prompt.ids;
+  const auto at_once = chunk == 0 ? ids.size() : chunk;
+  for (std::size_t first = 0; first < ids.size(); first += at_once) {
+    const auto end = std::min(ids.size(), first + at_once);
+    const auto begin = ids.begin();
+    const std::vector<token> part(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end));
+    const auto read = co_await one.async_forward(part, logits_of::all);
+    const bool last = end == ids.size();
+    if (!prompt.prompt_rows.empty()) keep_rows(read, 0, into.prompt);
+    if (last && prompt.prompt_rows.empty()) keep_rows(read, read.rows() - 1, into.prompt);
+    if (last) keep_rows(read, read.rows() - 1, into.steps);
+  }
+}
+
+net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, way how, transcript& into) {
   auto one = running.open();
-  const auto read = co_await one.async_forward(prompt.ids, logits_of::all);
-  keep_rows(read, prompt.prompt_rows.empty() ? read.rows() - 1 : 0, into.prompt);
-  keep_rows(read, read.rows() - 1, into.steps);
-  for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k)
+  co_await read_prompt(one, prompt, how.chunk, into);
+  const auto half = prompt.continuation.size() / 2;
+  for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k) {
+    if (k == half && how.suspends) co_await one.async_suspend();
+    if (k == half && how.forks) one = one.fork();
     keep_rows(co_await one.async_forward({prompt.continuation[k]}), 0, into.steps);
+  }
 }
 
 void rethrow(const std::exception_ptr& error) {
@@ -41,15 +72,18 @@ verdict judge_on_device(std::shared_ptr<const model> model, const golden& refere
   engine running(std::move(model), options);
   verdict result;
   std::vector<transcript> alone(reference.prompts.size()), together(reference.prompts.size());
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    net::io_context context;
-    net::co_spawn(context, run_prompt(running, reference.prompts[i], alone[i]), rethrow);
-    context.run();
-    compare(result, alone[i], reference.prompts[i], tolerance);
-  }
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    for (const auto& how : ways) {
+      transcript made;
+      net::io_context context;
+      net::co_spawn(context, run_prompt(running, reference.prompts[i], how, made), rethrow);
+      context.run();
+      compare(result, made, reference.prompts[i], tolerance);
+      if (&how == ways.begin()) alone[i] = std::move(made);
+    }
   net::io_context context;
   for (std::size_t i = 0; i < together.size(); ++i)
-    net::co_spawn(context, run_prompt(running, reference.prompts[i], together[i]), rethrow);
+    net::co_spawn(context, run_prompt(running, reference.prompts[i], ways.front(), together[i]), rethrow);
   context.run();
   for (std::size_t i = 0; i < together.size(); ++i) {
     compare(result, together[i], reference.prompts[i], tolerance);

@@ -67,8 +67,8 @@ struct sequence {
   }
 
   // Queries [first, last) in one call.
-  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale,
-                            float softcap = 0, const std::vector<float>& slopes = {}) const {
+  std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale, float softcap = 0,
+                            const std::vector<float>& slopes = {}) const {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
     const token_rows row{storage.view(), 0, last - first, first};
     attention(run, {&row, 1},

@@ -24,8 +24,8 @@ class experts {
   experts()
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
-        mixture_(reader_, "model.layers.1.feed_forward.",
-                 {.expert = {.intermediate = 14}, .experts = 4, .top_k = 2}, hidden) {}
+        mixture_(reader_, "model.layers.1.feed_forward.", {.expert = {.intermediate = 14}, .experts = 4, .top_k = 2},
+                 hidden) {}
 
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
     numbers out(x.size());

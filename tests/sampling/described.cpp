@@ -1,6 +1,6 @@
 // What is said of a sample to a device is all that it depends on.
-#include "described_sampling.hpp"
 #include "rows.hpp"
+#include "sampling/described_sampling.hpp"
 #include "sampling/sampler.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -9,7 +9,7 @@
 #include <random>
 
 using namespace cogen;
-using cogen::test::described_sampling;
+using cogen::described_sampling;
 
 namespace {
 

@@ -33,14 +33,14 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "device", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"engine",
-     {"snapshot", "metrics", "nn", "device", "layers", "kernels", "text", "load", "sampling", "async", "view",
-      "cache", "scheduler", "basics", "libtorch", "boost"}},
+     {"snapshot", "metrics", "nn", "device", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache",
+      "scheduler", "basics", "libtorch", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels",  "device", "models",  "layers",   "nn",     "json",    "text", "load",
-                       "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
+const names folders = {"kernels", "device",   "models", "layers",  "nn",       "json",   "text",
+                       "load",    "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};

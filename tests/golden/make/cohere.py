@@ -17,14 +17,14 @@ def publish(config, settings):
     if config["model_type"] == "cohere2":
         config.update(head_dim=settings["hidden_size"] // settings["num_attention_heads"], sliding_window=7,
                       sliding_window_pattern=3, layer_switch=3, order_of_interleaved_layers="local_attn_first",
-                      position_embedding_type="rope_gptj", rope_scaling=None, rotary_pct=1.0, use_embedding_sharing=True,
-                      use_gated_activation=True, use_parallel_block=True, use_parallel_embedding=False)
+                      position_embedding_type="rope_gptj", rope_scaling=None, rotary_pct=1.0,
+                      use_embedding_sharing=True, use_gated_activation=True, use_parallel_block=True)
 
 
 FAMILIES = [
     decoder(CohereForCausalLM, {
         "cohere_published": dict(
-            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=24, num_hidden_layers=3,
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=18, num_hidden_layers=3,
             num_attention_heads=3, num_key_value_heads=3, layer_norm_eps=0.02, tie_word_embeddings=True,
             logit_scale=0.25, **rope(100.0)),
         "cohere_qk_norm": dict(

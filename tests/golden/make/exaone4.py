@@ -15,7 +15,7 @@ LLAMA3 = rope(200.0, "llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor
               original_max_position_embeddings=48)
 FAMILIES = [decoder(Exaone4ForCausalLM, {
     "exaone4_hybrid": dict(
-        dtype="bfloat16", vocab_size=97, hidden_size=26, intermediate_size=16, num_hidden_layers=3,
+        dtype="bfloat16", vocab_size=97, hidden_size=22, intermediate_size=14, num_hidden_layers=3,
         num_attention_heads=3, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.02, sliding_window=7,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"], tie_word_embeddings=False,
         **rope(100.0)),

@@ -13,6 +13,6 @@ FAMILIES = [decoder(FalconForCausalLM, {
         tie_word_embeddings=False, **rope(100.0)),
     "falcon_rw": dict(
         dtype="bfloat16", vocab_size=98, hidden_size=30, num_hidden_layers=2, num_attention_heads=5, multi_query=False,
-        parallel_attn=False, bias=True, alibi=True, ffn_hidden_size=24, layer_norm_epsilon=0.02, activation="gelu",
+        parallel_attn=False, bias=True, alibi=True, ffn_hidden_size=16, layer_norm_epsilon=0.02, activation="gelu",
         tie_word_embeddings=False),
 })]

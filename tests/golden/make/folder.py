@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from sensitivity import insensitive_parts
 
 FRESH = 1e-5  # how far a fresh load may be from what was written, where rounding noise is not greater
-ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen")
+ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen", "bare")
 
 
 def build(family, settings):
@@ -60,8 +60,15 @@ def store(family, model, settings, folder):
     stored.config.dtype = dtype
     stored.save_pretrained(folder, max_shard_size=settings.get("shards", "1GB"))
     (folder / "generation_config.json").unlink(missing_ok=True)
+    if settings.get("bare"):
+        remove_prefix(model.base_model_prefix + ".", folder / "model.safetensors")
     if settings.get("published"):
         write_as_published(family, settings, folder / "config.json")
+
+
+def remove_prefix(prefix, path):
+    """Names tensors as in files that were saved from the model without its head."""
+    save_file({k.removeprefix(prefix): v for k, v in load_file(path).items()}, path, metadata={"format": "pt"})
 
 
 def write_as_published(family, settings, path):

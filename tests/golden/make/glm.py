@@ -19,13 +19,9 @@ FAMILIES = [
             tie_word_embeddings=False, **rope(100.0, partial_rotary_factor=0.5)),
     }, publish=publish),
     decoder(Glm4ForCausalLM, {
-        "glm4_quarter": dict(
-            dtype="bfloat16", vocab_size=96, hidden_size=22, intermediate_size=14, num_hidden_layers=2,
-            num_attention_heads=4, num_key_value_heads=2, head_dim=16, rms_norm_eps=0.02, attention_bias=False,
-            tie_word_embeddings=True, **rope(30.0, partial_rotary_factor=0.25)),
         "glm4_published": dict(
-            published=True, dtype="bfloat16", vocab_size=97, hidden_size=26, intermediate_size=16, num_hidden_layers=2,
-            num_attention_heads=3, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.02, attention_bias=True,
-            tie_word_embeddings=False, **rope(100.0, partial_rotary_factor=0.5)),
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=22, intermediate_size=14, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=16, rms_norm_eps=0.02, attention_bias=False,
+            tie_word_embeddings=False, **rope(30.0, partial_rotary_factor=0.25)),
     }, publish=publish),
 ]

@@ -16,24 +16,27 @@ def draw_gpt2(model, normal):
     vector(normal, positions, 0.0, 0.6)
 
 
-def publish(config, settings):
+def publish_gpt2(config, settings):
+    config["n_ctx"] = config["n_positions"]
+    for key in ("add_cross_attention", "pad_token_id", "reorder_and_upcast_attn", "scale_attn_by_inverse_layer_idx",
+                "scale_attn_weights", "tie_word_embeddings", "use_cache"):
+        config.pop(key, None)
+
+
+def publish_neox(config, settings):
     publish_rope(config)
     config["rotary_emb_base"] = int(config.pop("rope_theta"))
     config["rotary_pct"] = config.pop("partial_rotary_factor")
     keep_only(config, "hidden_act intermediate_size layer_norm_eps rotary_emb_base rotary_pct use_parallel_residual")
 
 
-SCALES = dict(attn_implementation="eager")
 FAMILIES = [
     decoder(GPT2LMHeadModel, {
-        "gpt2_inner": dict(
-            dtype="bfloat16", vocab_size=97, n_positions=64, max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3,
-            n_inner=26, layer_norm_epsilon=0.02, activation_function="gelu_new", tie_word_embeddings=True),
-        "gpt2_scaled": dict(  # scores divided by the layer's number, and by nothing else
-            dtype="bfloat16", vocab_size=96, n_positions=56, max_position_embeddings=56, n_embd=20, n_layer=2, n_head=5,
-            n_inner=24, layer_norm_epsilon=0.02, activation_function="gelu", scale_attn_weights=False,
-            scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=True),
-    }, draw=draw_gpt2, LOADING=SCALES, further_changes=lambda settings: gpt2_changes(settings)),
+        "gpt2_published": dict(
+            published=True, bare=True, dtype="bfloat16", vocab_size=97, n_positions=64,
+            max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3, n_inner=26, layer_norm_epsilon=0.02,
+            activation_function="gelu_new", tie_word_embeddings=True),
+    }, draw=draw_gpt2, publish=publish_gpt2),
     decoder(GPTJForCausalLM, {
         "gptj_tiny": dict(
             dtype="bfloat16", vocab_size=97, n_positions=64, max_position_embeddings=64, n_embd=24, n_layer=2, n_head=3,
@@ -49,12 +52,6 @@ FAMILIES = [
             dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=24, num_hidden_layers=2,
             num_attention_heads=2, layer_norm_eps=0.02, hidden_act="gelu_new", use_parallel_residual=False,
             attention_bias=False, tie_word_embeddings=False, **rope(50.0, partial_rotary_factor=0.34)),
-    }, publish=publish, further_changes=lambda settings: [
+    }, publish=publish_neox, further_changes=lambda settings: [
         ("use_parallel_residual", {**settings, "use_parallel_residual": not settings["use_parallel_residual"]})]),
 ]
-
-
-def gpt2_changes(settings):
-    for key in ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
-        default = key == "scale_attn_weights"
-        yield key, {**settings, key: not settings.get(key, default)}

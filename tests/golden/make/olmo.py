@@ -13,17 +13,17 @@ def publish(config, settings):
 FAMILIES = [
     decoder(Olmo2ForCausalLM, {
         "olmo2_published": dict(
-            published=True, dtype="bfloat16", vocab_size=97, hidden_size=30, intermediate_size=12, num_hidden_layers=2,
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=20, intermediate_size=16, num_hidden_layers=3,
             num_attention_heads=5, num_key_value_heads=5, rms_norm_eps=0.02, tie_word_embeddings=False, **rope(300.0)),
     }, publish=publish),
     decoder(Olmo3ForCausalLM, {
         "olmo3_window": dict(
-            dtype="bfloat16", vocab_size=97, hidden_size=30, intermediate_size=14, num_hidden_layers=3,
+            dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=14, num_hidden_layers=3,
             num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.02, sliding_window=7, tie_word_embeddings=True,
             layer_types=["sliding_attention", "full_attention", "sliding_attention"],
             rope_parameters=dict(
                 sliding_attention=dict(rope_type="default", rope_theta=60.0),
-                full_attention=dict(rope_type="yarn", rope_theta=200.0, factor=4.0, beta_fast=2.1, beta_slow=0.28,
+                full_attention=dict(rope_type="yarn", rope_theta=200.0, factor=4.0, beta_fast=1.4, beta_slow=0.147,
                                     attention_factor=1.25, original_max_position_embeddings=64))),
     }),
 ]

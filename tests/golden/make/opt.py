@@ -12,7 +12,7 @@ def draw(model, normal):
 
 
 def neutrals(name, value):
-    """A bias of all keys alike moves all scores of a query alike: nobody can see it."""
+    """A bias of the keys adds the same to all scores of a query, which softmax cancels."""
     return [] if name.endswith("k_proj.bias") else standard_neutrals(name, value)
 
 

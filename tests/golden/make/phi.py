@@ -3,9 +3,9 @@ MLP beside each other, rotary positions in a part of each head, biases everywher
 from decoder import decoder, keep_only, publish_rope, rope
 from transformers import Phi3ForCausalLM, PhiForCausalLM
 
-BEYOND = [dict(tokens=13, new=3), dict(tokens=15, new=3), dict(tokens=16, new=32)]  # longer than 12
-ACROSS = [dict(tokens=3, new=4, prefixes=True), dict(tokens=20, new=6, prefixes=True),
-          dict(tokens=8, new=40, prefixes=True)]  # 16
+BEYOND = [dict(tokens=10, new=2), dict(tokens=13, new=2), dict(tokens=11, new=32)]  # longer than 9
+ACROSS = [dict(tokens=3, new=2, prefixes=True), dict(tokens=18, new=2, prefixes=True),
+          dict(tokens=8, new=36, prefixes=True)]  # 16
 
 
 def publish(config, settings):
@@ -39,14 +39,15 @@ FAMILIES = [
         "phi3_short": dict(
             published=True, dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=22, num_hidden_layers=3,
             num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.02, tie_word_embeddings=True,
-            unseen=("long_factor", "partial_rotary_factor"), max_position_embeddings=512, original_max_position_embeddings=64,
+            unseen=("long_factor", "partial_rotary_factor"), max_position_embeddings=512,
+            original_max_position_embeddings=64,
             **rope(200.0, "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.3, 2.1],
                    long_factor=[1.2, 3.5, 9.0])),
         "phi3_long": dict(
             published=True, dtype="bfloat16", prompts=BEYOND, vocab_size=99, hidden_size=24, intermediate_size=20,
             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, rms_norm_eps=0.02,
             tie_word_embeddings=False, unseen=("short_factor",), max_position_embeddings=96,
-            original_max_position_embeddings=12,
+            original_max_position_embeddings=9,
             **rope(100.0, "longrope", short_factor=[1.0, 1.05, 1.2, 1.4], long_factor=[1.1, 1.9, 3.2, 6.0])),
     }, publish=publish, further_changes=longrope_changes),
     decoder(PhiForCausalLM, {

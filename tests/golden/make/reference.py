@@ -4,6 +4,7 @@ import copy
 import math
 
 import torch
+from transformers.pytorch_utils import Conv1D
 
 CLEARANCE = 50  # a greedy choice's margin, in units of the rounding noise
 MARGIN = 1e-3  # and at least this, five times golden_check's tolerance
@@ -21,7 +22,7 @@ def logits_of(model, ids, source=None):
 
 
 def prefix_logits(model, prompt, ids):
-    """The same where a longer text has other positions: each row after the prompt from what ends there."""
+    """The same, but each row after the prompt is computed from the text up to it."""
     rows = [logits_of(model, ids[:end])[-1:] for end in range(len(prompt) + 1, len(ids) + 1)]
     return torch.cat([logits_of(model, prompt), *rows])
 
@@ -65,13 +66,14 @@ def exactly(model, logits):
 @contextlib.contextmanager
 def rounded_activations():
     """What every matrix is multiplied with is rounded to bfloat16, as processors with such products do."""
-    kept = torch.nn.functional.linear
-    rounded = lambda x, *weights: kept(x.to(torch.bfloat16).to(x.dtype), *weights)
-    torch.nn.functional.linear = rounded
+    kept, kept_transposed = torch.nn.functional.linear, Conv1D.forward
+    rounded = lambda x: x.to(torch.bfloat16).to(x.dtype)
+    torch.nn.functional.linear = lambda x, *weights: kept(rounded(x), *weights)
+    Conv1D.forward = lambda self, x: kept_transposed(self, rounded(x))
     try:
         yield
     finally:
-        torch.nn.functional.linear = kept
+        torch.nn.functional.linear, Conv1D.forward = kept, kept_transposed
 
 
 def experts_are_clear(family, model, run):
@@ -159,6 +161,8 @@ class answers:
         self.clearance = min(self.clearance, smallest / noise)
         if smallest < max(CLEARANCE * noise, MARGIN) or (shape["new"] > 20 and circles(continuation)):
             return False
+        if hasattr(family, "STEADY") and not self.is_steady(logits, model, rows, family.STEADY):
+            return False
         difference = float((cached_logits(model, prompt, continuation, source) - generated).abs().max())
         if difference > CACHED:
             self.flags.append(f"p{len(self.prompts)}: cached logits of Transformers differ by {difference:.1e}")
@@ -171,6 +175,10 @@ class answers:
     def experts_are_clear(self, family, model, ids, source):
         return not hasattr(family, "expert_scores") or experts_are_clear(
             family, model, lambda: logits_of(model, ids, source))
+
+    def is_steady(self, logits, model, rows, allowed):
+        with rounded_activations():
+            return float((logits(model) - rows).abs().max()) <= allowed
 
     def add_beams(self, family, model, shape, source, prompt, noise):
         ids, scores = beam_search(model, prompt, **shape, source=source)

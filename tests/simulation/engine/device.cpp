@@ -207,7 +207,7 @@ row_output device::sample(step& step, std::size_t index, std::vector<float> scor
   seen_.visit(feature::sampled_by_device);
   if (how.unknown_last) seen_.visit(feature::sampled_after_unknown);
   const auto [status, sampled] =
-      test::described_sampling(how, found->second.lists)(std::move(scores), device_sampled_[how.slot]);
+      described_sampling(how, found->second.lists)(std::move(scores), device_sampled_[how.slot]);
   device_sampled_[how.slot] = sampled;
   return device_outcome(status, sampled);
 }

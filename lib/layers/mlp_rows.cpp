@@ -1,0 +1,22 @@
+#include "layers/mlp_rows.hpp"
+
+#include <cmath>
+
+namespace cogen::layers {
+
+std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix) {
+  const auto width = spec.intermediate;
+  const named_rows up{.name = prefix + spec.up, .rows = width, .transposed = spec.transposed};
+  if (spec.gate.empty()) return {up};
+  if (spec.gate == spec.up) return {{.name = prefix + spec.up, .rows = 2 * width, .transposed = spec.transposed}};
+  return {{.name = prefix + spec.gate, .rows = width, .transposed = spec.transposed}, up};
+}
+
+std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const read_number& read) {
+  if (spec.activation != kernels::activation::xielu) return {};
+  const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
+  const float beta = read("act_fn.beta", {}), eps = read("act_fn.eps", {});
+  return {softplus(read("act_fn.alpha_p", {1})), beta + softplus(read("act_fn.alpha_n", {1})), beta, eps};
+}
+
+}  // namespace cogen::layers

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "sampling/random_stream.hpp"
+#include "sampling/softmax.hpp"
+
+#include <cogen/extend/sampling_row.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace cogen {
+
+/// What a device does with a described row, the plain way. `last` is the token that the row's slot keeps.
+class described_sampling {
+ public:
+  described_sampling(const sampling_row& how, const sampling_lists& lists) : how_(how), lists_(lists) {}
+
+  std::pair<sampling_status, token> operator()(std::vector<float> logits, token last) const {
+    process(logits, last);
+    if (!std::ranges::all_of(logits, [](float each) { return each < infinity; }))
+      return {sampling_status::not_finite, 0};
+    auto ranked = candidates_of(logits);
+    if (ranked.empty()) return {sampling_status::nothing_left, 0};
+    if (how_.greedy) return {sampling_status::ok, ranked.front().id};
+    double total = 0;
+    for (auto& each : ranked)
+      total += each.weight = weight_of(each.logit, {ranked.front().logit, how_.inverse_temperature});
+    keep_top_k(ranked, total);
+    keep_top_p(ranked, how_.top_p * total);
+    std::erase_if(ranked, [&](const candidate& each) { return each.weight < how_.min_p; });
+    return {sampling_status::ok, sample_from(std::move(ranked))};
+  }
+
+ private:
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+  void process(std::vector<float>& logits, token last) const {
+    const auto biases = std::span(lists_.biases);
+    for (const auto& each : biases.subspan(how_.biases.begin, how_.biases.count))
+      logits.at(static_cast<std::size_t>(each.id)) += each.value;
+    for (const auto& [id, count] : counts(last)) {
+      auto& logit = logits.at(static_cast<std::size_t>(id));
+      if (count.total > 0) logit = logit < 0 ? logit * how_.repetition_penalty : logit / how_.repetition_penalty;
+      if (count.generated > 0)
+        logit -= static_cast<float>(count.generated) * how_.frequency_penalty + how_.presence_penalty;
+    }
+    for (const auto& each : biases.subspan(how_.held_back.begin, how_.held_back.count))
+      logits.at(static_cast<std::size_t>(each.id)) = -infinity;
+  }
+
+  std::map<token, token_count> counts(token last) const {
+    std::map<token, token_count> all;
+    for (const auto& each : std::span(lists_.counts).subspan(how_.counts.begin, how_.counts.count)) all[each.id] = each;
+    if (how_.unknown_last) {
+      ++all[last].total;
+      ++all[last].generated;
+    }
+    return all;
+  }
+
+  static std::vector<candidate> candidates_of(const std::vector<float>& logits) {
+    std::vector<candidate> all;
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      if (logits[i] > -infinity) all.push_back({static_cast<token>(i), logits[i], 0});
+    std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.logit > b.logit; });
+    return all;
+  }
+
+  void keep_top_k(std::vector<candidate>& ranked, double& total) const {
+    if (how_.top_k == 0 || how_.top_k >= ranked.size()) return;
+    const float smallest = ranked[how_.top_k - 1].logit;
+    std::erase_if(ranked, [&](const candidate& each) { return each.logit < smallest; });
+    total = 0;
+    for (const auto& each : ranked) total += each.weight;
+  }
+
+  void keep_top_p(std::vector<candidate>& ranked, double mass) const {
+    if (how_.top_p >= 1) return;
+    double sum = 0;
+    for (std::size_t i = 0; i < ranked.size(); ++i)
+      if ((sum += ranked[i].weight) >= mass) return ranked.resize(i + 1);
+  }
+
+  token sample_from(std::vector<candidate> kept) const {
+    std::ranges::sort(kept, {}, &candidate::id);
+    double total = 0, sum = 0;
+    for (const auto& each : kept) total += each.weight;
+    const double target = uniform({how_.seed, how_.branch, how_.position, how_.sample}) * total;
+    for (const auto& each : kept)
+      if ((sum += each.weight) > target) return each.id;
+    return kept.back().id;
+  }
+
+  const sampling_row& how_;
+  const sampling_lists& lists_;
+};
+
+}  // namespace cogen

@@ -1,0 +1,120 @@
+// Configurations of published checkpoints describe models with as many parameters as Transformers builds from them.
+#include "../test_data.hpp"
+#include "load/config_fields.hpp"
+#include "load/read_model_config.hpp"
+#include "models/families.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+namespace cogen::test {
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::filesystem::path folder() { return test_data() + "/golden/configs"; }
+
+/// "| NAME | checkpoint | 1,234 |" of the table in README.md.
+std::map<std::string, std::int64_t> published_counts() {
+  std::map<std::string, std::int64_t> counts;
+  std::ifstream file(folder() / "README.md");
+  for (std::string line; std::getline(file, line);) {
+    const auto name_end = line.find(" |", 2);
+    const auto last = line.rfind(" |");
+    const auto count_begin = line.rfind("| ", last - 1);
+    if (!line.starts_with("| ") || name_end == std::string::npos || count_begin == std::string::npos) continue;
+    auto digits = line.substr(count_begin + 2, last - count_begin - 2);
+    std::erase(digits, ',');
+    if (digits.empty() || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) continue;
+    counts[line.substr(2, name_end - 2)] = std::stoll(digits);
+  }
+  return counts;
+}
+
+class parameter_count {
+ public:
+  explicit parameter_count(const load::model_config& config) : config_(config) {}
+
+  std::int64_t of(const models::model_spec& spec) const {
+    const auto& [embedding, head] = std::pair(spec.embedding, spec.head);
+    const auto width = embedding.width == 0 ? config_.hidden : embedding.width;
+    std::int64_t count = config_.vocabulary * width + of(embedding.norm) + of(spec.final_norm);
+    if (embedding.positions) count += (embedding.positions->offset + config_.max_positions) * config_.hidden;
+    if (!embedding.projection.empty()) count += width * config_.hidden;
+    if (!head.projection.empty()) count += width * config_.hidden;
+    if (!head.names.empty()) count += config_.vocabulary * width;
+    if (!head.bias.empty()) count += config_.vocabulary;
+    std::string last_norm;  // parallel halves may share one
+    for (const auto& block : spec.blocks) {
+      count += std::visit([this](const auto& what) { return of(what); }, block.what);
+      if (block.before && block.before->name != last_norm) count += of(block.before);
+      last_norm = block.before ? block.before->name : "";
+      count += of(block.after) + of(block.post);
+    }
+    return count;
+  }
+
+ private:
+  std::int64_t of(const std::optional<models::norm_spec>& norm) const {
+    return norm ? config_.hidden * (norm->bias ? 2 : 1) : 0;
+  }
+
+  std::int64_t of(const models::attention_spec& spec) const {
+    const auto qkv = spec.q_width() + 2 * spec.kv_width();
+    std::int64_t count = config_.hidden * (qkv + spec.q_width());
+    if (spec.qkv_bias) count += qkv;
+    if (spec.output_bias) count += config_.hidden;
+    if (spec.qk_norm)
+      count += spec.qk_norm->over == models::qk_norm_spec::scope::head ? 2 * spec.head_dim
+                                                                       : spec.q_width() + spec.kv_width();
+    return count;
+  }
+
+  std::int64_t of(const models::mlp_spec& spec) const {
+    const auto up = spec.intermediate * (spec.gate.empty() ? 1 : 2);
+    const std::int64_t own = spec.activation == kernels::activation::xielu ? 2 : 0;
+    return config_.hidden * (up + spec.intermediate) + (spec.bias ? up + config_.hidden : 0) + own;
+  }
+
+  std::int64_t of(const models::mamba_spec&) const { return 0; }
+  std::int64_t of(const models::moe_spec&) const { return 0; }
+
+  const load::model_config& config_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(published_configs)
+
+BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
+  const auto counts = published_counts();
+  BOOST_TEST(counts.size() > 30U);
+  std::size_t seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    if (entry.path().extension() != ".json") continue;
+    ++seen;
+    const auto name = entry.path().stem().string();
+    BOOST_TEST_CONTEXT(name) {
+      const auto fields = load::config_fields::from_json(text_of(entry.path()), name);
+      const auto config = load::read_model_config(fields);
+      const auto spec = models::family_named(config.family)(fields, config);
+      BOOST_REQUIRE(counts.contains(name));
+      BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
+      BOOST_TEST(models::kv_cache_specs(spec).size() == static_cast<std::size_t>(config.layers));
+    }
+  }
+  BOOST_TEST(seen == counts.size());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
