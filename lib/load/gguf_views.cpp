@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 namespace cogen::load {
 namespace {
@@ -79,6 +80,9 @@ class numbers_in_memory final : public tensor_file {
 
   void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     const auto bytes = std::as_bytes(std::span(&numbers_.at(tensor.begin / sizeof(float)), 1));
+    if (offset > bytes.size() || out.size() > bytes.size() - offset)
+      throw std::out_of_range(fmt::format("{}: bytes [{}, {}) of tensor {} were asked for; it has {}", path_.string(),
+                                          offset, offset + out.size(), in_quotes(tensor.name), bytes.size()));
     std::ranges::copy(bytes.subspan(offset, out.size()), out.begin());
   }
 
@@ -111,7 +115,7 @@ std::optional<std::string> stored_part_of_scan(std::string_view asked) {
   return std::nullopt;
 }
 
-/// "7.ffn_up.weight" is the seventh of the matrices "ffn_up_exps.weight".
+/// "7.ffn_up.weight" is number 7, from 0, of the matrices in "ffn_up_exps.weight".
 struct expert_part {
   std::int64_t expert;
   std::string_view stored;
