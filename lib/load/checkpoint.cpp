@@ -1,7 +1,9 @@
+#include "load/family_fields.hpp"
 #include "load/field_ranges.hpp"
 #include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
 #include "load/gguf_parts.hpp"
+#include "load/gguf_views.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/read_model_config.hpp"
@@ -21,6 +23,8 @@ namespace {
 
 constexpr std::uint64_t largest_config = 4 << 20;
 constexpr std::string_view listed_frequencies = "rope_freqs.weight";
+constexpr std::string_view short_factors = "rope_factors_short.weight";
+constexpr std::string_view long_factors = "rope_factors_long.weight";
 
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -81,7 +85,17 @@ std::vector<float> read_listed_frequencies(const gguf_file& file, const tensor_i
   return factors;
 }
 
+std::vector<float> read_longrope_factors(const gguf_file& file, std::string_view name, const rope_config& rope) {
+  const auto* tensor = file.find(name);
+  if (tensor == nullptr) refuse(file.path().string(), "tensor '{}' of its longrope is missing", name);
+  return read_listed_frequencies(file, *tensor, rope);
+}
+
 void add_listed_frequencies(const gguf_file& file, rope_config& rope) {
+  if (rope.kind == rope_kind::longrope) {
+    rope.frequency_factors = read_longrope_factors(file, short_factors, rope);
+    rope.long_factors = read_longrope_factors(file, long_factors, rope);
+  }
   const auto* tensor = file.find(listed_frequencies);
   if (tensor == nullptr) return;
   rope.frequency_factors = read_listed_frequencies(file, *tensor, rope);
@@ -93,9 +107,7 @@ void add_listed_frequencies(const gguf_file& file, rope_config& rope) {
 
 void add_what_tensors_tell(const gguf_file& file, model_config& config) {
   config.tie_embeddings = file.find("output.weight") == nullptr;
-  config.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;
-  config.mlp_bias = file.find("blk.0.ffn_gate.bias") != nullptr;
-  add_listed_frequencies(file, config.rope);
+  if (config.rope.rotary_dim > 0) add_listed_frequencies(file, config.rope);
 }
 
 bool is_output_matrix(const tensor_info& tensor) {
@@ -104,7 +116,8 @@ bool is_output_matrix(const tensor_info& tensor) {
 }
 
 bool may_always_be_there(std::string_view name, bool tied) {
-  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || (tied && name == "lm_head.weight");
+  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || name == short_factors ||
+         name == long_factors || (tied && name == "lm_head.weight");
 }
 
 }  // namespace
@@ -121,12 +134,20 @@ struct checkpoint::contents {
       gguf = file.get();
       tensors = std::move(file);
       fields.emplace(config_fields::from_gguf(*gguf));
+      views.emplace(*gguf, *fields);
       family = fields->family();
     }
   }
 
-  const tensor_info* find(std::string_view name) const {
-    return gguf == nullptr ? tensors->find(name) : tensors->find(gguf_name(name));
+  std::string stored_name(std::string_view name) const {
+    return gguf ? gguf_name(gguf_views::stored_name(name)) : std::string(name);
+  }
+
+  /// The file that holds a tensor, and the tensor; null if there is none.
+  std::pair<const tensor_file*, const tensor_info*> find(std::string_view name) const {
+    if (views && gguf_views::stored_name(name) != name) return views->find(name);
+    const auto* stored = tensors->find(stored_name(name));
+    return stored == nullptr && views ? views->find(name) : std::pair(tensors.get(), stored);
   }
 
   std::string given_name(const tensor_info& tensor) const {
@@ -136,18 +157,24 @@ struct checkpoint::contents {
   std::int64_t interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const;
 
   std::unique_ptr<const tensor_file> tensors;
-  const gguf_file* gguf = nullptr;  // tensors, where it is a GGUF file
-  std::filesystem::path folder;     // of a Hugging Face model
+  const gguf_file* gguf = nullptr;        // tensors, where it is a GGUF file
+  std::optional<const gguf_views> views;  // of a GGUF file
+  std::filesystem::path folder;           // of a Hugging Face model
   std::optional<config_fields> fields;
   std::string family;
 };
 
 std::int64_t checkpoint::contents::interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const {
-  const auto which = gguf == nullptr ? interleaved_heads::none : interleaved_heads_of(family, tensor.name);
-  if (which == interleaved_heads::none) return 0;
+  if (gguf == nullptr || !stores_interleaved_heads(family)) return 0;
+  const auto kind = rows_of(tensor.name);
+  if (kind == gguf_rows::others) return 0;
+  if (kind == gguf_rows::queries_keys_values) {
+    refuse(gguf->path().string(), "tensor {} has rows of queries, keys and values; of a {} model they are read apart",
+           in_quotes(tensor.name), family);
+  }
   const auto queries = fields->integer("attention.head_count", head_counts);
   const auto heads =
-      which == interleaved_heads::query ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
+      kind == gguf_rows::queries ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
   if (rows % (2 * heads) != 0) {
     refuse(gguf->path().string(), "tensor {} has {} rows; an even number for each of {} heads is allowed",
            in_quotes(tensor.name), rows, heads);
@@ -182,11 +209,11 @@ tokenizer_source checkpoint::tokenizer() const {
 }
 
 std::optional<weight> checkpoint::find(std::string_view name) const {
-  const auto* tensor = contents_->find(name);
+  const auto [file, tensor] = contents_->find(name);
   if (tensor == nullptr) return std::nullopt;
   weight found;
   found.name_ = name;
-  found.file_ = contents_->tensors.get();
+  found.file_ = file;
   found.tensor_ = tensor;
   const auto& shape = tensor->shape;
   found.columns_ = shape.size() < 2 ? 1 : shape.back();
@@ -219,15 +246,19 @@ weight checkpoint::at(std::string_view name, std::span<const std::int64_t> shape
 std::vector<std::string> checkpoint::weight_names() const {
   std::vector<std::string> names;
   for (const auto& tensor : contents_->tensors->tensors()) names.push_back(contents_->given_name(tensor));
+  if (contents_->views)
+    for (const auto& name : contents_->views->metadata_names()) names.push_back(name);
   return names;
 }
 
 void checkpoint::refuse_others(std::span<const std::string> expected) const {
-  const std::set<std::string_view> known(expected.begin(), expected.end());
+  std::set<std::string> known;
+  for (const auto& name : expected) known.insert(contents_->stored_name(name));
   const bool tied = config().tie_embeddings;
-  for (const auto& name : weight_names()) {
-    if (!known.contains(name) && !may_always_be_there(name, tied)) {
-      refuse(path().string(), "tensor {} belongs to no part of a {} model", in_quotes(name), family());
+  for (const auto& tensor : contents_->tensors->tensors()) {
+    if (!known.contains(tensor.name) && !may_always_be_there(tensor.name, tied)) {
+      refuse(path().string(), "tensor {} belongs to no part of a {} model", in_quotes(contents_->given_name(tensor)),
+             family());
     }
   }
 }

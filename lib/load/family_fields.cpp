@@ -83,7 +83,7 @@ constexpr key_names mpt_keys{.hidden = "d_model",
 
 // A further family whose names or defaults differ adds its line.
 constexpr std::array families{
-    family_fields{.family = "llama"},
+    family_fields{.family = "llama", .gguf = {.interleaved = true}},
     family_fields{.family = "mistral", .kv_heads = 8, .max_positions = 131072, .sliding_window = 4096},
     family_fields{.family = "qwen2", .kv_heads = 32, .max_positions = 32768, .sliding_window = 4096},
     family_fields{.family = "qwen3", .kv_heads = 32, .head_dim = 128, .max_positions = 32768, .sliding_window = 4096},
@@ -105,10 +105,15 @@ constexpr std::array families{
     family_fields{.family = "phi3", .max_positions = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "olmo2", .keys = no_window_keys, .rms_norm_eps = 1e-5},
     family_fields{.family = "olmo3", .sliding_window = 4096, .rms_norm_eps = 1e-5},
-    family_fields{.family = "granite", .keys = no_window_keys},
-    family_fields{
-        .family = "smollm3", .kv_heads = 4, .max_positions = 32768, .rope_theta = 2e6, .tie_embeddings = true},
+    family_fields{.family = "granite", .gguf = {.interleaved = true}, .keys = no_window_keys},
+    family_fields{.family = "smollm3",
+                  .gguf = {.interleaved = true},
+                  .kv_heads = 4,
+                  .max_positions = 32768,
+                  .rope_theta = 2e6,
+                  .tie_embeddings = true},
     family_fields{.family = "cohere",
+                  .gguf = {.architecture = "command-r"},
                   .keys = phi_keys,
                   .max_positions = 8192,
                   .rms_norm_eps = 1e-5,
@@ -120,8 +125,12 @@ constexpr std::array families{
                   .sliding_window = 4096,
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true},
-    family_fields{
-        .family = "phi", .keys = phi_keys, .rms_norm_eps = 1e-5, .partial_rotary = 0.5, .activation = "gelu_new"},
+    family_fields{.family = "phi",
+                  .gguf = {.architecture = "phi2"},
+                  .keys = phi_keys,
+                  .rms_norm_eps = 1e-5,
+                  .partial_rotary = 0.5,
+                  .activation = "gelu_new"},
     family_fields{.family = "glm",
                   .keys = no_window_keys,
                   .kv_heads = 2,
@@ -138,12 +147,20 @@ constexpr std::array families{
                   .partial_rotary = 0.5},
     family_fields{.family = "exaone4", .kv_heads = 32, .sliding_window = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "ministral", .kv_heads = 8, .max_positions = 131072, .sliding_window = 4096},
-    family_fields{
-        .family = "ministral3", .kv_heads = 8, .head_dim = 128, .max_positions = 262144, .rms_norm_eps = 1e-5},
+    family_fields{.family = "ministral3",
+                  .gguf = {.architecture = "mistral3", .interleaved = true},
+                  .kv_heads = 8,
+                  .head_dim = 128,
+                  .max_positions = 262144,
+                  .rms_norm_eps = 1e-5},
     family_fields{
         .family = "seed_oss", .keys = no_window_keys, .kv_heads = 8, .head_dim = 128, .max_positions = 524288},
-    family_fields{
-        .family = "arcee", .keys = no_window_keys, .max_positions = 4096, .rms_norm_eps = 1e-5, .activation = "relu2"},
+    family_fields{.family = "arcee",
+                  .gguf = {.interleaved = true},
+                  .keys = no_window_keys,
+                  .max_positions = 4096,
+                  .rms_norm_eps = 1e-5,
+                  .activation = "relu2"},
     family_fields{.family = "ernie4_5",
                   .keys = no_window_keys,
                   .kv_heads = 2,
@@ -152,7 +169,10 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .rope_theta = 500000,
                   .tie_embeddings = true},
-    family_fields{.family = "hunyuan_v1_dense", .keys = no_window_keys, .rms_norm_eps = 1e-5},
+    family_fields{.family = "hunyuan_v1_dense",
+                  .gguf = {.architecture = "hunyuan-dense"},
+                  .keys = no_window_keys,
+                  .rms_norm_eps = 1e-5},
     family_fields{.family = "stablelm",
                   .keys = stablelm_keys,
                   .kv_heads = 32,
@@ -189,6 +209,7 @@ constexpr std::array families{
     family_fields{
         .family = "gptj", .keys = gpt2_keys, .rms_norm_eps = 1e-5, .intermediate_factor = 4, .activation = "gelu_new"},
     family_fields{.family = "gpt_neox",
+                  .gguf = {.architecture = "gptneox"},
                   .keys = gpt_neox_keys,
                   .rms_norm_eps = 1e-5,
                   .partial_rotary = 0.25,
@@ -221,6 +242,7 @@ constexpr std::array families{
                   .tie_embeddings = true,
                   .rotary = false},
     family_fields{.family = "gemma3_text",
+                  .gguf = {.architecture = "gemma3"},
                   .keys = gemma3_keys,
                   .kv_heads = 4,
                   .head_dim = 256,
@@ -251,6 +273,17 @@ constexpr std::array families{
 const family_fields& fields_of(std::string_view family) {
   const auto* found = std::ranges::find(families, family, &family_fields::family);
   return found == families.end() ? families.front() : *found;
+}
+
+std::string_view family_of_architecture(std::string_view architecture) {
+  const auto named = [](const family_fields& each) { return each.gguf.architecture; };
+  const auto* found = architecture.empty() ? families.end() : std::ranges::find(families, architecture, named);
+  return found == families.end() ? architecture : found->family;
+}
+
+bool stores_interleaved_heads(std::string_view family) {
+  const auto* found = std::ranges::find(families, family, &family_fields::family);
+  return found != families.end() && found->gguf.interleaved;
 }
 
 constexpr key_names gguf_keys{.vocabulary = "vocab_size",

@@ -20,10 +20,17 @@ struct key_names {
   std::string_view activation = "hidden_act";
 };
 
+/// What llama.cpp calls a family, and what its converter does to it.
+struct gguf_traits {
+  std::string_view architecture = "";  // empty: as the family
+  bool interleaved = false;            // rows of queries and keys that rotate together stand side by side
+};
+
 /// How one family's config.json is read: its own names, and what its configuration class in Transformers takes for a
 /// key that is left out.
 struct family_fields {
   std::string_view family;
+  gguf_traits gguf = {};
   key_names keys = {};
   std::int64_t kv_heads = 0;  // 0: as many as heads
   std::int64_t head_dim = 0;  // 0: hidden / heads
@@ -41,6 +48,12 @@ struct family_fields {
 
 /// The line of that family; of one that has none the first.
 const family_fields& fields_of(std::string_view family);
+
+/// The family of the models whose general.architecture is this; without a line of its own, the same name.
+std::string_view family_of_architecture(std::string_view architecture);
+
+/// gguf_traits::interleaved of that family.
+bool stores_interleaved_heads(std::string_view family);
 
 /// GGUF's names, the same for every architecture.
 extern const key_names gguf_keys;

@@ -1,7 +1,11 @@
 #include "load/gguf_fields.hpp"
 
+#include "load/family_fields.hpp"
+#include "load/field_ranges.hpp"
 #include "load/message.hpp"
 
+#include <algorithm>
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -49,29 +53,75 @@ struct field_maker {
   }
 };
 
+// Keys that model families ask for by Transformers' names.
+struct key_alias {
+  std::string_view asked;
+  std::string_view stored;
+};
+
+constexpr std::array aliases{
+    key_alias{"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"},
+    key_alias{"attention_multiplier", "attention.scale"},
+    key_alias{"embedding_multiplier", "embedding_scale"},
+    key_alias{"residual_multiplier", "residual_scale"},
+    key_alias{"logits_scaling", "logit_scale"},
+    key_alias{"attn_config.clip_qkv", "attention.clamp_kqv"},
+    key_alias{"num_kv_heads", "attention.head_count_kv"},
+    key_alias{"rope_local_base_freq", "rope.freq_base_swa"},
+    key_alias{"rope_parameters.sliding_attention", "rope.freq_base_swa"},
+    key_alias{"rope_parameters.sliding_attention.rope_theta", "rope.freq_base_swa"},
+    key_alias{"state_size", "ssm.state_size"},
+    key_alias{"conv_kernel", "ssm.conv_kernel"},
+    key_alias{"time_step_rank", "ssm.time_step_rank"},
+    key_alias{"mamba_d_state", "ssm.state_size"},
+    key_alias{"mamba_d_conv", "ssm.conv_kernel"},
+    key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
+    key_alias{"num_experts", "expert_count"},
+    key_alias{"num_experts_per_tok", "expert_used_count"},
+    key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
+};
+
+// What Transformers has in its configuration and a GGUF file shows by the tensors of its first layer.
+struct shown_field {
+  std::string_view asked;
+  std::array<std::string_view, 2> by;  // any of them
+};
+
+constexpr std::array shown_fields{
+    shown_field{"attention_bias", {"attn_q.bias", "attn_qkv.bias"}},
+    shown_field{"attention_out_bias", {"attn_output.bias"}},
+    shown_field{"mlp_bias", {"ffn_up.bias", "ffn_down.bias"}},
+    shown_field{"fused_qkv", {"attn_qkv.weight"}},
+    shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
+    shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
+};
+
+field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
+
 class gguf_lookup final : public config_fields::lookup {
  public:
   explicit gguf_lookup(const gguf_file& file) : lookup(file.path().string()), file_(file) {}
 
   config_fields::source origin() const noexcept override { return config_fields::source::gguf; }
 
-  std::string family() const override {
-    const auto* value = file_.metadata("general.architecture");
-    const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
-    if (text == nullptr) refuse(name, "has no string 'general.architecture'");
-    return *text;
-  }
+  std::string family() const override { return std::string(family_of_architecture(architecture())); }
 
   std::optional<field> find(std::string_view key) const override {
+    if (key == "use_parallel_residual" && family() == "stablelm")
+      return scalar_field(!first_layer_has("ffn_norm.weight"));
     const auto* value = file_.metadata(spelled(key));
-    if (value == nullptr) return std::nullopt;
-    return std::visit(field_maker(), *value);
+    if (value != nullptr) return std::visit(field_maker(), *value);
+    for (const auto& [asked, by] : shown_fields)
+      if (asked == key) return scalar_field(std::ranges::any_of(by, [&](auto name) { return first_layer_has(name); }));
+    return implied(key);
   }
 
   std::string spelled(std::string_view key) const override {
-    auto own = family() + "." + std::string(key);
-    const bool is_global = file_.metadata(own) == nullptr && file_.metadata(key) != nullptr;
-    return is_global ? std::string(key) : own;
+    if (is_there(own(key))) return own(key);
+    if (is_there(key)) return std::string(key);
+    const auto* alias = std::ranges::find(aliases, key, &key_alias::asked);
+    const bool has_alias = alias != aliases.end() && is_there(own(alias->stored));
+    return own(has_alias ? alias->stored : key);
   }
 
   std::string shown(std::string_view key) const override {
@@ -80,6 +130,104 @@ class gguf_lookup final : public config_fields::lookup {
   }
 
  private:
+  std::string architecture() const {
+    const auto* value = file_.metadata("general.architecture");
+    const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+    if (text == nullptr) refuse(name, "has no string 'general.architecture'");
+    return *text;
+  }
+
+  std::string own(std::string_view key) const { return architecture() + "." + std::string(key); }
+
+  bool is_there(std::string_view key) const { return file_.metadata(key) != nullptr; }
+
+  bool first_layer_has(std::string_view tensor) const {
+    return !tensor.empty() && file_.find("blk.0." + std::string(tensor)) != nullptr;
+  }
+
+  std::optional<std::int64_t> integer(std::string_view key) const {
+    const auto* value = file_.metadata(own(key));
+    return value == nullptr ? std::nullopt : as_integer(*value);
+  }
+
+  // What follows from other keys and from the tensors.
+  std::optional<field> implied(std::string_view key) const {
+    if (key == "layer_types") return layer_types();
+    if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
+      return scalar_field(std::string("longrope"));
+    if (key == "query_pre_attn_scalar") return query_scalar();
+    if (key == "expand" || key == "mamba_expand") return expansion();
+    if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
+    if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
+    if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
+    if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
+    if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
+    if (key == "expert_layer_offset") return scalar_field(layers_with("ffn_gate_inp.weight").offset);
+    if (key == "new_decoder_architecture") return scalar_field(integer("attention.head_count_kv").value_or(1) > 1);
+    if (key == "num_ln_in_parallel_attn")
+      return scalar_field(std::int64_t{first_layer_has("attn_norm_2.weight") ? 2 : 1});
+    return std::nullopt;
+  }
+
+  std::int64_t layers() const {
+    return std::clamp<std::int64_t>(integer("block_count").value_or(0), 0, layer_counts.highest);
+  }
+
+  bool layer_has(std::int64_t layer, std::string_view tensor) const {
+    return file_.find(fmt::format("blk.{}.{}", layer, tensor)) != nullptr;
+  }
+
+  bool any_layer_has(std::string_view tensor) const {
+    for (std::int64_t layer = 0; layer < layers(); ++layer)
+      if (layer_has(layer, tensor)) return true;
+    return false;
+  }
+
+  struct repetition {
+    std::int64_t period, offset;
+  };
+
+  // The layers with that tensor follow one another at one distance.
+  repetition layers_with(std::string_view tensor) const {
+    std::vector<std::int64_t> found;
+    for (std::int64_t layer = 0; layer < layers() && found.size() < 2; ++layer)
+      if (layer_has(layer, tensor)) found.push_back(layer);
+    if (found.empty()) return {layers() + 1, layers()};
+    return {found.size() == 2 ? found[1] - found[0] : layers() + 1, found[0]};
+  }
+
+  std::optional<field> expansion() const {
+    const auto inner = integer("ssm.inner_size"), hidden = integer("embedding_length");
+    if (!inner || !hidden || *hidden < 1 || *inner % *hidden != 0) return std::nullopt;
+    return scalar_field(*inner / *hidden);
+  }
+
+  // For each layer whether it has a window, or after how many one without follows.
+  std::optional<field> layer_types() const {
+    const auto pattern = find("attention.sliding_window_pattern");
+    if (!pattern) return std::nullopt;
+    field types{field::shape::list, {}};
+    const auto add = [&](bool slides) {
+      types.values.emplace_back(std::string(slides ? "sliding_attention" : "full_attention"));
+    };
+    if (pattern->kind == field::shape::list) {
+      for (const auto& slides : pattern->values)
+        add(slides == field_scalar(true) || slides == field_scalar(std::int64_t{1}));
+    } else if (const auto period = integer("attention.sliding_window_pattern"); period && *period > 0) {
+      for (std::int64_t layer = 0; layer < layers(); ++layer) add((layer + 1) % *period != 0);
+    }
+    return types;
+  }
+
+  // Gemmas of 27 billion parameters divide by the width of all heads.
+  std::optional<field> query_scalar() const {
+    const auto heads = integer("attention.head_count");
+    const bool largest = (family() == "gemma2" && layers() == 46) || (family() == "gemma3_text" && layers() == 62);
+    const auto scalar = largest && heads > 0 ? integer("embedding_length").value_or(0) / *heads
+                                             : integer("attention.key_length").value_or(0);
+    return scalar > 0 ? std::optional(scalar_field(scalar)) : std::nullopt;
+  }
+
   const gguf_file& file_;
 };
 

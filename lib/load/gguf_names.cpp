@@ -27,9 +27,6 @@ constexpr std::array layer_names{
     pair_of_names{"mlp.down_proj", "ffn_down"},
 };
 
-// Architectures whose conversion to GGUF reorders the rows of queries and keys for GGML's rotation of neighbors.
-constexpr std::array<std::string_view, 1> interleaving_architectures{"llama"};
-
 using side = std::string_view pair_of_names::*;
 
 struct spelling {
@@ -82,14 +79,12 @@ std::string translated(std::string_view name, const spelling& from, const spelli
 std::string gguf_name(std::string_view name) { return translated(name, hugging_face, gguf); }
 std::string hugging_face_name(std::string_view name) { return translated(name, gguf, hugging_face); }
 
-interleaved_heads interleaved_heads_of(std::string_view architecture, std::string_view name) {
-  if (std::ranges::find(interleaving_architectures, architecture) == interleaving_architectures.end()) {
-    return interleaved_heads::none;
-  }
+gguf_rows rows_of(std::string_view name) {
   const auto module = split(name, gguf).module;
-  if (module == "attn_q") return interleaved_heads::query;
-  if (module == "attn_k") return interleaved_heads::key_value;
-  return interleaved_heads::none;
+  if (module == "attn_q") return gguf_rows::queries;
+  if (module == "attn_k") return gguf_rows::keys;
+  if (module == "attn_qkv") return gguf_rows::queries_keys_values;
+  return gguf_rows::others;
 }
 
 }  // namespace cogen::load

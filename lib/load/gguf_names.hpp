@@ -5,14 +5,14 @@
 
 namespace cogen::load {
 
-/// The GGUF name of a Hugging Face tensor name; the name itself where there is no other.
+/// The GGUF name of a tensor that Llama has under this name in Transformers; the name itself where there is no other.
 std::string gguf_name(std::string_view hugging_face_name);
 
-/// The Hugging Face name of a GGUF tensor name; the name itself where there is no other.
+/// Llama's name in Transformers of a GGUF tensor; the name itself where there is no other.
 std::string hugging_face_name(std::string_view gguf_name);
 
-/// Which heads' rows a GGUF tensor keeps interleaved (pairs that rotate together stand side by side).
-enum class interleaved_heads { none, query, key_value };
-interleaved_heads interleaved_heads_of(std::string_view architecture, std::string_view gguf_name);
+/// Whose rows a GGUF tensor holds, or whose elements if it is a bias.
+enum class gguf_rows { queries, keys, queries_keys_values, others };
+gguf_rows rows_of(std::string_view gguf_name);
 
 }  // namespace cogen::load

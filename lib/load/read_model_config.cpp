@@ -35,10 +35,16 @@ std::int64_t read_intermediate(const config_fields& fields, std::string_view key
   return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }
 
+// A list has a number for each layer, 0 for those without attention.
+std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
+  return std::max(std::ranges::max(fields.integers(key, {0, head_counts.highest})), head_counts.lowest);
+}
+
 // In Transformers a null says "as many as heads", whatever a key that is left out stands for.
 std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
                            std::int64_t heads) {
   if (key.empty()) return heads;
+  if (is_gguf(fields) && fields.size(key) > 1) return most_kv_heads(fields, key);
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 
@@ -64,11 +70,12 @@ void read_heads(const config_fields& fields, const key_names& keys, const family
   config.head_dim = read_head_dim(fields, keys, family.head_dim, config);
 }
 
-// A null says that there is none, whatever a key that is left out stands for.
+// A null says that there is none, and so does a zero in a GGUF file, whatever a key that is left out stands for.
 std::optional<std::int64_t> read_window(const config_fields& fields, std::string_view key, std::int64_t fallback) {
   if (key.empty() || fields.is_null(key)) return std::nullopt;
   if (!fields.has(key)) return fallback == 0 ? std::nullopt : std::optional(fallback);
-  return fields.integer(key, position_counts);
+  const auto window = fields.integer(key, {is_gguf(fields) ? 0 : position_counts.lowest, position_counts.highest});
+  return window == 0 ? std::nullopt : std::optional(window);
 }
 
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
@@ -155,8 +162,17 @@ std::vector<token> gguf_end_tokens(const config_fields& fields, integer_range ra
 }
 
 void read_gguf(const config_fields& fields, model_config& config) {
-  read_shape(fields, gguf_keys, {}, config);
-  config.rope = read_gguf_rope_config(fields, config);
+  const auto& family = fields_of(config.family);
+  auto keys = gguf_keys;
+  if (family.keys.heads.empty()) keys.heads = "";
+  if (family.keys.intermediate.empty()) keys.intermediate = "";
+  read_shape(fields, keys, {}, config);
+  if (family.keys.max_positions.empty()) config.max_positions = family.max_positions;
+  config.activation = family.activation;
+  config.attention_bias = fields.boolean("attention_bias", false);
+  config.mlp_bias = fields.boolean("mlp_bias", false);
+  if (family.rotary) config.rope = read_gguf_rope_config(fields, config);
+  read_layer_types(fields, gguf_keys.layers, config);
   config.bos = read_token(fields, "tokenizer.ggml.bos_token_id", token_ids(config));
   config.eos = gguf_end_tokens(fields, token_ids(config));
   config.pad = read_padding(fields, "tokenizer.ggml.padding_token_id", token_ids(config));

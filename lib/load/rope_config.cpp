@@ -3,6 +3,7 @@
 #include "load/field_ranges.hpp"
 #include "load/message.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -156,8 +157,19 @@ void read_gguf_yarn(const config_fields& fields, rope_config& rope) {
   if (extrapolation >= 0 && extrapolation < 1) fields.refuse("rope.scaling.yarn_ext_factor", "1 is read");
   rope.beta_fast = fields.real("rope.scaling.yarn_beta_fast", factors, rope.beta_fast);
   rope.beta_slow = fields.real("rope.scaling.yarn_beta_slow", factors, rope.beta_slow);
+  if (fields.has("rope.scaling.yarn_attn_factor"))
+    rope.attention_factor = fields.real("rope.scaling.yarn_attn_factor", attention_factors);
   const auto extra = fields.real("rope.scaling.attn_factor", attention_factors, 1);
-  if (extra != 1) rope.attention_factor = extra * yarn_attention_factor(rope.factor);
+  if (extra != 1) rope.attention_factor = extra * rope.attention_factor.value_or(yarn_attention_factor(rope.factor));
+  if (!fields.has("rope.scaling.yarn_log_multiplier")) return;
+  rope.mscale = 1;
+  rope.mscale_all_dim = fields.real("rope.scaling.yarn_log_multiplier", attention_factors);
+}
+
+void read_gguf_longrope(const config_fields& fields, const model_config& shape, rope_config& rope) {
+  rope.factor = std::max(1.0, static_cast<double>(shape.max_positions) / static_cast<double>(rope.original_positions));
+  if (fields.has("rope.scaling.attn_factor"))
+    rope.attention_factor = fields.real("rope.scaling.attn_factor", attention_factors);
 }
 
 rope_kind gguf_kind(const config_fields& fields) {
@@ -165,7 +177,8 @@ rope_kind gguf_kind(const config_fields& fields) {
   if (name == "none") return rope_kind::standard;
   if (name == "linear") return rope_kind::linear;
   if (name == "yarn") return rope_kind::yarn;
-  fields.refuse("rope.scaling.type", "'none', 'linear' and 'yarn' are known");
+  if (name == "longrope") return rope_kind::longrope;
+  fields.refuse("rope.scaling.type", "'none', 'linear', 'yarn' and 'longrope' are known");
 }
 
 }  // namespace
@@ -191,6 +204,7 @@ rope_config read_gguf_rope_config(const config_fields& fields, const model_confi
   rope.original_positions =
       fields.integer("rope.scaling.original_context_length", position_counts, shape.max_positions);
   if (rope.kind == rope_kind::yarn) read_gguf_yarn(fields, rope);
+  if (rope.kind == rope_kind::longrope) read_gguf_longrope(fields, shape, rope);
   return rope;
 }
 

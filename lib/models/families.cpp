@@ -1,5 +1,7 @@
 #include "models/families.hpp"
 
+#include "models/gguf_spec.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +9,7 @@
 #include <array>
 #include <ranges>
 #include <stdexcept>
+#include <utility>
 
 namespace cogen::models {
 
@@ -54,7 +57,7 @@ namespace {
 
 struct family {
   std::string_view name;
-  describe_model describe;
+  model_spec (*describe)(const load::config_fields& fields, const load::model_config& config);
 };
 
 constexpr std::array families{
@@ -102,7 +105,12 @@ constexpr std::array families{
 
 describe_model family_named(std::string_view name) {
   const auto found = std::ranges::find(families, name, &family::name);
-  if (found != families.end()) return found->describe;
+  if (found != families.end()) {
+    return [describe = found->describe](const load::config_fields& fields, const load::model_config& config) {
+      auto spec = describe(fields, config);
+      return fields.origin() == load::config_fields::source::gguf ? as_gguf(std::move(spec), fields) : spec;
+    };
+  }
   throw std::invalid_argument(
       fmt::format("model family \"{}\" is not known; known are: {}", name, fmt::join(family_names(), ", ")));
 }

@@ -13,8 +13,9 @@
 
 namespace cogen::models {
 
-// A model as a value: what it computes and what its weights are called. No tensor, no device. Names are Transformers';
-// those of projections follow their block's prefix, all others are complete. Each gets ".weight" or ".bias".
+// A model as a value: what it computes and what its weights are called. No tensor, no device. Names are Transformers',
+// or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
+// ".weight" or ".bias".
 
 /// y = (x - mean) / sqrt(variance + epsilon) * (weight + weight_offset) + bias; RMS norms leave out mean and bias.
 struct norm_spec {

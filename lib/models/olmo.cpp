@@ -21,8 +21,11 @@ attention_spec olmo_attention(const load::model_config& config) {
 
 }  // namespace
 
-/// OLMo Team, arXiv:2501.00656.
-model_spec olmo2(const load::config_fields&, const load::model_config& config) {
+model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
+
+/// OLMo Team, arXiv:2501.00656. GGUF files of OLMo 3 have its name, and a window.
+model_spec olmo2(const load::config_fields& fields, const load::model_config& config) {
+  if (config.sliding_window) return olmo3(fields, config);
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_sandwich(spec, config, layer, olmo_attention(config), gated_mlp(config), behind);

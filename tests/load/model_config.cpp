@@ -239,8 +239,9 @@ BOOST_AUTO_TEST_CASE(wrong_rotations_are_refused) {
   BOOST_TEST(says(config_refusal({{"rope_theta", "0"}}), "rope_theta is 0; a number from 1"));
   BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"NaN"})"}}), "rope_theta is"));
   BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"Infinity"})"}}), "rope_theta is"));
-  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"rope_type":"longrope"})"}}),
-                  R"(rope_scaling.rope_type is "longrope"; 'default', 'linear', 'llama3' and 'yarn' are known)"));
+  BOOST_TEST(
+      says(config_refusal({{"rope_scaling", R"({"rope_type":"ntk"})"}}),
+           R"(rope_scaling.rope_type is "ntk"; 'default', 'linear', 'llama3', 'yarn' and 'longrope' are known)"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear"})"}}), "rope_scaling.factor is missing"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear","factor":0})"}}), "rope_scaling.factor is 0"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"yarn","factor":2,"beta_fast":1,"beta_slow":2})"}}),
@@ -294,8 +295,8 @@ BOOST_AUTO_TEST_CASE(gguf_rotations_are_read) {
   BOOST_TEST((yarn.rope.kind == rope_kind::yarn));
   BOOST_TEST(yarn.rope.original_positions == 64);
   BOOST_TEST(yarn.rope.attention_factor.value() == 0.5 * (0.1 * std::log(4.0) + 1));
-  BOOST_TEST(says(refusal_of_gguf({vocabulary, entry_text("llama.rope.scaling.type", "longrope")}),
-                  "llama.rope.scaling.type is 'longrope'; 'none', 'linear' and 'yarn' are known"));
+  BOOST_TEST(says(refusal_of_gguf({vocabulary, entry_text("llama.rope.scaling.type", "su")}),
+                  "llama.rope.scaling.type is 'su'; 'none', 'linear', 'yarn' and 'longrope' are known"));
   BOOST_TEST(
       says(refusal_of_gguf({vocabulary, entry_f32("llama.rope.freq_base", NAN)}), "llama.rope.freq_base is nan"));
   BOOST_TEST(

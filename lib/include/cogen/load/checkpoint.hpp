@@ -55,9 +55,9 @@ struct gguf_tokenizer {
 
 using tokenizer_source = std::variant<tokenizer_files, gguf_tokenizer>;
 
-/// One weight under its Hugging Face name, whatever file it comes from. A matrix is [rows, columns] with one row per
-/// output. With more than two dimensions, all but the last are rows; a vector of n is n rows of one column. Cheap to
-/// copy; valid as long as its checkpoint. Thread-safe.
+/// One weight under the name that it was asked for, whatever file it comes from. A matrix is [rows, columns], one row
+/// per output. With more than two dimensions, all but the last are rows; a vector of n is n rows of one column. Cheap
+/// to copy; valid as long as its checkpoint. Thread-safe.
 class weight {
  public:
   const std::string& name() const noexcept { return name_; }
@@ -105,7 +105,8 @@ class checkpoint {
   ~checkpoint();
 
   const std::filesystem::path& path() const noexcept;
-  /// "llama", …: available even if the rest of the configuration cannot be read, so an unknown family can be named.
+  /// "llama", …, by Transformers' name, or the architecture of a GGUF file whose family is unknown. Available even if
+  /// the rest of the configuration cannot be read, so that an unknown family can be named.
   const std::string& family() const noexcept;
   /// For the model families of cogen: all fields as in the source.
   const config_fields& fields() const noexcept;
@@ -113,13 +114,15 @@ class checkpoint {
   model_config config() const;
   /// Throws load_error if files are missing or the metadata have the wrong types.
   tokenizer_source tokenizer() const;
-  /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing.
+  /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing. A GGUF file's
+  /// weights have a Llama's names, and those of the file ("blk.0.attn_q.weight"). Each of the experts that it keeps in
+  /// one tensor has a name, "blk.0.experts.7.ffn_up.weight".
   std::optional<weight> find(std::string_view name) const;
   /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;
   weight at(std::string_view name, std::span<const std::int64_t> shape) const;
 
-  /// The Hugging Face names of all tensors, in file order. A GGUF tensor without one keeps its own.
+  /// The names of all tensors, in file order: of a GGUF file, a Llama's Hugging Face names where there are such.
   std::vector<std::string> weight_names() const;
 
   /// Throws load_error for the first tensor whose name is not in `expected`. Tensors that models do not need

@@ -1,0 +1,209 @@
+#include "load/gguf_views.hpp"
+
+#include "load/field_ranges.hpp"
+#include "load/message.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace cogen::load {
+namespace {
+
+struct name_pair {
+  std::string_view stored, asked;
+};
+
+constexpr std::array scan_names{
+    name_pair{"ssm_in.", "in_proj."},         name_pair{"ssm_conv1d.", "conv1d."},
+    name_pair{"ssm_x.", "x_proj."},           name_pair{"ssm_dt.", "dt_proj."},
+    name_pair{"ssm_out.", "out_proj."},       name_pair{"ssm_dt_norm.", "dt_layernorm."},
+    name_pair{"ssm_b_norm.", "b_layernorm."}, name_pair{"ssm_c_norm.", "c_layernorm."},
+};
+
+constexpr std::array expert_names{
+    name_pair{"ffn_gate_exps.weight", "ffn_gate.weight"},
+    name_pair{"ffn_up_exps.weight", "ffn_up.weight"},
+    name_pair{"ffn_down_exps.weight", "ffn_down.weight"},
+};
+
+struct parameter {
+  std::string_view key, asked;
+  bool is_scalar;
+};
+
+constexpr std::array xielu_parameters{
+    parameter{"xielu.alpha_p", "act_fn.alpha_p", false},
+    parameter{"xielu.alpha_n", "act_fn.alpha_n", false},
+    parameter{"xielu.beta", "act_fn.beta", true},
+    parameter{"xielu.eps", "act_fn.eps", true},
+};
+
+constexpr real_range parameters{-1e6, 1e6};
+
+/// log(-x) of a file's float tensors.
+class negated_logarithms final : public tensor_file {
+ public:
+  explicit negated_logarithms(const gguf_file& file) : file_(file) {}
+
+  std::span<const tensor_info> tensors() const noexcept override { return {}; }
+  const tensor_info* find(std::string_view) const noexcept override { return nullptr; }
+  const std::filesystem::path& path() const noexcept override { return file_.path(); }
+
+  void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    file_.read(tensor, offset, out);
+    for (std::size_t at = 0; at + sizeof(float) <= out.size(); at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, out.data() + at, sizeof(value));
+      if (!(value < 0))
+        refuse(path().string(), "tensor {} has {}; numbers below 0 are allowed", in_quotes(tensor.name), value);
+      value = std::log(-value);
+      std::memcpy(out.data() + at, &value, sizeof(value));
+    }
+  }
+
+ private:
+  const gguf_file& file_;
+};
+
+/// Numbers in memory, of which each tensor has one.
+class numbers_in_memory final : public tensor_file {
+ public:
+  explicit numbers_in_memory(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::span<const tensor_info> tensors() const noexcept override { return {}; }
+  const tensor_info* find(std::string_view) const noexcept override { return nullptr; }
+  const std::filesystem::path& path() const noexcept override { return path_; }
+
+  void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    const auto bytes = std::as_bytes(std::span(&numbers_.at(tensor.begin / sizeof(float)), 1));
+    if (offset > bytes.size() || out.size() > bytes.size() - offset)
+      throw std::out_of_range(fmt::format("{}: bytes [{}, {}) of tensor {} were asked for; it has {}", path_.string(),
+                                          offset, offset + out.size(), in_quotes(tensor.name), bytes.size()));
+    std::ranges::copy(bytes.subspan(offset, out.size()), out.begin());
+  }
+
+  tensor_info add(std::string name, float value, bool is_scalar) {
+    numbers_.push_back(value);
+    return {.name = std::move(name),
+            .type = element_type::f32,
+            .shape = is_scalar ? std::vector<std::int64_t>() : std::vector<std::int64_t>{1},
+            .bytes = sizeof(float),
+            .begin = (numbers_.size() - 1) * sizeof(float)};
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<float> numbers_;
+};
+
+/// "blk.7.mamba.D" is {"blk.7.", "mamba.D"}; outside of layers the first is empty.
+std::pair<std::string_view, std::string_view> layer_and_rest(std::string_view name) {
+  const auto dot = name.starts_with("blk.") ? name.find('.', 4) : name.npos;
+  if (dot == name.npos) return {"", name};
+  return {name.substr(0, dot + 1), name.substr(dot + 1)};
+}
+
+std::optional<std::string> stored_part_of_scan(std::string_view asked) {
+  if (asked == "D") return "ssm_d";
+  if (asked == "A_log") return "ssm_a";
+  for (const auto& names : scan_names)
+    if (asked.starts_with(names.asked)) return std::string(names.stored).append(asked.substr(names.asked.size()));
+  return std::nullopt;
+}
+
+/// "7.ffn_up.weight" is number 7, from 0, of the matrices in "ffn_up_exps.weight".
+struct expert_part {
+  std::int64_t expert;
+  std::string_view stored;
+};
+
+std::optional<expert_part> expert_part_of(std::string_view asked) {
+  std::int64_t expert = 0;
+  const auto [end, error] = std::from_chars(asked.data(), asked.data() + asked.size(), expert);
+  if (error != std::errc() || expert < 0) return std::nullopt;
+  const auto rest = asked.substr(static_cast<std::size_t>(end - asked.data()));
+  for (const auto& names : expert_names)
+    if (rest.starts_with('.') && rest.substr(1) == names.asked) return expert_part{expert, names.stored};
+  return std::nullopt;
+}
+
+constexpr std::string_view scan = "mamba.", experts = "experts.";
+
+/// One of the matrices that lie one after the other.
+std::optional<tensor_info> slice(const tensor_info& stored, std::int64_t index) {
+  if (stored.shape.size() != 3 || index >= stored.shape.front()) return std::nullopt;
+  auto part = stored;
+  part.shape.erase(part.shape.begin());
+  part.bytes /= static_cast<std::uint64_t>(stored.shape.front());
+  part.begin += static_cast<std::uint64_t>(index) * part.bytes;
+  return part;
+}
+
+}  // namespace
+
+gguf_views::gguf_views(const gguf_file& file, const config_fields& fields)
+    : file_(file), logarithms_(std::make_unique<const negated_logarithms>(file)) {
+  add_numbers(fields);
+}
+
+std::pair<const tensor_file*, const tensor_info*> gguf_views::find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  auto found = views_.find(name);
+  if (found == views_.end()) {
+    auto made = make(name);
+    if (!made) return {nullptr, nullptr};
+    found = views_.emplace(name, std::move(*made)).first;
+  }
+  return {found->second.file, &found->second.tensor};
+}
+
+std::string gguf_views::stored_name(std::string_view name) {
+  const auto [layer, rest] = layer_and_rest(name);
+  std::optional<std::string> stored;
+  if (rest.starts_with(scan)) stored = stored_part_of_scan(rest.substr(scan.size()));
+  if (rest.starts_with(experts))
+    if (const auto part = expert_part_of(rest.substr(experts.size()))) stored = part->stored;
+  return layer.empty() || !stored ? std::string(name) : std::string(layer).append(*stored);
+}
+
+std::optional<gguf_views::view> gguf_views::make(std::string_view name) const {
+  const auto stored_as = stored_name(name);
+  const auto* stored = stored_as == name ? nullptr : file_.find(stored_as);
+  if (stored == nullptr) return std::nullopt;
+  const auto rest = layer_and_rest(name).second;
+  if (rest.starts_with(experts)) {
+    auto part = slice(*stored, expert_part_of(rest.substr(experts.size()))->expert);
+    return part ? std::optional(view{std::move(*part), &file_}) : std::nullopt;
+  }
+  view made{*stored, &file_};
+  if (rest == "mamba.A_log") {
+    if (stored->type != element_type::f32)
+      refuse(file_.path().string(), "tensor {} is not f32", in_quotes(stored->name));
+    made.file = logarithms_.get();
+  }
+  auto& shape = made.tensor.shape;
+  if (rest == "mamba.conv1d.weight" && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
+  return made;
+}
+
+void gguf_views::add_numbers(const config_fields& fields) {
+  auto numbers = std::make_unique<numbers_in_memory>(fields.name());
+  for (const auto& [key, asked, is_scalar] : xielu_parameters) {
+    if (!fields.has(key)) continue;
+    const auto values = fields.reals(key, parameters);
+    const auto layers = fields.integer("block_count", layer_counts);
+    if (static_cast<std::int64_t>(values.size()) != layers)
+      fields.refuse(key, fmt::format("it must have a number for each of {} layers", layers));
+    for (std::size_t layer = 0; layer < values.size(); ++layer) {
+      const auto& name = metadata_names_.emplace_back(fmt::format("blk.{}.{}", layer, asked));
+      views_.emplace(name, view{numbers->add(name, static_cast<float>(values[layer]), is_scalar), numbers.get()});
+    }
+  }
+  numbers_ = std::move(numbers);
+}
+
+}  // namespace cogen::load

@@ -1,0 +1,151 @@
+#include "models/gguf_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace cogen::models {
+
+namespace {
+
+/// Where a norm stands in its layer says what it is called; these are the exceptions.
+struct renamed_norm {
+  std::string_view family;
+  std::string_view transformers;
+  std::string_view gguf;
+};
+
+constexpr std::array renamed_norms{
+    renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
+    renamed_norm{"falcon", "ln_mlp", "attn_norm"},
+    renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
+};
+
+class gguf_namer {
+ public:
+  explicit gguf_namer(const load::config_fields& fields)
+      : fields_(fields),
+        family_(fields.family()),
+        fused_qkv_(shows("fused_qkv")),
+        qkv_bias_(shows("attention_bias")),
+        output_bias_(shows("attention_out_bias")),
+        mlp_bias_(shows("mlp_bias")) {}
+
+  void rename(embedding_spec& embedding) const {
+    embedding.names = {"token_embd"};
+    if (embedding.positions) embedding.positions->name = "position_embd";
+    rename(embedding.norm, "token_embd_norm");
+  }
+
+  void rename(head_spec& head) const {
+    if (!head.names.empty()) head.names = {"output"};
+    if (!head.bias.empty()) head.bias = "output.bias";
+  }
+
+  void rename(std::optional<norm_spec>& norm, std::string name) const {
+    if (!norm) return;
+    norm->name = std::move(name);
+    norm->weight_offset = 0;
+  }
+
+  /// A block that mixes tokens begins a layer, and those behind it belong to the layer too.
+  void rename(std::vector<block_spec>& blocks) {
+    for (auto& block : blocks) {
+      if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
+        rename_in_layer(block, "ffn_norm", "post_ffw_norm");
+      } else {
+        ++layer_;
+        rename_in_layer(block, "attn_norm", "post_attention_norm");
+      }
+    }
+  }
+
+ private:
+  bool shows(std::string_view key) const { return fields_.boolean(key, false); }
+
+  void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
+    block.prefix = fmt::format("blk.{}.", layer_);
+    if (std::holds_alternative<mamba_spec>(block.what)) block.prefix += "mamba.";  // load::gguf_views
+    std::visit([this](auto& what) { rename(what); }, block.what);
+    rename_before(block, before);
+    rename(block.after, layer_name(after));
+  }
+
+  /// Blocks beside each other may read the same norm.
+  void rename_before(block_spec& block, std::string_view usual) {
+    if (!block.before) return;
+    const auto given = block.before->name;
+    if (given != last_norm_.transformers) last_norm_ = {given, layer_name(name_of(given, usual))};
+    rename(block.before, last_norm_.gguf);
+  }
+
+  std::string layer_name(std::string_view name) const { return fmt::format("blk.{}.{}", layer_, name); }
+
+  std::string_view name_of(std::string_view given, std::string_view usual) const {
+    const auto* const found = std::ranges::find_if(renamed_norms, [&](const renamed_norm& each) {
+      return each.family == family_ && given.ends_with(each.transformers);
+    });
+    return found == renamed_norms.end() ? usual : found->gguf;
+  }
+
+  void rename(attention_spec& attends) const {
+    if (fused_qkv_)
+      attends.qkv = {"attn_qkv"};
+    else
+      attends.qkv = {"attn_q", "attn_k", "attn_v"};
+    attends.output = "attn_output";
+    attends.grouped_qkv = attends.transposed = false;
+    attends.qkv_bias = qkv_bias_;
+    attends.output_bias = output_bias_;
+    if (!attends.qk_norm) return;
+    attends.qk_norm->q = "attn_q_norm";
+    attends.qk_norm->k = "attn_k_norm";
+    attends.qk_norm->weight_offset = 0;
+  }
+
+  void rename(mlp_spec& mlp) const {
+    if (mlp.gate == mlp.up)
+      mlp.gate = "ffn_up";
+    else if (!mlp.gate.empty())
+      mlp.gate = "ffn_gate";
+    mlp.up = "ffn_up";
+    mlp.down = "ffn_down";
+    mlp.transposed = false;
+    mlp.bias = mlp_bias_;
+  }
+
+  void rename(moe_spec& moe) const {
+    rename(moe.expert);
+    moe.router = "ffn_gate_inp";
+  }
+
+  void rename(mamba_spec&) const {}
+
+  struct norm_name {
+    std::string transformers, gguf;
+  };
+
+  const load::config_fields& fields_;
+  std::string family_;
+  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_;
+  norm_name last_norm_;
+  int layer_ = -1;
+};
+
+}  // namespace
+
+model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
+  gguf_namer namer(fields);
+  namer.rename(spec.embedding);
+  namer.rename(spec.blocks);
+  namer.rename(spec.final_norm, "output_norm");
+  namer.rename(spec.head);
+  spec.base.clear();
+  spec.unread.clear();
+  return spec;
+}
+
+}  // namespace cogen::models

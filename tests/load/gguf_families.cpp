@@ -1,0 +1,328 @@
+#include "load/config_fields.hpp"
+#include "load/family_fields.hpp"
+#include "load/gemma3_fields.hpp"
+#include "load/gguf.hpp"
+#include "load/gguf_names.hpp"
+#include "load/read_model_config.hpp"
+#include "load/rope_config.hpp"
+#include "memory_file.hpp"
+#include "refusal.hpp"
+#include "tiny_model.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace cogen::load;
+
+namespace {
+
+/// A file of that architecture, with two layers of 4 heads of 8, and these entries and tensors of one number.
+gguf_draft file_of(const std::string& architecture, const std::vector<std::string>& more = {},
+                   const std::vector<std::string>& tensors = {}) {
+  const auto own = [&](const std::string& key) { return architecture + "." + key; };
+  gguf_draft draft;
+  draft.entries = {entry_text("general.architecture", architecture),
+                   entry_u32(own("block_count"), 2),
+                   entry_u32(own("context_length"), 64),
+                   entry_u32(own("embedding_length"), 24),
+                   entry_u32(own("feed_forward_length"), 12),
+                   entry_u32(own("attention.head_count"), 4),
+                   entry_u32(own("attention.key_length"), 8),
+                   entry_u32(own("vocab_size"), 3)};
+  draft.entries.insert(draft.entries.end(), more.begin(), more.end());
+  for (const auto& name : tensors) draft.add(name, {1}, 0, raw_floats({1}));
+  return draft;
+}
+
+template <class Use>
+auto with_fields(const gguf_draft& draft, const Use& use) {
+  const memory_file written(draft.bytes());
+  const gguf_file file(written.path());
+  return use(config_fields::from_gguf(file));
+}
+
+model_config gguf_config(const gguf_draft& draft) {
+  return with_fields(draft, [](const config_fields& fields) { return read_model_config(fields); });
+}
+
+bool says_true(const gguf_draft& draft, std::string_view key) {
+  return with_fields(draft, [&](const config_fields& fields) { return fields.boolean(key, false); });
+}
+
+double number_in(const gguf_draft& draft, std::string_view key) {
+  return with_fields(draft, [&](const config_fields& fields) { return fields.real(key, {-1e9, 1e9}); });
+}
+
+std::vector<float> floats_of(const weight& from) {
+  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
+  from.read_rows_as_float(0, from.rows(), values);
+  return values;
+}
+
+std::string entry_bools(std::string_view key, std::initializer_list<bool> values) {
+  std::string bytes;
+  for (const bool value : values) bytes += raw(std::uint8_t{value});
+  return entry_array(key, 7, values.size(), bytes);
+}
+
+std::string entry_floats(std::string_view key, const std::vector<float>& values) {
+  return entry_array(key, 6, values.size(), raw_floats(values));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gguf_families)
+
+BOOST_AUTO_TEST_CASE(architectures_have_a_familys_name) {
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"llama", "llama"},       {"command-r", "cohere"},
+      {"cohere2", "cohere2"},   {"phi2", "phi"},
+      {"phi3", "phi3"},         {"gemma3", "gemma3_text"},
+      {"gemma2", "gemma2"},     {"mistral3", "ministral3"},
+      {"gptneox", "gpt_neox"},  {"hunyuan-dense", "hunyuan_v1_dense"},
+      {"seed_oss", "seed_oss"}, {"of-tomorrow", "of-tomorrow"}};
+  for (const auto& [architecture, family] : expected) {
+    BOOST_TEST(family_of_architecture(architecture) == family);
+    BOOST_TEST(gguf_config(file_of(architecture)).family == family);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(keys_are_read_under_transformers_names) {
+  const std::vector<std::pair<std::string, std::string>> pairs{
+      {"attention_multiplier", "attention.scale"},
+      {"embedding_multiplier", "embedding_scale"},
+      {"residual_multiplier", "residual_scale"},
+      {"logits_scaling", "logit_scale"},
+      {"logit_scale", "logit_scale"},
+      {"attn_config.clip_qkv", "attention.clamp_kqv"},
+      {"rope_local_base_freq", "rope.freq_base_swa"},
+      {"attn_logit_softcapping", "attn_logit_softcapping"},
+      {"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"}};
+  for (const auto& [asked, stored] : pairs)
+    BOOST_TEST(number_in(file_of("granite", {entry_f32("granite." + stored, 0.25F)}), asked) == 0.25);
+  const auto absent = refusal([] { number_in(file_of("granite"), "residual_multiplier"); });
+  BOOST_TEST(says(absent, "granite.residual_multiplier is missing"));
+  const auto wrong = refusal(
+      [] { number_in(file_of("granite", {entry_f32("granite.residual_scale", 1e12F)}), "residual_multiplier"); });
+  BOOST_TEST(says(wrong, "granite.residual_scale is 1"));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_of_the_first_layer_show_biases_and_norms) {
+  const std::vector<std::pair<std::string, std::string>> pairs{{"attention_bias", "blk.0.attn_q.bias"},
+                                                               {"attention_bias", "blk.0.attn_qkv.bias"},
+                                                               {"attention_out_bias", "blk.0.attn_output.bias"},
+                                                               {"mlp_bias", "blk.0.ffn_up.bias"},
+                                                               {"mlp_bias", "blk.0.ffn_down.bias"},
+                                                               {"use_qk_norm", "blk.0.attn_q_norm.weight"},
+                                                               {"qk_layernorm", "blk.0.attn_q_norm.weight"},
+                                                               {"fused_qkv", "blk.0.attn_qkv.weight"}};
+  for (const auto& [asked, tensor] : pairs) {
+    BOOST_TEST(says_true(file_of("stablelm", {}, {tensor}), asked), asked);
+    BOOST_TEST(!says_true(file_of("stablelm"), asked), asked);
+  }
+  BOOST_TEST(gguf_config(file_of("qwen2", {}, {"blk.0.attn_q.bias"})).attention_bias);
+  BOOST_TEST(gguf_config(file_of("gpt2", {}, {"blk.0.ffn_up.bias"})).mlp_bias);
+}
+
+BOOST_AUTO_TEST_CASE(stablelm_is_parallel_where_a_layer_has_one_norm) {
+  const auto claims = entry_bool("stablelm.use_parallel_residual", true);
+  BOOST_TEST(says_true(file_of("stablelm", {claims}), "use_parallel_residual"));
+  BOOST_TEST(!says_true(file_of("stablelm", {claims}, {"blk.0.ffn_norm.weight"}), "use_parallel_residual"));
+  BOOST_TEST(
+      says_true(file_of("gptneox", {entry_bool("gptneox.use_parallel_residual", true)}, {"blk.0.ffn_norm.weight"}),
+                "use_parallel_residual"));
+}
+
+BOOST_AUTO_TEST_CASE(a_falcon_with_several_key_heads_has_groups) {
+  const auto small = file_of("falcon", {entry_u32("falcon.attention.head_count_kv", 1)});
+  const auto large = file_of("falcon", {entry_u32("falcon.attention.head_count_kv", 2)}, {"blk.0.attn_norm_2.weight"});
+  BOOST_TEST(!says_true(small, "new_decoder_architecture"));
+  BOOST_TEST(says_true(large, "new_decoder_architecture"));
+  BOOST_TEST(number_in(small, "num_ln_in_parallel_attn") == 1.0);
+  BOOST_TEST(number_in(large, "num_ln_in_parallel_attn") == 2.0);
+  BOOST_TEST(number_in(large, "num_kv_heads") == 2.0);
+}
+
+BOOST_AUTO_TEST_CASE(windows_are_listed_or_repeat) {
+  const std::vector<std::string> types{"sliding_attention", "full_attention"};
+  const auto window = entry_u32("olmo2.attention.sliding_window", 7);
+  const auto with = [&](std::string pattern) { return gguf_config(file_of("olmo2", {window, std::move(pattern)})); };
+  const auto listed = with(entry_bools("olmo2.attention.sliding_window_pattern", {true, false}));
+  BOOST_TEST(listed.sliding_window.value() == 7);
+  BOOST_TEST(listed.layer_types == types, boost::test_tools::per_element());
+  BOOST_TEST(with(entry_u32("olmo2.attention.sliding_window_pattern", 2)).layer_types == types,
+             boost::test_tools::per_element());
+  BOOST_TEST(gguf_config(file_of("olmo2", {window})).layer_types.empty());
+  BOOST_TEST(!gguf_config(file_of("phi3", {entry_u32("phi3.attention.sliding_window", 0)})).sliding_window);
+  const auto wrong = refusal([&] { with(entry_bools("olmo2.attention.sliding_window_pattern", {true})); });
+  BOOST_TEST(says(wrong, "it must name block_count = 2 layers"));
+}
+
+BOOST_AUTO_TEST_CASE(activations_and_limits_are_those_of_the_family) {
+  BOOST_TEST(gguf_config(file_of("gemma2")).activation == "gelu_pytorch_tanh");
+  BOOST_TEST(gguf_config(file_of("phi2")).activation == "gelu_new");
+  BOOST_TEST(gguf_config(file_of("gptneox")).activation == "gelu");
+  BOOST_TEST(gguf_config(file_of("nemotron")).activation == "relu2");
+  BOOST_TEST(gguf_config(file_of("llama")).activation == "silu");
+  BOOST_TEST(gguf_config(file_of("bloom")).max_positions == unlimited_positions);
+  BOOST_TEST(gguf_config(file_of("gpt2")).max_positions == 64);
+  BOOST_TEST(gguf_config(file_of("gpt2")).rope.rotary_dim == 0);
+  BOOST_TEST(gguf_config(file_of("falcon", {entry_f32("falcon.attention.layer_norm_epsilon", 0.5F)})).rms_norm_eps ==
+             0.5);
+}
+
+BOOST_AUTO_TEST_CASE(gemma_scales_scores_by_its_size) {
+  BOOST_TEST(number_in(file_of("gemma2"), "query_pre_attn_scalar") == 8.0);
+  auto largest = file_of("gemma2");
+  std::erase_if(largest.entries,
+                [](const std::string& written) { return written.find("block_count") != written.npos; });
+  largest.entries.push_back(entry_u32("gemma2.block_count", 46));
+  BOOST_TEST(number_in(largest, "query_pre_attn_scalar") == 6.0);
+}
+
+BOOST_AUTO_TEST_CASE(window_layers_have_a_base_of_their_own) {
+  const auto local = with_fields(
+      file_of("gemma3", {entry_u32("gemma3.attention.sliding_window", 7), entry_f32("gemma3.rope.freq_base", 1e6F),
+                         entry_f32("gemma3.rope.freq_base_swa", 500)}),
+      [](const config_fields& fields) { return read_gemma3_fields(fields, read_model_config(fields)).local; });
+  BOOST_TEST(local.theta == 500.0);
+  BOOST_TEST(local.rotary_dim == 8);
+}
+
+BOOST_AUTO_TEST_CASE(yarn_and_longrope_are_read) {
+  const auto with = [](std::vector<std::string> more, std::vector<std::string> tensors = {}) {
+    more.push_back(entry_u32("phi3.rope.scaling.original_context_length", 16));
+    return file_of("phi3", more, tensors);
+  };
+  const auto yarn =
+      gguf_config(with({entry_text("phi3.rope.scaling.type", "yarn"), entry_f32("phi3.rope.scaling.factor", 4),
+                        entry_f32("phi3.rope.scaling.yarn_attn_factor", 1.25F),
+                        entry_f32("phi3.rope.scaling.yarn_log_multiplier", 0.5F)}));
+  BOOST_TEST(yarn.rope.attention_factor.value() == 1.25);
+  BOOST_TEST(yarn.rope.mscale.value() == 1.0);
+  BOOST_TEST(yarn.rope.mscale_all_dim.value() == 0.5);
+  auto draft = with({entry_f32("phi3.rope.scaling.attn_factor", 1.5F)});
+  draft.add("rope_factors_long.weight", {4}, 0, raw_floats({2, 3, 4, 5}));
+  const auto config = [&] {
+    const memory_file written(draft.bytes());
+    return checkpoint(written.path()).config();
+  };
+  BOOST_TEST(says(refusal(config), "tensor 'rope_factors_short.weight' of its longrope is missing"));
+  draft.add("rope_factors_short.weight", {4}, 0, raw_floats({1, 1, 2, 2}));
+  const auto rope = config().rope;
+  BOOST_TEST((rope.kind == rope_kind::longrope));
+  BOOST_TEST(rope.original_positions == 16);
+  BOOST_TEST(rope.attention_factor.value() == 1.5);
+  BOOST_TEST(rope.frequency_factors == (std::vector<float>{1, 1, 2, 2}), boost::test_tools::per_element());
+  BOOST_TEST(rope.long_factors == (std::vector<float>{2, 3, 4, 5}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_xielu_are_tensors_of_each_layer) {
+  const auto draft = file_of("apertus",
+                             {entry_floats("xielu.alpha_p", {1, 2}), entry_floats("xielu.alpha_n", {3, 4}),
+                              entry_floats("xielu.beta", {0.5F, 0.25F}), entry_floats("xielu.eps", {-5, -6})},
+                             {"output_norm.weight"});
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const auto number_of = [&](std::string_view name) {
+    std::vector<float> value(1);
+    files.find(name).value().read_rows_as_float(0, 1, value);
+    return value.front();
+  };
+  BOOST_TEST(number_of("blk.1.act_fn.alpha_p") == 2);
+  BOOST_TEST(number_of("blk.0.act_fn.alpha_n") == 3);
+  BOOST_TEST(number_of("blk.1.act_fn.beta") == 0.25);
+  BOOST_TEST(number_of("blk.0.act_fn.eps") == -5);
+  BOOST_TEST(files.find("blk.0.act_fn.alpha_p")->shape() == std::vector<std::int64_t>{1});
+  BOOST_TEST(files.find("blk.0.act_fn.beta")->shape().empty());
+  BOOST_TEST(!files.find("blk.2.act_fn.beta"));
+  BOOST_TEST(files.weight_names().size() == 9U);
+  const auto short_list = refusal([] {
+    const memory_file one(file_of("apertus", {entry_floats("xielu.beta", {1})}).bytes());
+    checkpoint opened(one.path());
+  });
+  BOOST_TEST(says(short_list, "it must have a number for each of 2 layers"));
+}
+
+BOOST_AUTO_TEST_CASE(scans_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("mamba", {entry_u32("mamba.ssm.inner_size", 48), entry_u32("mamba.ssm.state_size", 3)});
+  draft.add("blk.1.ssm_conv1d.weight", {2, 4}, 0, counting_floats(8));
+  draft.add("blk.1.ssm_a", {2, 2}, 0, raw_floats({-1, -2, -0.5F, -4}));
+  draft.add("blk.1.ssm_d", {2}, 0, raw_floats({7, 8}));
+  draft.add("blk.1.ssm_dt.bias", {2}, 0, raw_floats({5, 6}));
+  draft.add("blk.0.ssm_a", {1}, 0, raw_floats({1}));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.conv1d.weight", {4, 1, 2})).size() == 8U);
+  const std::vector<float> logarithms{std::log(1.0F), std::log(2.0F), std::log(0.5F), std::log(4.0F)};
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.A_log", {2, 2})) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.D", {2})) == (std::vector<float>{7, 8}), boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba.dt_proj.bias", {2})) == (std::vector<float>{5, 6}),
+             boost::test_tools::per_element());
+  BOOST_TEST(!files.find("blk.1.mamba.in_proj.weight"));
+  BOOST_TEST(says(refusal([&] { floats_of(files.at("blk.0.mamba.A_log", {1})); }), "numbers below 0 are allowed"));
+  BOOST_TEST(number_in(draft, "expand") == 2.0);
+  BOOST_TEST(number_in(draft, "state_size") == 3.0);
+  BOOST_TEST(gguf_config(draft).heads == 0);
+}
+
+BOOST_AUTO_TEST_CASE(experts_are_matrices_of_their_own) {
+  auto draft = file_of("jamba");
+  draft.add("blk.1.ffn_up_exps.weight", {2, 3, 4}, 0, counting_floats(24));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const auto third = files.at("blk.1.experts.2.ffn_up.weight", {3, 2});
+  BOOST_TEST(floats_of(third) == (std::vector<float>{12, 13, 14, 15, 16, 17}), boost::test_tools::per_element());
+  BOOST_TEST(third.bytes() == 24U);
+  BOOST_TEST(!files.find("blk.1.experts.4.ffn_up.weight"));
+  BOOST_TEST(!files.find("blk.1.experts.ffn_up.weight"));
+  BOOST_TEST(!files.find("blk.1.experts.-1.ffn_up.weight"));
+  const std::vector<std::string> expected{"blk.1.experts.0.ffn_up.weight"};
+  files.refuse_others(expected);
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_a_jamba_repeat) {
+  const auto heads = entry_array("jamba.attention.head_count_kv", 5, 2, raw(std::int32_t{0}) + raw(std::int32_t{2}));
+  auto draft = file_of("jamba", {}, {"blk.1.attn_q.weight", "blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"});
+  draft.entries.push_back(heads);
+  BOOST_TEST(gguf_config(draft).kv_heads == 2);
+  BOOST_TEST(number_in(draft, "attn_layer_offset") == 1.0);
+  BOOST_TEST(number_in(draft, "attn_layer_period") == 3.0);
+  BOOST_TEST(number_in(draft, "expert_layer_offset") == 0.0);
+  BOOST_TEST(number_in(draft, "expert_layer_period") == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_interleaved_in_some_architectures) {
+  for (const auto* family : {"llama", "granite", "smollm3", "arcee", "ministral3"})
+    BOOST_TEST(stores_interleaved_heads(family), family);
+  for (const auto* family : {"qwen2", "cohere", "glm4", "ernie4_5", "apertus", "olmo2", "of-tomorrow"})
+    BOOST_TEST(!stores_interleaved_heads(family), family);
+  BOOST_TEST((rows_of("blk.3.attn_q.weight") == gguf_rows::queries));
+  BOOST_TEST((rows_of("blk.3.attn_k.bias") == gguf_rows::keys));
+  BOOST_TEST((rows_of("blk.3.attn_v.weight") == gguf_rows::others));
+  BOOST_TEST((rows_of("attn_q_norm.weight") == gguf_rows::others));
+  const auto read = [](const std::string& architecture, std::uint64_t rows, const std::string& name) {
+    auto draft = file_of(architecture);
+    draft.add(name, {1, rows}, 0, counting_floats(rows));
+    const memory_file written(draft.bytes());
+    std::vector<float> values(rows);
+    checkpoint(written.path()).find(name).value().read_rows_as_float(0, static_cast<std::int64_t>(rows), values);
+    return values;
+  };
+  const std::vector<float> stored{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const std::vector<float> restored{0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15};
+  BOOST_TEST(read("granite", 16, "blk.0.attn_q.weight") == restored, boost::test_tools::per_element());
+  BOOST_TEST(read("qwen3", 16, "blk.0.attn_q.weight") == stored, boost::test_tools::per_element());
+  BOOST_TEST(read("qwen3", 16, "blk.0.attn_qkv.weight") == stored, boost::test_tools::per_element());
+  const auto fused = refusal([&] { read("llama", 16, "blk.0.attn_qkv.weight"); });
+  BOOST_TEST(says(fused, "of a llama model they are read apart"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

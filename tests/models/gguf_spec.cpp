@@ -1,0 +1,157 @@
+#include "../load/memory_file.hpp"
+#include "../load/refusal.hpp"
+#include "../load/tiny_model.hpp"
+#include "load/gguf.hpp"
+#include "load/read_model_config.hpp"
+#include "models/families.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+using namespace cogen;
+using namespace cogen::models;
+
+namespace {
+
+/// What a file of two layers with these entries and tensors of one number is described as.
+model_spec spec_of(const std::string& architecture, const std::vector<std::string>& more = {},
+                   const std::vector<std::string>& tensors = {}, std::uint32_t window = 7) {
+  const auto own = [&](const std::string& key) { return architecture + "." + key; };
+  gguf_draft draft;
+  draft.entries = {entry_text("general.architecture", architecture),
+                   entry_u32(own("block_count"), 2),
+                   entry_u32(own("context_length"), 64),
+                   entry_u32(own("embedding_length"), 32),
+                   entry_u32(own("feed_forward_length"), 12),
+                   entry_u32(own("attention.head_count"), 4),
+                   entry_u32(own("attention.sliding_window"), window),
+                   entry_u32(own("vocab_size"), 3)};
+  draft.entries.insert(draft.entries.end(), more.begin(), more.end());
+  for (const auto& name : tensors) draft.add(name, {1}, 0, raw_floats({1}));
+  const memory_file written(draft.bytes());
+  const load::gguf_file file(written.path());
+  const auto fields = load::config_fields::from_gguf(file);
+  return family_named(fields.family())(fields, load::read_model_config(fields));
+}
+
+/// The names of a layer's norms: before and after attention, before and after the feed-forward; "-" for none.
+std::vector<std::string> norms_of(const model_spec& spec, std::size_t layer) {
+  std::vector<std::string> names;
+  for (std::size_t index = 2 * layer; index < 2 * layer + 2; ++index) {
+    const auto& block = spec.blocks.at(index);
+    names.push_back(block.before ? block.before->name : "-");
+    names.push_back(block.after ? block.after->name : "-");
+  }
+  return names;
+}
+
+using names = std::vector<std::string>;
+
+const attention_spec& attention_of(const model_spec& spec) { return std::get<attention_spec>(spec.blocks.at(0).what); }
+const mlp_spec& mlp_of(const model_spec& spec) { return std::get<mlp_spec>(spec.blocks.at(1).what); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gguf_specs)
+
+BOOST_AUTO_TEST_CASE(norms_are_named_by_their_place) {
+  const names before{"blk.1.attn_norm", "-", "blk.1.ffn_norm", "-"};
+  const names around{"blk.1.attn_norm", "blk.1.post_attention_norm", "blk.1.ffn_norm", "blk.1.post_ffw_norm"};
+  const names behind{"-", "blk.1.post_attention_norm", "-", "blk.1.post_ffw_norm"};
+  const names shared{"blk.1.attn_norm", "-", "blk.1.attn_norm", "-"};
+  for (const auto* each :
+       {"llama", "qwen2", "qwen3", "gemma", "phi3", "granite", "smollm3", "mistral3", "arcee", "ernie4_5",
+        "hunyuan-dense", "apertus", "starcoder2", "nemotron", "gpt2", "gptneox", "bloom", "mpt"})
+    BOOST_TEST(norms_of(spec_of(each), 1) == before, each << boost::test_tools::per_element());
+  for (const auto* each : {"gemma2", "gemma3", "glm4"})
+    BOOST_TEST(norms_of(spec_of(each), 1) == around, each << boost::test_tools::per_element());
+  for (const auto* each : {"olmo2", "exaone4"})
+    BOOST_TEST(norms_of(spec_of(each), 1) == behind, each << boost::test_tools::per_element());
+  for (const auto* each : {"command-r", "cohere2", "phi2", "falcon", "stablelm"})
+    BOOST_TEST(norms_of(spec_of(each), 1) == shared, each << boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_few_norms_have_other_names) {
+  const names seed{"blk.1.attn_norm", "-", "blk.1.post_attention_norm", "-"};
+  BOOST_TEST(norms_of(spec_of("seed_oss"), 1) == seed, boost::test_tools::per_element());
+  const auto falcon = spec_of("falcon", {entry_u32("falcon.attention.head_count_kv", 2)}, {"blk.0.attn_norm_2.weight"});
+  const names two{"blk.1.attn_norm_2", "-", "blk.1.attn_norm", "-"};
+  BOOST_TEST(norms_of(falcon, 1) == two, boost::test_tools::per_element());
+  BOOST_TEST(attention_of(falcon).kv_heads == 2);
+}
+
+BOOST_AUTO_TEST_CASE(projections_have_ggufs_names) {
+  const auto llama = spec_of("llama", {}, {"output.weight"});
+  BOOST_TEST(llama.base.empty());
+  BOOST_TEST(llama.embedding.names == names{"token_embd"}, boost::test_tools::per_element());
+  BOOST_TEST(llama.final_norm->name == "output_norm");
+  BOOST_TEST(llama.blocks.at(3).prefix == "blk.1.");
+  const names separate{"attn_q", "attn_k", "attn_v"};
+  BOOST_TEST(attention_of(llama).qkv == separate, boost::test_tools::per_element());
+  BOOST_TEST(attention_of(llama).output == "attn_output");
+  BOOST_TEST(mlp_of(llama).gate == "ffn_gate");
+  BOOST_TEST(mlp_of(llama).up == "ffn_up");
+  BOOST_TEST(mlp_of(llama).down == "ffn_down");
+  const auto phi3 = spec_of("phi3", {}, {"blk.0.attn_qkv.weight"});
+  BOOST_TEST(attention_of(phi3).qkv == names{"attn_qkv"}, boost::test_tools::per_element());
+  BOOST_TEST(mlp_of(phi3).gate == "ffn_up");
+  BOOST_TEST(mlp_of(spec_of("arcee")).gate.empty());
+  BOOST_TEST(attention_of(spec_of("hunyuan-dense")).qk_norm->q == "attn_q_norm");
+  BOOST_TEST(attention_of(spec_of("stablelm", {}, {"blk.0.attn_q_norm.weight"})).qk_norm->k == "attn_k_norm");
+  BOOST_TEST(spec_of("gpt2").embedding.positions->name == "position_embd");
+  BOOST_TEST(spec_of("bloom").embedding.norm->name == "token_embd_norm");
+  BOOST_TEST(spec_of("phi2").head.bias == "output.bias");
+}
+
+BOOST_AUTO_TEST_CASE(norms_have_their_offset_already) {
+  for (const auto* each : {"gemma", "gemma2", "gemma3", "nemotron"}) {
+    const auto spec = spec_of(each);
+    BOOST_TEST(spec.final_norm->weight_offset == 0, each);
+    for (const auto& block : spec.blocks) {
+      BOOST_TEST(block.before->weight_offset == 0, each);
+      if (block.after) BOOST_TEST(block.after->weight_offset == 0, each);
+    }
+  }
+  BOOST_TEST(attention_of(spec_of("gemma3")).qk_norm->weight_offset == 0);
+}
+
+BOOST_AUTO_TEST_CASE(matrices_are_in_order) {
+  const auto gpt2 = spec_of("gpt2", {}, {"blk.0.attn_qkv.weight", "blk.0.attn_qkv.bias"});
+  BOOST_TEST(!attention_of(gpt2).transposed);
+  BOOST_TEST(!mlp_of(gpt2).transposed);
+  for (const auto* each : {"gptneox", "bloom", "falcon"})
+    BOOST_TEST(!attention_of(spec_of(each, {}, {"blk.0.attn_qkv.weight"})).grouped_qkv, each);
+}
+
+BOOST_AUTO_TEST_CASE(biases_are_those_of_the_file) {
+  const auto with = spec_of("qwen2", {}, {"blk.0.attn_q.bias", "blk.0.ffn_up.bias"});
+  BOOST_TEST(attention_of(with).qkv_bias);
+  BOOST_TEST(!attention_of(with).output_bias);
+  BOOST_TEST(mlp_of(with).bias);
+  const auto without = spec_of("phi2", {}, {"blk.0.attn_output.bias"});
+  BOOST_TEST(!attention_of(without).qkv_bias);
+  BOOST_TEST(attention_of(without).output_bias);
+  BOOST_TEST(!mlp_of(without).bias);
+}
+
+BOOST_AUTO_TEST_CASE(scans_and_experts_have_the_names_of_views) {
+  const auto jamba =
+      spec_of("jamba", {entry_u32("jamba.expert_count", 4)}, {"blk.0.attn_q.weight", "blk.1.ffn_gate_inp.weight"});
+  BOOST_TEST(jamba.blocks.at(2).prefix == "blk.1.mamba.");
+  BOOST_TEST(jamba.blocks.at(2).before->name == "blk.1.attn_norm");
+  const auto& experts = std::get<moe_spec>(jamba.blocks.at(3).what);
+  BOOST_TEST(jamba.blocks.at(3).prefix == "blk.1.");
+  BOOST_TEST(experts.router == "ffn_gate_inp");
+  BOOST_TEST(experts.expert.down == "ffn_down");
+}
+
+BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
+  const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
+  BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));
+  BOOST_TEST((kind(spec_of("olmo2", {}, {}, 0)) == cache::layer_kind::full));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
