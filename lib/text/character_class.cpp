@@ -49,6 +49,25 @@ bool is_numeric(char32_t c) noexcept {
   return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL || kind == UTF8PROC_CATEGORY_NO;
 }
 
+bool is_control(char32_t c) noexcept {
+  auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_CC || kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_CO;
+}
+
+bool is_nonspacing_mark(char32_t c) noexcept { return category(c) == UTF8PROC_CATEGORY_MN; }
+
+bool is_mark(char32_t c) noexcept {
+  auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_ME;
+}
+
+// The fifth range begins later than its Unicode block: BertNormalizer of Hugging Face `tokenizers` has it so.
+bool is_ideograph(char32_t c) noexcept {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
 std::string_view without_leading_space(std::string_view text) noexcept {
   while (!text.empty()) {
     auto character = first_character(text);

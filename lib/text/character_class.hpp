@@ -13,6 +13,17 @@ bool is_word_character(char32_t code_point) noexcept;
 /// Digits of any kind: decimal, letters, fractions.
 bool is_numeric(char32_t code_point) noexcept;
 
+/// Control, format and private-use characters.
+bool is_control(char32_t code_point) noexcept;
+
+bool is_nonspacing_mark(char32_t code_point) noexcept;
+
+/// Marks of any kind.
+bool is_mark(char32_t code_point) noexcept;
+
+/// Chinese characters, which BERT's vocabularies hold one by one.
+bool is_ideograph(char32_t code_point) noexcept;
+
 std::string_view without_leading_space(std::string_view text) noexcept;
 std::string_view without_trailing_space(std::string_view text) noexcept;
 

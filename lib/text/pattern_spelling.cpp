@@ -1,5 +1,6 @@
 // Rewrites patterns from Oniguruma's Ruby syntax, which tokenizer files use, to PCRE2's.
 #include "text/pattern.hpp"
+#include "text/scripts.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -71,6 +72,9 @@ class rewriter {
         return put_set("0-9a-fA-F", true);
       case 'u':
         return put_code_point();
+      case 'p':
+      case 'P':
+        return put_property();
       default:
         return copy(2);
     }
@@ -80,6 +84,18 @@ class rewriter {
     constexpr std::size_t digits = 4;
     ((out_ += "\\x{") += source_.substr(at_ + 2, digits)) += '}';
     at_ = std::min(at_ + 2 + digits, source_.size());
+  }
+
+  // A script is one of PCRE2's `sc:`; without that it would mean the characters that are used with the script.
+  void put_property() {
+    const auto begin = at_ + 3;
+    const auto end = source_.find('}', at_);
+    if (end == std::string_view::npos || begin > end || source_[at_ + 2] != '{') return copy(2);
+    const auto negation = source_.substr(begin, source_[begin] == '^' ? 1 : 0);
+    const auto name = source_.substr(begin + negation.size(), end - begin - negation.size());
+    if (!is_script(name)) return copy(2);
+    out_.append(source_.substr(at_, 3)).append(negation).append("sc:").append(name) += '}';
+    at_ = end + 1;
   }
 
   void put_set(std::string_view set, bool negated) {

@@ -2,6 +2,7 @@
 
 #include "text/byte_alphabet.hpp"
 #include "text/character_class.hpp"
+#include "text/split_patterns.hpp"
 #include "text/splitting.hpp"
 #include "text/utf8.hpp"
 

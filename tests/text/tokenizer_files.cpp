@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   BOOST_TEST(mentions(refusal_of("{"), "tokenizer.json: is not valid JSON at byte 1"));
   BOOST_TEST(mentions(refusal_of("[]"), "must be an object"));
   BOOST_TEST(mentions(refusal_of("{}"), "tokenizer.json.model is missing"));
-  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram"}})"), "\"Unigram\""));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "WordLevel"}})"), "\"WordLevel\""));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {}, "merges": []}})"), "empty"));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": -1}, "merges": []}})"), "vocab.a is -1"));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 1000000000}, "merges": []}})"), "1000000000"));
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
 
 BOOST_AUTO_TEST_CASE(unknown_steps_are_named) {
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Nmt"})")), "normalizer.type is \"Nmt\""));
-  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "Whitespace"})")), "\"Whitespace\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "FixedLength"})")), "\"FixedLength\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "CTC"})")), "\"CTC\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "Odd"})")), "\"Odd\""));
   auto split = R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")";
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
     spoil(fields);
     return refusal([&] { fields.made(); });
   };
-  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "llama"; }), "\"llama\""));
-  BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "viking"; }), "\"viking\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "rwkv"; }), "\"rwkv\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "runes"; }), "\"runes\""));
   BOOST_TEST(mentions(refused([](auto& f) { f.types.pop_back(); }), "token_type has 5"));
   BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("x"); }), "merges[1]"));
   BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("a z"); }), "\"az\""));
