@@ -42,7 +42,7 @@ struct tokenizer_files {
 
 /// A GGUF file's tokenizer: the values under "tokenizer.". What a file leaves out is empty.
 struct gguf_tokenizer {
-  std::string model, pre;           ///< such as "gpt2", byte-level BPE, and the name of its pre-tokenizer, "qwen2"
+  std::string model = {}, pre = {};
   std::vector<std::string> tokens;  ///< in order of id, in the model's own alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  ///< "left right", best first

@@ -17,7 +17,7 @@ struct tokenizer_spec;
 
 /// The `tokenizer.ggml.*` metadata of a GGUF file; see load::gguf_tokenizer.
 struct gguf_vocabulary {
-  std::string_view model, pre;
+  std::string_view model = {}, pre = {};
   std::span<const std::string> tokens;
   std::span<const std::int32_t> token_types = {};
   std::span<const std::string> merges = {};
@@ -52,8 +52,8 @@ struct text_segment {
 class tokenizer {
  public:
   /// Reads the text of a Hugging Face `tokenizer.json`, and of `tokenizer_config.json` for what only that has
-  /// (beginning and end tokens, chat template); `config` is empty if there is none. Throws std::invalid_argument, naming
-  /// the field and the value that is missing, malformed or unknown.
+  /// (beginning and end tokens, chat template); `config` is empty if there is none. Throws std::invalid_argument,
+  /// naming the field and the value that is missing, malformed or unknown.
   static tokenizer from_tokenizer_json(std::string_view json, std::string_view config = {});
 
   /// Supports the models `gpt2`, `llama`, `t5`, `bert` and `gemma4`. Throws std::invalid_argument, naming the key and
