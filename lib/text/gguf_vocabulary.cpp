@@ -105,17 +105,21 @@ void read_gemma4(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
                          "tokenizer.ggml.add_eos_token is set, but eos_token_id is missing");
 }
 
-void write_spaces_as_blocks(bool add_prefix, tokenizer_spec& spec) {
-  if (add_prefix) spec.normalizer.emplace_back(prepend_step{std::string(lower_block)});
+void begin_with_space(tokenizer_spec& spec) {
+  spec.normalizer.emplace_back(prepend_step{std::string(lower_block)});
+  spec.strip_first_space = true;
+}
+
+void write_spaces_as_blocks(tokenizer_spec& spec) {
   spec.normalizer.emplace_back(replace_step{" ", false, std::string(lower_block)});
   spec.decoder = sentence_piece_decoder();
-  spec.strip_first_space = add_prefix;
 }
 
 void read_sentence_pieces(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   spec.model = encoding_model::byte_pair_by_score;
   read_scores(vocabulary, spec);
-  write_spaces_as_blocks(vocabulary.add_space_prefix.value_or(true), spec);
+  if (vocabulary.add_space_prefix.value_or(true)) begin_with_space(spec);
+  write_spaces_as_blocks(spec);
   spec.byte_fallback = true;
   spec.fuse_unknown = true;
   surround(vocabulary, true, false, spec);
@@ -129,20 +133,29 @@ double score_of_unknown(const gguf_vocabulary& vocabulary) {
   return lowest - unknown_penalty;
 }
 
+void normalize_as_sentence_piece(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
+  const bool begins_with_space = vocabulary.add_space_prefix.value_or(false);
+  const bool removes_spaces = vocabulary.remove_extra_whitespaces.value_or(false);
+  if (begins_with_space && !removes_spaces) begin_with_space(spec);
+  if (!vocabulary.precompiled_charsmap.empty()) {
+    spec.normalizer.emplace_back(charsmap_step{std::string(vocabulary.precompiled_charsmap)});
+  }
+  if (removes_spaces) {
+    spec.normalizer.emplace_back(replace_step{R"(\A +)", true, ""});
+    spec.normalizer.emplace_back(replace_step{"  +", true, " "});
+  }
+  if (begins_with_space && removes_spaces) begin_with_space(spec);
+  write_spaces_as_blocks(spec);
+  if (removes_spaces) spec.normalizer.emplace_back(replace_step{std::string(lower_block) + R"(+\z)", true, ""});
+}
+
 void read_unigram(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   spec.model = encoding_model::unigram;
   read_scores(vocabulary, spec);
   spec.unknown_score = score_of_unknown(vocabulary);
   spec.byte_fallback =
       std::find(vocabulary.token_types.begin(), vocabulary.token_types.end(), byte) != vocabulary.token_types.end();
-  if (!vocabulary.precompiled_charsmap.empty()) {
-    spec.normalizer.emplace_back(charsmap_step{std::string(vocabulary.precompiled_charsmap)});
-  }
-  if (vocabulary.remove_extra_whitespaces.value_or(false)) {
-    spec.normalizer.emplace_back(replace_step{R"(\A +| +\z)", true, ""});
-    spec.normalizer.emplace_back(replace_step{" +", true, " "});
-  }
-  write_spaces_as_blocks(vocabulary.add_space_prefix.value_or(false), spec);
+  normalize_as_sentence_piece(vocabulary, spec);
   surround(vocabulary, false, true, spec);
 }
 

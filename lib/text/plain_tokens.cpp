@@ -5,10 +5,11 @@
 namespace cogen::text {
 
 std::vector<bool> plain_tokens(const tokenizer_spec& spec) {
+  const bool hides_bytes = spec.byte_fallback && !spec.finds_byte_tokens;
   std::vector<bool> plain(spec.vocabulary.size());
   for (std::size_t id = 0; id < plain.size(); ++id) {
     const auto& spelling = spec.vocabulary[id];
-    plain[id] = !spelling.empty() && !(spec.byte_fallback && byte_literal(spelling));
+    plain[id] = !spelling.empty() && (!hides_bytes || !byte_literal(spelling));
   }
   const auto exclude = [&](token id) {  // added tokens may have ids behind the vocabulary
     if (static_cast<std::size_t>(id) < plain.size()) plain[static_cast<std::size_t>(id)] = false;

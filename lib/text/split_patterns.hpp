@@ -99,6 +99,7 @@ inline constexpr std::string_view lines_pattern = R"([^\n]+|\n+)";
 /// A character of punctuation, or an ASCII symbol.
 inline constexpr std::string_view punctuation_pattern = R"([\p{P}$+<=>^`|~])";
 /// Words, and runs of what is neither word nor white space.
-inline constexpr std::string_view words_pattern = R"([\w\x{200C}\x{200D}]+|[^\w\s\x{200C}\x{200D}]+)";
+inline constexpr std::string_view words_pattern =
+    R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\s]+)";
 
 }  // namespace cogen::text

@@ -98,6 +98,7 @@ void read_word_pieces(const json::field& model, tokenizer_spec& spec) {
 }  // namespace
 
 void read_model(const json::field& model, tokenizer_spec& spec) {
+  spec.finds_byte_tokens = true;
   auto type = model.text("type", "BPE");
   if (type == "BPE") {
     read_byte_pairs(model, spec);

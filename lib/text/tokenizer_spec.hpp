@@ -174,6 +174,8 @@ struct tokenizer_spec {
   bool fuse_unknown = false;
   /// Characters that the vocabulary lacks are spelled as `<0x41>` tokens if each of their bytes has one.
   bool byte_fallback = false;
+  /// `<0x41>` in a text may be the token of that byte, as in Hugging Face `tokenizers`.
+  bool finds_byte_tokens = false;
   /// A piece that is itself in the vocabulary is one token, whatever the merges say.
   bool ignore_merges = false;
   /// Put around the text by `encode_options::add_special`.
