@@ -146,7 +146,7 @@ constexpr auto known = std::to_array<gguf_pre_tokenizer>({
     {"poro-chat", split<bloom_pattern>},
     {"gpt3-finnish", split<bloom_pattern>},
     {"viking", split<bloom_pattern, digit>},
-    {"superbpe", split<digits, thousands_pattern>},
+    {"superbpe", split<digits, before_thousands_pattern>},
     {"chameleon", as_chameleon, false, true},
     {"gemma4", split_lines},
     {"granite-embed-multi-311m", split_lines},

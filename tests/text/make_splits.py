@@ -87,6 +87,7 @@ SPLITS = {
     "falcon": [r"[\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"],
     "bloom": [BLOOM],
     "viking": [BLOOM, r"\p{N}"],
+    "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
     "chameleon": CHAMELEON,
     "gemma4": ["[^\\n]+|[\\n]+"],
 }
