@@ -2,6 +2,7 @@
 #include "cogen/text/tokenizer.hpp"
 #include "text/bert_steps.hpp"
 #include "text/gguf_pre_tokenizers.hpp"
+#include "text/split_patterns.hpp"
 #include "text/token_decoder.hpp"
 #include "text/tokenizer_spec.hpp"
 
@@ -110,7 +111,21 @@ void begin_with_space(tokenizer_spec& spec) {
   spec.strip_first_space = true;
 }
 
+bool goes_beyond_a_word(std::string_view spelling) {
+  for (auto at = spelling.find(lower_block); at != std::string_view::npos; at = spelling.find(lower_block, at + 1)) {
+    if (at > 0 && !spelling.substr(0, at).ends_with(lower_block)) return true;
+  }
+  return false;
+}
+
+// The pieces of a text are shorter where no token needs more.
+void split_words_if_possible(tokenizer_spec& spec) {
+  if (std::any_of(spec.vocabulary.begin(), spec.vocabulary.end(), goes_beyond_a_word)) return;
+  spec.pre_tokenizer = {split_step{std::string(spaced_words_pattern)}};
+}
+
 void write_spaces_as_blocks(tokenizer_spec& spec) {
+  split_words_if_possible(spec);
   spec.normalizer.emplace_back(replace_step{" ", false, std::string(lower_block)});
   spec.decoder = sentence_piece_decoder();
 }

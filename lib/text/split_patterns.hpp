@@ -97,6 +97,9 @@ inline constexpr std::string_view thousands_of_words_pattern = R"(\d{1,3}(?=(?:\
 
 inline constexpr std::string_view lines_pattern = R"([^\n]+|\n+)";
 
+/// Words with the spaces before them, written as U+2581.
+inline constexpr std::string_view spaced_words_pattern = "\u2581*[^\u2581]+|\u2581+";
+
 /// A character of punctuation, or an ASCII symbol.
 inline constexpr std::string_view punctuation_pattern = R"([\p{P}$+<=>^`|~])";
 /// Words, and runs of what is neither word nor white space.
