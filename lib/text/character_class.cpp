@@ -16,6 +16,12 @@ bool is_alphabetic_symbol(char32_t c) {
          (c >= 0x1F170 && c <= 0x1F189);
 }
 
+bool is_joiner(char32_t c) {
+  constexpr char32_t zero_width_non_joiner = 0x200C;
+  constexpr char32_t zero_width_joiner = 0x200D;
+  return c == zero_width_non_joiner || c == zero_width_joiner;
+}
+
 }  // namespace
 
 bool is_white_space(char32_t c) noexcept {
@@ -24,8 +30,6 @@ bool is_white_space(char32_t c) noexcept {
 }
 
 bool is_word_character(char32_t c) noexcept {
-  constexpr char32_t zero_width_non_joiner = 0x200C;
-  constexpr char32_t zero_width_joiner = 0x200D;
   switch (category(c)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -40,9 +44,16 @@ bool is_word_character(char32_t c) noexcept {
     case UTF8PROC_CATEGORY_PC:
       return true;
     default:
-      return c == zero_width_non_joiner || c == zero_width_joiner || is_alphabetic_symbol(c);
+      return is_joiner(c) || is_alphabetic_symbol(c);
   }
 }
+
+bool is_pattern_word(char32_t c) noexcept {
+  const bool is_latin1_number = c == 0xB2 || c == 0xB3 || c == 0xB9 || (c >= 0xBC && c <= 0xBE);
+  return is_latin1_number || (is_word_character(c) && !is_joiner(c));
+}
+
+bool is_decimal(char32_t c) noexcept { return category(c) == UTF8PROC_CATEGORY_ND; }
 
 bool is_numeric(char32_t c) noexcept {
   auto kind = category(c);

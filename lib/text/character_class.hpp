@@ -10,6 +10,11 @@ bool is_white_space(char32_t code_point) noexcept;
 /// Letters, marks, decimal digits and connecting punctuation.
 bool is_word_character(char32_t code_point) noexcept;
 
+/// What `\w` matches in a pattern of a tokenizer file: no joiners, but Latin-1's superscripts and fractions.
+bool is_pattern_word(char32_t code_point) noexcept;
+
+bool is_decimal(char32_t code_point) noexcept;
+
 /// Digits of any kind: decimal, letters, fractions.
 bool is_numeric(char32_t code_point) noexcept;
 

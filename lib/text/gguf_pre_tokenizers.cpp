@@ -29,6 +29,18 @@ void compose_and_split(tokenizer_spec& spec) {
   split<Patterns...>(spec);
 }
 
+/// Groups digits before it splits at the patterns.
+template <digit_groups_step::of Numbers, const std::string_view&... Patterns>
+void group_and_split(tokenizer_spec& spec) {
+  spec.pre_tokenizer = {digit_groups_step{Numbers}};
+  split<Patterns...>(spec);
+}
+
+void as_superbpe(tokenizer_spec& spec) {
+  spec.pre_tokenizer = {split_step{R"(\p{N}+)"}, digit_groups_step{digit_groups_step::of::decimals}};
+  spec.pre_tokenizer.emplace_back(byte_level_step{false, false});
+}
+
 constexpr std::string_view digit = R"(\p{N})";
 constexpr std::string_view digits = R"(\p{N}+)";
 constexpr std::string_view three_digits = R"(\p{N}{1,3})";
@@ -56,7 +68,8 @@ constexpr auto as_deepseek_coder = split<line_end, letters, punctuation, chinese
 constexpr auto as_deepseek_llm =
     split<line_end, deepseek_llm_letters, deepseek_llm_punctuation, last_spaces, chinese_or_korean, digits>;
 constexpr auto as_chameleon = split<sentinels, images, indentation, digit, one_symbol, gpt2_pattern>;
-constexpr auto as_tiny_aya = split<thousands_of_words_pattern, gpt4o_pattern>;
+constexpr auto as_tiny_aya = group_and_split<digit_groups_step::of::whole_words, gpt4o_pattern>;
+constexpr auto as_afmoe = group_and_split<digit_groups_step::of::any_digits, asian_runs, deepseek_v3_pattern>;
 
 // "default", and no name at all, are of files older than the names.
 constexpr auto known = std::to_array<gguf_pre_tokenizer>({
@@ -140,13 +153,13 @@ constexpr auto known = std::to_array<gguf_pre_tokenizer>({
     {"joyai-llm", as_deepseek_v3},
     {"hy_v4", as_deepseek_v3},
     {"spark2_5", split<three_digits, chinese_or_kana, spark_pattern, digit>},
-    {"afmoe", split<thousands_pattern, asian_runs, deepseek_v3_pattern>},
+    {"afmoe", as_afmoe},
     {"falcon", split<symbols, gpt2_pattern, three_ascii_digits>},
     {"bloom", split<bloom_pattern>},
     {"poro-chat", split<bloom_pattern>},
     {"gpt3-finnish", split<bloom_pattern>},
     {"viking", split<bloom_pattern, digit>},
-    {"superbpe", split<digits, before_thousands_pattern>},
+    {"superbpe", as_superbpe},
     {"chameleon", as_chameleon, false, true},
     {"gemma4", split_lines},
     {"granite-embed-multi-311m", split_lines},

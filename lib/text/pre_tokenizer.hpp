@@ -38,10 +38,11 @@ class pre_tokenizer {
     bool add_prefix_space;
     std::vector<pattern_split> before;  // none or one
   };
-  using step = std::variant<pattern_split, digits_step, byte_mapping, metaspace_step>;
+  using step = std::variant<pattern_split, digits_step, digit_groups_step, byte_mapping, metaspace_step>;
 
   static split_text apply(const pattern_split& split, split_text parts);
   static split_text apply(const digits_step& digits, split_text parts);
+  static split_text apply(const digit_groups_step& groups, split_text parts);
   static split_text apply(const byte_mapping& mapping, split_text parts);
 
   std::vector<step> steps_;

@@ -90,11 +90,6 @@ inline constexpr std::string_view asian_runs =
 /// Words end at spaces and punctuation of several languages.
 inline constexpr std::string_view bloom_pattern = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
 
-/// Groups of three digits from the end of a number.
-inline constexpr std::string_view thousands_pattern = R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
-inline constexpr std::string_view before_thousands_pattern = R"(\p{N}+?(?=(?:\d{3})+(?!\d)))";
-inline constexpr std::string_view thousands_of_words_pattern = R"(\d{1,3}(?=(?:\d{3})*\b))";
-
 inline constexpr std::string_view lines_pattern = R"([^\n]+|\n+)";
 
 /// Words with the spaces before them, written as U+2581.

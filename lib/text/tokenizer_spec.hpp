@@ -92,6 +92,19 @@ struct digits_step {
   bool individual = false;
 };
 
+/// Splits numbers into groups of three digits, counted from the end.
+struct digit_groups_step {
+  enum class of {
+    any_digits,
+    /// Decimal digits; what is between the groups belongs to the one before it.
+    decimals,
+    /// Decimal digits that end a word.
+    whole_words,
+  };
+
+  of numbers = of::any_digits;
+};
+
 /// GPT-2's mapping of bytes to printable characters, by default after a split with GPT-2's pattern.
 struct byte_level_step {
   bool add_prefix_space = false;
@@ -108,7 +121,7 @@ struct metaspace_step {
   bool split = true;
 };
 
-using pre_tokenizer_step = std::variant<split_step, digits_step, byte_level_step, metaspace_step>;
+using pre_tokenizer_step = std::variant<split_step, digits_step, digit_groups_step, byte_level_step, metaspace_step>;
 
 // Steps that turn the spelling of a token into its bytes.
 
