@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(fuzzing_corpus)
 namespace {
 
 std::string content_of(const std::filesystem::path& path) {
@@ -32,8 +33,6 @@ void replay(const std::string& folder, void (*use)(std::string_view)) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fuzzing_corpus)
 
 BOOST_AUTO_TEST_CASE(tokenizers_replay) { replay("corpus/tokenizer", use_as_tokenizer); }
 BOOST_AUTO_TEST_CASE(charsmaps_replay) { replay("corpus/charsmap", use_as_charsmap); }

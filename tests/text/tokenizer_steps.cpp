@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 
+BOOST_AUTO_TEST_SUITE(tokenizer_steps)
 namespace {
 
 using namespace cogen::text;
@@ -31,8 +32,6 @@ charsmap small_charsmap(charsmap_step::matching by) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(tokenizer_steps)
 
 BOOST_AUTO_TEST_CASE(base64_is_decoded_or_refused) {
   BOOST_TEST(decoded_base64("").value() == "");
