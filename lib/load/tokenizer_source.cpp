@@ -25,6 +25,16 @@ std::vector<T> list(const gguf_file& file, std::string_view key) {
   return *values;
 }
 
+std::vector<float> scores(const gguf_file& file) {
+  constexpr std::string_view key = "tokenizer.ggml.scores";
+  const auto* value = file.metadata(key);
+  const auto* integers = value == nullptr ? nullptr : std::get_if<std::vector<std::int32_t>>(value);
+  if (integers == nullptr) return list<float>(file, key);
+  std::vector<float> scores;
+  for (auto score : *integers) scores.push_back(static_cast<float>(score));
+  return scores;
+}
+
 void check_length(const gguf_file& file, std::string_view key, std::size_t length, std::size_t tokens) {
   if (length != 0 && length != tokens) {
     refuse(file.path().string(), "{} has {} entries; tokenizer.ggml.tokens has {}", key, length, tokens);
@@ -92,7 +102,7 @@ gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
   const auto count = tokenizer.tokens.size();
   tokenizer.types = token_types(fields);
   tokenizer.merges = list<std::string>(file, "tokenizer.ggml.merges");
-  tokenizer.scores = list<float>(file, "tokenizer.ggml.scores");
+  tokenizer.scores = scores(file);
   tokenizer.precompiled_charsmap = bytes(file, "tokenizer.ggml.precompiled_charsmap");
   check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
   check_length(file, "tokenizer.ggml.scores", tokenizer.scores.size(), count);
