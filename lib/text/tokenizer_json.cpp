@@ -22,6 +22,8 @@ added_token added_token_of(const json::field& field) {
   return added;
 }
 
+decoding_steps tokens_with_spaces() { return {{word_piece_decoding{.prefix = "", .cleanup = false}}}; }
+
 void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
   auto model = root.at("model");
   if (auto added = root.find("added_tokens")) {
@@ -31,7 +33,7 @@ void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
   if (auto section = root.find("normalizer")) spec.normalizer = normalizer_steps(*section);
   if (auto section = root.find("pre_tokenizer")) spec.pre_tokenizer = pre_tokenizer_steps(*section);
   auto decoder = root.find("decoder");
-  auto decoding = decoder ? decoding_of(*decoder) : decoding_steps{};
+  auto decoding = decoder ? decoding_of(*decoder) : tokens_with_spaces();
   spec.decoder = decoding.steps;
   spec.strip_first_space = decoding.strip_first_space;
   if (auto section = root.find("post_processor")) {

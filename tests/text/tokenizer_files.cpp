@@ -55,6 +55,7 @@ BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
   const auto tokens = tokenizer::from_tokenizer_json(file_with(""));
   BOOST_TEST(tokens.encode("ab") == ids{2});
   BOOST_TEST(tokens.encode("ba") == (ids{1, 0}));
+  BOOST_TEST(tokens.decode(ids{1, 0, 2}) == "b a ab");
   BOOST_TEST(tokens.size() == 3u);
   BOOST_TEST(!tokens.bos());
   BOOST_TEST(tokens.eos().empty());
