@@ -201,6 +201,11 @@ std::vector<token> ids_of_special(const json::field& special_tokens, const std::
   return ids;
 }
 
+token id_of_pair(const json::field& pair) {
+  if (pair.array().size() != 2) pair.refuse("it is a spelling and an id");
+  return token_id(pair.element(1));
+}
+
 surrounding_tokens surrounding_of_template(const json::field& step) {
   surrounding_tokens around;
   bool before_text = true;
@@ -252,7 +257,7 @@ surrounding_tokens surrounding_of(const json::field& section) {
   if (type == "ByteLevel") return {};
   if (type == "TemplateProcessing") return surrounding_of_template(section);
   if (type == "RobertaProcessing" || type == "BertProcessing") {
-    return {{token_id(section.at("cls").element(1))}, {token_id(section.at("sep").element(1))}};
+    return {{id_of_pair(section.at("cls"))}, {id_of_pair(section.at("sep"))}};
   }
   if (type != "Sequence") {
     section.at("type").refuse(

@@ -113,6 +113,8 @@ BOOST_AUTO_TEST_CASE(unknown_steps_are_named) {
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "FixedLength"})")), "\"FixedLength\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "CTC"})")), "\"CTC\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "Odd"})")), "\"Odd\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "BertProcessing", "cls": ["a"]})")),
+                      "post_processor.cls"));
   auto split = R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")";
   auto rest = [](std::string_view behavior) { return R"("}, "behavior": ")" + std::string(behavior) + "\"}]}"; };
   BOOST_TEST(mentions(refusal_of(file_with(split + std::string("a") + rest("Sideways"))), "Sideways"));
