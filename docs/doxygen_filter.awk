@@ -12,12 +12,25 @@ function text_of(comment) {
   return comment
 }
 
+# Several fields in one declaration, as one declaration each.
+function each_field(line,    count, fields, i, kind, separate) {
+  count = split(line, fields, /, /)
+  kind = fields[1]
+  sub(/ [a-z_]+ = .*/, "", kind)
+  for (i = 1; i <= count; i++) {
+    sub(/;.*/, "", fields[i])
+    separate = separate "/** &#8203; */ " (i == 1 ? "" : kind " ") fields[i] "; "
+  }
+  return separate
+}
+
 /^ *\/\/\// { block = waiting ? block " " text_of($0) : text_of($0); waiting = 1; print; next }
 /^ *$/ { block = ""; waiting = 0; print; next }
 /^ *(public|protected|private):$/ { block = ""; waiting = 0; print; next }
 /^ +[^ ]/ && /[;}]$/ {
   if (!waiting && !open && $0 !~ /\/\/\/</ && $0 !~ /^ *([{}]|return |namespace )/) {
     if (block != "" && !copies($0)) $0 = "/** " block " */ " $0
+    else if (says_all($0) && $0 ~ / = \{\}, [a-z_]+ = /) $0 = each_field($0)
     else if (says_all($0) || copies($0)) $0 = "/** &#8203; */ " $0 (/, [a-z_]+ = / ? " ///< &#8203;" : "")
   }
   waiting = 0; open = 0; print; next

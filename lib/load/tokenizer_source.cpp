@@ -25,6 +25,16 @@ std::vector<T> list(const gguf_file& file, std::string_view key) {
   return *values;
 }
 
+std::vector<float> scores(const gguf_file& file) {
+  constexpr std::string_view key = "tokenizer.ggml.scores";
+  const auto* value = file.metadata(key);
+  const auto* integers = value == nullptr ? nullptr : std::get_if<std::vector<std::int32_t>>(value);
+  if (integers == nullptr) return list<float>(file, key);
+  std::vector<float> scores;
+  for (auto score : *integers) scores.push_back(static_cast<float>(score));
+  return scores;
+}
+
 void check_length(const gguf_file& file, std::string_view key, std::size_t length, std::size_t tokens) {
   if (length != 0 && length != tokens) {
     refuse(file.path().string(), "{} has {} entries; tokenizer.ggml.tokens has {}", key, length, tokens);
@@ -39,6 +49,37 @@ std::vector<std::int32_t> token_types(const config_fields& fields) {
 std::optional<token> token_id(const config_fields& fields, std::string_view key, std::size_t tokens) {
   if (!fields.has(key)) return std::nullopt;
   return static_cast<token>(fields.integer(key, {0, static_cast<std::int64_t>(tokens) - 1}));
+}
+
+std::string bytes(const gguf_file& file, std::string_view key) {
+  const auto* value = file.metadata(key);
+  if (value == nullptr) return {};
+  if (const auto* numbers = std::get_if<std::vector<std::uint8_t>>(value)) return {numbers->begin(), numbers->end()};
+  if (const auto* numbers = std::get_if<std::vector<std::int8_t>>(value)) return {numbers->begin(), numbers->end()};
+  refuse(file.path().string(), "{} has the wrong type", key);
+}
+
+void read_ids(const config_fields& fields, gguf_tokenizer& tokenizer) {
+  const auto id = [&](std::string_view key) { return token_id(fields, key, tokenizer.tokens.size()); };
+  tokenizer.bos = id("tokenizer.ggml.bos_token_id");
+  tokenizer.eos = id("tokenizer.ggml.eos_token_id");
+  tokenizer.eot = id("tokenizer.ggml.eot_token_id");
+  tokenizer.eom = id("tokenizer.ggml.eom_token_id");
+  tokenizer.unknown = id("tokenizer.ggml.unknown_token_id");
+  tokenizer.cls = id("tokenizer.ggml.cls_token_id");
+  tokenizer.separator = id("tokenizer.ggml.seperator_token_id");  // spelled so in the format
+}
+
+void read_flags(const config_fields& fields, gguf_tokenizer& tokenizer) {
+  const auto flag = [&](std::string_view key) {
+    return fields.has(key) ? std::optional(fields.boolean(key, false)) : std::nullopt;
+  };
+  tokenizer.add_bos = flag("tokenizer.ggml.add_bos_token");
+  tokenizer.add_eos = flag("tokenizer.ggml.add_eos_token");
+  tokenizer.add_space_prefix = flag("tokenizer.ggml.add_space_prefix");
+  tokenizer.remove_extra_whitespaces = flag("tokenizer.ggml.remove_extra_whitespaces");
+  tokenizer.lowercase = flag("tokenizer.ggml.normalizer.lowercase");
+  tokenizer.strip_accents = flag("tokenizer.ggml.normalizer.strip_accents");
 }
 
 }  // namespace
@@ -61,12 +102,12 @@ gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
   const auto count = tokenizer.tokens.size();
   tokenizer.types = token_types(fields);
   tokenizer.merges = list<std::string>(file, "tokenizer.ggml.merges");
+  tokenizer.scores = scores(file);
+  tokenizer.precompiled_charsmap = bytes(file, "tokenizer.ggml.precompiled_charsmap");
   check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
-  tokenizer.bos = token_id(fields, "tokenizer.ggml.bos_token_id", count);
-  tokenizer.eos = token_id(fields, "tokenizer.ggml.eos_token_id", count);
-  tokenizer.unknown = token_id(fields, "tokenizer.ggml.unknown_token_id", count);
-  tokenizer.add_bos = fields.boolean("tokenizer.ggml.add_bos_token", false);
-  tokenizer.add_eos = fields.boolean("tokenizer.ggml.add_eos_token", false);
+  check_length(file, "tokenizer.ggml.scores", tokenizer.scores.size(), count);
+  read_ids(fields, tokenizer);
+  read_flags(fields, tokenizer);
   if (fields.has("tokenizer.chat_template")) tokenizer.chat_template = fields.string("tokenizer.chat_template");
   return tokenizer;
 }

@@ -31,11 +31,21 @@ text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
                           .tokens = source.tokens,
                           .token_types = source.types,
                           .merges = source.merges,
+                          .scores = source.scores,
+                          .precompiled_charsmap = source.precompiled_charsmap,
                           .bos = source.bos,
                           .eos = source.eos,
+                          .eot = source.eot,
+                          .eom = source.eom,
                           .unknown = source.unknown,
+                          .cls = source.cls,
+                          .separator = source.separator,
                           .add_bos = source.add_bos,
                           .add_eos = source.add_eos,
+                          .add_space_prefix = source.add_space_prefix,
+                          .remove_extra_whitespaces = source.remove_extra_whitespaces,
+                          .lowercase = source.lowercase,
+                          .strip_accents = source.strip_accents,
                           .chat_template = source.chat_template ? std::string_view(*source.chat_template) : ""});
 }
 
@@ -54,6 +64,8 @@ std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& fi
 }
 
 }  // namespace
+
+text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source) { return text::tokenizer(spec_of(source)); }
 
 model_text read_text(const load::checkpoint& files, const load::model_config& config) {
   model_text read{.tokenizer = make_tokenizer(files, config), .chat = nullptr, .chat_error = {}};

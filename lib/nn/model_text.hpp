@@ -16,6 +16,9 @@ struct model_text {
   std::string chat_error;                            // what is unsupported
 };
 
+/// The tokenizer in a GGUF file. Throws std::invalid_argument for an unsupported one.
+text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source);
+
 /// Throws load::load_error or std::invalid_argument for an unsupported tokenizer.
 model_text read_text(const load::checkpoint& files, const load::model_config& config);
 

@@ -1,61 +1,45 @@
 #include "text/byte_pair_encoder.hpp"
 
+#include "text/merge_lists.hpp"
+#include "text/plain_tokens.hpp"
 #include "text/utf8.hpp"
 
-#include <cstdio>
-#include <stdexcept>
+#include <utility>
 
 namespace cogen::text {
 namespace {
 
-token existing(const vocabulary& words, const std::string& spelling, std::size_t rank) {
-  if (auto id = words.find(spelling)) return *id;
-  throw std::invalid_argument("merge " + std::to_string(rank) + " needs the token \"" + spelling +
-                              "\", which the vocabulary lacks");
+scored_merges merges_of(const vocabulary& words, const tokenizer_spec& spec) {
+  if (spec.model == encoding_model::byte_pair_by_score) return merges_by_score(words, spec);
+  return {listed_merges(words, spec), {}};
 }
 
-std::string byte_spelling(unsigned byte) {
-  char spelled[8];
-  std::snprintf(spelled, sizeof spelled, "<0x%02X>", byte);
+std::vector<std::string> by_id(const std::unordered_map<std::string, token>& parts, std::size_t first) {
+  std::vector<std::string> spelled(parts.size());
+  for (const auto& [spelling, id] : parts) spelled[static_cast<std::size_t>(id) - first] = spelling;
   return spelled;
-}
-
-std::array<token, 256> byte_tokens(const vocabulary& words) {
-  std::array<token, 256> tokens;
-  for (unsigned byte = 0; byte < 256; ++byte) tokens[byte] = words.find(byte_spelling(byte)).value_or(no_token);
-  return tokens;
-}
-
-// Of the words alone: added tokens may have ids behind them.
-std::vector<bool> special_words(std::size_t words, const tokenizer_spec& spec) {
-  std::vector<bool> special(words);
-  for (const auto& added : spec.added) {
-    const auto id = static_cast<std::size_t>(added.id);
-    if (added.special && id < words) special[id] = true;
-  }
-  return special;
 }
 
 }  // namespace
 
 byte_pair_encoder::byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec)
+    : byte_pair_encoder(words, spec, merges_of(words, spec)) {}
+
+byte_pair_encoder::byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec, scored_merges merges)
     : words_(&words),
-      merges_(spec.merges.size()),
-      is_special_(special_words(words.size(), spec)),
+      merges_(std::move(merges.table)),
+      parts_(std::move(merges.parts)),
+      spelled_parts_(by_id(parts_, words.size())),
+      is_plain_(plain_tokens(spec)),
       unknown_(spec.unknown),
       fuse_unknown_(spec.fuse_unknown),
       ignore_merges_(spec.ignore_merges) {
-  for (std::uint32_t rank = 0; rank < spec.merges.size(); ++rank) {
-    const auto& [left, right] = spec.merges[rank];
-    auto result = existing(words, left + right, rank);
-    merges_.insert(existing(words, left, rank), existing(words, right, rank), {rank, result});
-  }
   for (char32_t c = 0; c < common_characters_.size(); ++c) {
     std::string character;
     append_utf8(character, c);
-    common_characters_[c] = words.find(character).value_or(no_token);
+    common_characters_[c] = find(character).value_or(no_token);
   }
-  if (spec.byte_fallback) byte_tokens_ = byte_tokens(words);
+  if (spec.byte_fallback) bytes_.emplace(words);
 }
 
 void byte_pair_encoder::encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& to) const {
@@ -65,13 +49,15 @@ void byte_pair_encoder::encode(std::string_view piece, symbol_chain& workspace, 
   }
   workspace.clear();
   begin(piece, workspace);
+  const auto first = to.size();
   workspace.merge_into(to, merges_);
+  if (!spelled_parts_.empty()) replace_parts(first, to);
 }
 
 std::optional<token> byte_pair_encoder::whole(std::string_view piece) const {
   if (!ignore_merges_) return std::nullopt;
   auto id = words_->find(piece);
-  return id && !is_special_[static_cast<std::size_t>(*id)] ? id : std::nullopt;
+  return id && is_plain_[static_cast<std::size_t>(*id)] ? id : std::nullopt;
 }
 
 void byte_pair_encoder::begin(std::string_view piece, symbol_chain& chain) const {
@@ -84,7 +70,9 @@ void byte_pair_encoder::begin(std::string_view piece, symbol_chain& chain) const
       if (unknown_waits) chain.append(*unknown_);
       unknown_waits = false;
       chain.append(*id);
-    } else if (!append_bytes(spelled, chain) && unknown_) {
+    } else if (bytes_ && bytes_->spell(spelled)) {
+      for (char byte : spelled) chain.append(bytes_->of(byte));
+    } else if (unknown_) {
       if (unknown_waits && !fuse_unknown_) chain.append(*unknown_);
       unknown_waits = true;
     }
@@ -93,18 +81,34 @@ void byte_pair_encoder::begin(std::string_view piece, symbol_chain& chain) const
 }
 
 std::optional<token> byte_pair_encoder::token_of(std::string_view character, char32_t code_point) const {
-  if (code_point >= common_characters_.size()) return words_->find(character);
+  if (code_point >= common_characters_.size()) return find(character);
   auto id = common_characters_[code_point];
   return id == no_token ? std::nullopt : std::optional(id);
 }
 
-bool byte_pair_encoder::append_bytes(std::string_view character, symbol_chain& chain) const {
-  if (!byte_tokens_) return false;
-  for (char byte : character) {
-    if ((*byte_tokens_)[static_cast<unsigned char>(byte)] == no_token) return false;
+std::optional<token> byte_pair_encoder::find(std::string_view character) const {
+  if (auto id = words_->find(character)) return id;
+  if (parts_.empty()) return std::nullopt;
+  auto part = parts_.find(std::string(character));
+  return part == parts_.end() ? std::nullopt : std::optional(part->second);
+}
+
+// Characters that remain without having become part of a token.
+void byte_pair_encoder::replace_parts(std::size_t first, std::vector<token>& tokens) const {
+  const std::vector<token> symbols(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end());
+  tokens.resize(first);
+  for (auto symbol : symbols) {
+    if (static_cast<std::size_t>(symbol) < words_->size()) {
+      tokens.push_back(symbol);
+      continue;
+    }
+    const auto& spelled = spelled_parts_[static_cast<std::size_t>(symbol) - words_->size()];
+    if (bytes_ && bytes_->spell(spelled)) {
+      for (char byte : spelled) tokens.push_back(bytes_->of(byte));
+    } else if (unknown_ && !(fuse_unknown_ && tokens.size() > first && tokens.back() == *unknown_)) {
+      tokens.push_back(*unknown_);
+    }
   }
-  for (char byte : character) chain.append((*byte_tokens_)[static_cast<unsigned char>(byte)]);
-  return true;
 }
 
 }  // namespace cogen::text

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "text/byte_tokens.hpp"
 #include "text/merge_table.hpp"
 #include "text/symbol_chain.hpp"
 #include "text/tokenizer_spec.hpp"
@@ -7,10 +8,14 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace cogen::text {
+
+struct scored_merges;
 
 /// Byte-pair encoding of single pieces (Sennrich et al. 2016): repeatedly joins the neighbors whose merge is the most
 /// urgent, the leftmost first. Immutable.
@@ -23,16 +28,21 @@ class byte_pair_encoder {
   void encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& to) const;
 
  private:
+  byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec, scored_merges merges);
+
   std::optional<token> whole(std::string_view piece) const;
   void begin(std::string_view piece, symbol_chain& chain) const;
   std::optional<token> token_of(std::string_view character, char32_t code_point) const;
-  bool append_bytes(std::string_view character, symbol_chain& chain) const;
+  std::optional<token> find(std::string_view character) const;
+  void replace_parts(std::size_t first, std::vector<token>& tokens) const;
 
   const vocabulary* words_;
   merge_table merges_;
+  std::unordered_map<std::string, token> parts_;  // characters that are no tokens, but parts of some
+  std::vector<std::string> spelled_parts_;        // by id, from the end of the vocabulary on
   std::array<token, 0x200> common_characters_;
-  std::optional<std::array<token, 256>> byte_tokens_;
-  std::vector<bool> is_special_;
+  std::optional<byte_tokens> bytes_;
+  std::vector<bool> is_plain_;
   std::optional<token> unknown_;
   bool fuse_unknown_;
   bool ignore_merges_;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace cogen::text {
@@ -23,20 +22,30 @@ class byte_trie {
   /// A string inserted again keeps its first value.
   void insert(std::string_view string, std::size_t value);
 
-  bool empty() const noexcept { return children_.empty(); }
+  bool empty() const noexcept { return values_.size() == 1; }
   std::size_t size() const noexcept { return values_.size(); }
 
-  std::optional<node> child(node from, unsigned char byte) const;
-  std::optional<std::size_t> value(node at) const { return values_[at]; }
+  std::optional<node> child(node from, unsigned char byte) const noexcept;
+  std::optional<std::size_t> value(node at) const noexcept;
 
-  /// The longest string that the text begins with.
-  std::optional<match> longest_prefix(std::string_view text) const;
+  /// The node of a string that some inserted string begins with.
+  std::optional<node> find(std::string_view string) const noexcept;
+
+  /// The longest string that the text begins with, or continues with from a node.
+  std::optional<match> longest_prefix(std::string_view text, node from = root) const noexcept;
 
  private:
-  static std::uint64_t edge(node from, unsigned char byte) { return std::uint64_t{from} << 8 | byte; }
+  struct edge {
+    std::uint64_t key;
+    node to;
+  };
+  std::size_t place_of(std::uint64_t key) const noexcept;
+  node child_or_new(node from, unsigned char byte);
+  void grow();
 
-  std::unordered_map<std::uint64_t, node> children_;
-  std::vector<std::optional<std::size_t>> values_{std::nullopt};
+  std::vector<edge> edges_;  // by hash, the next free place being taken (Knuth volume 3, section 6.4)
+  std::vector<std::size_t> values_{no_value};
+  static constexpr auto no_value = ~std::size_t{0};
 };
 
 }  // namespace cogen::text

@@ -16,6 +16,12 @@ bool is_alphabetic_symbol(char32_t c) {
          (c >= 0x1F170 && c <= 0x1F189);
 }
 
+bool is_joiner(char32_t c) {
+  constexpr char32_t zero_width_non_joiner = 0x200C;
+  constexpr char32_t zero_width_joiner = 0x200D;
+  return c == zero_width_non_joiner || c == zero_width_joiner;
+}
+
 }  // namespace
 
 bool is_white_space(char32_t c) noexcept {
@@ -24,8 +30,6 @@ bool is_white_space(char32_t c) noexcept {
 }
 
 bool is_word_character(char32_t c) noexcept {
-  constexpr char32_t zero_width_non_joiner = 0x200C;
-  constexpr char32_t zero_width_joiner = 0x200D;
   switch (category(c)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -40,13 +44,39 @@ bool is_word_character(char32_t c) noexcept {
     case UTF8PROC_CATEGORY_PC:
       return true;
     default:
-      return c == zero_width_non_joiner || c == zero_width_joiner || is_alphabetic_symbol(c);
+      return is_joiner(c) || is_alphabetic_symbol(c);
   }
 }
+
+bool is_pattern_word(char32_t c) noexcept {
+  const bool is_latin1_number = c == 0xB2 || c == 0xB3 || c == 0xB9 || (c >= 0xBC && c <= 0xBE);
+  return is_latin1_number || (is_word_character(c) && !is_joiner(c));
+}
+
+bool is_decimal(char32_t c) noexcept { return category(c) == UTF8PROC_CATEGORY_ND; }
 
 bool is_numeric(char32_t c) noexcept {
   auto kind = category(c);
   return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL || kind == UTF8PROC_CATEGORY_NO;
+}
+
+bool is_control(char32_t c) noexcept {
+  auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_CC || kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_CO;
+}
+
+bool is_nonspacing_mark(char32_t c) noexcept { return category(c) == UTF8PROC_CATEGORY_MN; }
+
+bool is_mark(char32_t c) noexcept {
+  auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_ME;
+}
+
+// The fifth range begins later than its Unicode block: BertNormalizer of Hugging Face `tokenizers` has it so.
+bool is_ideograph(char32_t c) noexcept {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 std::string_view without_leading_space(std::string_view text) noexcept {

@@ -6,12 +6,9 @@
 namespace cogen::text {
 
 std::string detokenizer::push(token id) {
-  auto bytes = tokens_->token_bytes(id);
+  auto bytes = tokens_->token_bytes(id, at_start_);
   if (skip_special_ && tokens_->is_special(id)) return {};
-  if (at_start_ && !bytes.empty()) {
-    at_start_ = false;
-    if (bytes.starts_with(' ')) bytes.remove_prefix(1);
-  }
+  at_start_ = at_start_ && tokens_->token_bytes(id).empty();
   held_ += bytes;
   auto certain = complete_length(held_);
   auto piece = repaired_utf8(std::string_view(held_).substr(0, certain));
@@ -20,7 +17,7 @@ std::string detokenizer::push(token id) {
 }
 
 std::string detokenizer::flush() {
-  at_start_ = tokens_->strips_first_space();
+  at_start_ = true;
   return repaired_utf8(std::exchange(held_, {}));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "text/pattern.hpp"
+#include "text/charsmap.hpp"
+#include "text/replacing.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <string>
@@ -15,7 +16,7 @@ class normalizer {
  public:
   normalizer() = default;
 
-  /// Throws std::invalid_argument for a pattern that does not compile.
+  /// Throws std::invalid_argument for a pattern that does not compile, or a malformed table of replacements.
   explicit normalizer(const std::vector<normalizer_step>& steps);
 
   bool empty() const noexcept { return steps_.empty(); }
@@ -24,11 +25,7 @@ class normalizer {
   std::string operator()(std::string_view text) const;
 
  private:
-  struct replacement {
-    pattern what;
-    std::string content;
-  };
-  using step = std::variant<unicode_form, replacement, prepend_step, strip_step>;
+  using step = std::variant<unicode_form, character_filter, charsmap, replacement, prepend_step, strip_step>;
 
   std::vector<step> steps_;
 };

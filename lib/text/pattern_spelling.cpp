@@ -1,5 +1,7 @@
 // Rewrites patterns from Oniguruma's Ruby syntax, which tokenizer files use, to PCRE2's.
 #include "text/pattern.hpp"
+#include "text/replacing.hpp"
+#include "text/scripts.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -16,9 +18,11 @@ constexpr std::string_view not_white_space =
     R"(\x00-\x08\x0E-\x1F\x21-\x{84}\x{86}-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027})"
     R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})";
 
-// Letters, marks, digits, connectors, and the characters that are alphabetic though no letters.
+// Letters, marks, digits, connectors, the characters that are alphabetic though no letters, and Latin-1's superscripts
+// and fractions.
 constexpr std::string_view word_characters =
-    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
+    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})"
+    R"(\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
 
 class rewriter {
  public:
@@ -71,6 +75,13 @@ class rewriter {
         return put_set("0-9a-fA-F", true);
       case 'u':
         return put_code_point();
+      case 'b':
+        return put_boundary(R"((?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}])))");
+      case 'B':
+        return put_boundary(R"((?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}])))");
+      case 'p':
+      case 'P':
+        return put_property();
       default:
         return copy(2);
     }
@@ -80,6 +91,25 @@ class rewriter {
     constexpr std::size_t digits = 4;
     ((out_ += "\\x{") += source_.substr(at_ + 2, digits)) += '}';
     at_ = std::min(at_ + 2 + digits, source_.size());
+  }
+
+  // PCRE2's own boundary has other word characters. In a class it is a backspace.
+  void put_boundary(std::string_view form) {
+    if (class_depth_ > 0) return copy(2);
+    out_ += replaced(form, "{0}", word_characters);
+    at_ += 2;
+  }
+
+  // A script is one of PCRE2's `sc:`; without that it would mean the characters that are used with the script.
+  void put_property() {
+    const auto begin = at_ + 3;
+    const auto end = source_.find('}', at_);
+    if (end == std::string_view::npos || begin > end || source_[at_ + 2] != '{') return copy(2);
+    const auto negation = source_.substr(begin, source_[begin] == '^' ? 1 : 0);
+    const auto name = source_.substr(begin + negation.size(), end - begin - negation.size());
+    if (!is_script(name)) return copy(2);
+    out_.append(source_.substr(at_, 3)).append(negation).append("sc:").append(name) += '}';
+    at_ = end + 1;
   }
 
   void put_set(std::string_view set, bool negated) {

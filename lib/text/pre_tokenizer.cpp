@@ -2,6 +2,8 @@
 
 #include "text/byte_alphabet.hpp"
 #include "text/character_class.hpp"
+#include "text/digit_groups.hpp"
+#include "text/split_patterns.hpp"
 #include "text/splitting.hpp"
 #include "text/utf8.hpp"
 
@@ -83,6 +85,8 @@ pre_tokenizer::pre_tokenizer(const std::vector<pre_tokenizer_step>& steps) {
       steps_.emplace_back(pattern_split{std::move(at), split->behavior, split->invert});
     } else if (auto* digits = std::get_if<digits_step>(&given)) {
       steps_.emplace_back(*digits);
+    } else if (auto* groups = std::get_if<digit_groups_step>(&given)) {
+      steps_.emplace_back(*groups);
     } else if (auto* bytes = std::get_if<byte_level_step>(&given)) {
       byte_mapping mapping{bytes->add_prefix_space, {}};
       if (bytes->use_regex) mapping.before.push_back({pattern(gpt2_pattern), split_behavior::isolated, false});
@@ -103,6 +107,8 @@ split_text pre_tokenizer::operator()(std::string text, bool is_first) const {
       parts = apply(*split, std::move(parts));
     } else if (auto* digits = std::get_if<digits_step>(&step)) {
       parts = apply(*digits, std::move(parts));
+    } else if (auto* groups = std::get_if<digit_groups_step>(&step)) {
+      parts = apply(*groups, std::move(parts));
     } else {
       parts = apply(std::get<byte_mapping>(step), std::move(parts));
     }
@@ -120,6 +126,12 @@ split_text pre_tokenizer::apply(const digits_step& digits, split_text parts) {
   auto behavior = digits.individual ? split_behavior::isolated : split_behavior::contiguous;
   return with_each_piece_split(std::move(parts), [&](std::string_view piece) {
     return split_at(numeric_characters(piece), piece.size(), behavior, false);
+  });
+}
+
+split_text pre_tokenizer::apply(const digit_groups_step& groups, split_text parts) {
+  return with_each_piece_split(std::move(parts), [&](std::string_view piece) {
+    return split_at(digit_groups(piece, groups), piece.size(), split_behavior::isolated, false);
   });
 }
 

@@ -38,22 +38,14 @@ class pre_tokenizer {
     bool add_prefix_space;
     std::vector<pattern_split> before;  // none or one
   };
-  using step = std::variant<pattern_split, digits_step, byte_mapping, metaspace_step>;
+  using step = std::variant<pattern_split, digits_step, digit_groups_step, byte_mapping, metaspace_step>;
 
   static split_text apply(const pattern_split& split, split_text parts);
   static split_text apply(const digits_step& digits, split_text parts);
+  static split_text apply(const digit_groups_step& groups, split_text parts);
   static split_text apply(const byte_mapping& mapping, split_text parts);
 
   std::vector<step> steps_;
 };
-
-/// The patterns by which the tokenizers of that name split text.
-inline constexpr std::string_view gpt2_pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view llama3_pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
-    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view qwen2_pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 }  // namespace cogen::text

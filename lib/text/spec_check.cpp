@@ -1,6 +1,7 @@
 #include "text/spec_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace cogen::text {
@@ -10,6 +11,21 @@ void require_id(token id, std::size_t size, const std::string& what) {
   if (id >= 0 && static_cast<std::size_t>(id) < size) return;
   throw std::invalid_argument(what + " has the id " + std::to_string(id) + ", outside the vocabulary of " +
                               std::to_string(size));
+}
+
+bool needs_scores(encoding_model model) {
+  return model == encoding_model::byte_pair_by_score || model == encoding_model::unigram;
+}
+
+void require_scores(const tokenizer_spec& spec) {
+  if (!needs_scores(spec.model)) return;
+  if (spec.scores.size() != spec.vocabulary.size()) {
+    throw std::invalid_argument("the vocabulary has " + std::to_string(spec.vocabulary.size()) + " tokens, but " +
+                                std::to_string(spec.scores.size()) + " scores");
+  }
+  const auto wrong = std::find_if(spec.scores.begin(), spec.scores.end(), [](double s) { return std::isnan(s); });
+  if (wrong == spec.scores.end()) return;
+  throw std::invalid_argument("the score of token " + std::to_string(wrong - spec.scores.begin()) + " is no number");
 }
 
 }  // namespace
@@ -30,6 +46,7 @@ void require_consistent(const tokenizer_spec& spec) {
   }
   auto size = id_count(spec);
   if (size == 0) throw std::invalid_argument("the vocabulary is empty");
+  require_scores(spec);
   if (spec.unknown) require_id(*spec.unknown, size, "the unknown token");
   if (spec.bos) require_id(*spec.bos, size, "the beginning token");
   for (auto id : spec.eos) require_id(id, size, "an end token");

@@ -1,12 +1,12 @@
 #include "cogen/text/tokenizer.hpp"
 
 #include "text/added_tokens.hpp"
-#include "text/byte_pair_encoder.hpp"
 #include "text/normalizer.hpp"
+#include "text/piece_encoder.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/spec_check.hpp"
 #include "text/string_list.hpp"
-#include "text/token_bytes.hpp"
+#include "text/token_decoder.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/trusted_text.hpp"
 #include "text/utf8.hpp"
@@ -33,15 +33,18 @@ std::vector<const added_token*> added_by_id(const tokenizer_spec& spec) {
   return added;
 }
 
-string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize) {
+std::string spelling_of(token id, const added_token* added, const tokenizer_spec& spec, const normalizer& normalize) {
+  if (added != nullptr) return added->normalized ? normalize(added->content) : added->content;
+  const auto place = static_cast<std::size_t>(id);
+  return place < spec.vocabulary.size() ? spec.vocabulary[place] : std::string();
+}
+
+string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize, const token_decoder& decode,
+                        bool is_first) {
   string_list bytes;
   for (const auto* added : added_by_id(spec)) {
-    const auto id = bytes.size();
-    if (added != nullptr) {
-      bytes.push_back(added->normalized ? normalize(added->content) : added->content);
-    } else {
-      bytes.push_back(id < spec.vocabulary.size() ? bytes_of_token(spec.vocabulary[id], spec.spelled) : "");
-    }
+    const auto spelling = spelling_of(static_cast<token>(bytes.size()), added, spec, normalize);
+    bytes.push_back(spelling.empty() ? spelling : decode.bytes_of(spelling, is_first, added != nullptr));
   }
   return bytes;
 }
@@ -69,7 +72,9 @@ struct tokenizer::parts {
   explicit parts(tokenizer_spec given)
       : spec(checked(std::move(given))),
         normalize(spec.normalizer),
-        bytes(bytes_by_id(spec, normalize)),
+        decode(spec.decoder, spec.strip_first_space),
+        bytes(bytes_by_id(spec, normalize, decode, false)),
+        first_bytes(decode.depends_on_place() ? bytes_by_id(spec, normalize, decode, true) : string_list()),
         special(special_by_id(spec)),
         eos(ascending(spec.eos)),
         words(spec.vocabulary),
@@ -78,6 +83,8 @@ struct tokenizer::parts {
     for (const auto& added : spec.added) add(added);
     std::exchange(spec.vocabulary, {});  // `= {}` would keep the memory
     std::exchange(spec.merges, {});
+    std::exchange(spec.scores, {});
+    std::exchange(spec.normalizer, {});
   }
 
   void add(added_token added) {
@@ -90,19 +97,24 @@ struct tokenizer::parts {
     }
   }
 
-  std::string_view bytes_of(token id) const {
-    if (id >= 0 && static_cast<std::size_t>(id) < bytes.size()) return bytes[static_cast<std::size_t>(id)];
-    throw std::out_of_range("token " + std::to_string(id) + " is outside the vocabulary of " +
-                            std::to_string(bytes.size()));
+  std::string_view bytes_of(token id, bool is_first) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= bytes.size()) {
+      throw std::out_of_range("token " + std::to_string(id) + " is outside the vocabulary of " +
+                              std::to_string(bytes.size()));
+    }
+    const auto place = static_cast<std::size_t>(id);
+    return is_first && first_bytes.size() > 0 ? first_bytes[place] : bytes[place];
   }
 
   tokenizer_spec spec;
   normalizer normalize;
+  token_decoder decode;
   string_list bytes;
+  string_list first_bytes;  // of tokens that begin a text; empty if they are the same
   std::vector<bool> special;
   std::vector<token> eos;
   vocabulary words;
-  byte_pair_encoder encoder;
+  piece_encoder encoder;
   pre_tokenizer pre_tokenize;
   byte_trie added_ids;
   added_token_matcher raw_added;
@@ -160,7 +172,7 @@ class encoding {
   const Parts& parts_;
   permission may_be_special_;
   refused_match refused_;
-  symbol_chain workspace_;
+  encoding_workspace workspace_;
   std::vector<token> tokens_;
 };
 
@@ -193,15 +205,16 @@ std::vector<token> tokenizer::encode(std::span<const text_segment> segments, enc
 
 std::string tokenizer::decode(std::span<const token> tokens, bool skip_special) const {
   std::string bytes;
-  for (auto id : tokens) {
-    const auto part = parts_->bytes_of(id);
-    if (!skip_special || !is_special(id)) bytes += part;
+  for (bool is_first = true; auto id : tokens) {
+    const auto part = token_bytes(id, is_first);
+    if (skip_special && is_special(id)) continue;
+    bytes += part;
+    is_first = is_first && parts_->bytes_of(id, false).empty();
   }
-  if (strips_first_space() && bytes.starts_with(' ')) bytes.erase(0, 1);
   return is_utf8(bytes) ? bytes : repaired_utf8(bytes);
 }
 
-std::string_view tokenizer::token_bytes(token id) const { return parts_->bytes_of(id); }
+std::string_view tokenizer::token_bytes(token id, bool is_first) const { return parts_->bytes_of(id, is_first); }
 
 std::string tokenizer::token_text(token id) const { return repaired_utf8(token_bytes(id)); }
 
@@ -224,7 +237,5 @@ bool tokenizer::is_special(token id) const noexcept {
 std::optional<token> tokenizer::unknown() const noexcept { return parts_->spec.unknown; }
 
 std::string_view tokenizer::chat_template() const noexcept { return parts_->spec.chat_template; }
-
-bool tokenizer::strips_first_space() const noexcept { return parts_->spec.strip_first_space; }
 
 }  // namespace cogen::text

@@ -1,9 +1,14 @@
 #include "text/tokenizer_steps_json.hpp"
 
+#include "text/base64.hpp"
+#include "text/bert_steps.hpp"
+#include "text/scripts.hpp"
 #include "text/spec_check.hpp"
-#include "text/token_bytes.hpp"
+#include "text/split_patterns.hpp"
+#include "text/token_decoder.hpp"
 
-#include <array>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,39 +26,74 @@ matcher matcher_of(const json::field& pattern) {
   pattern.refuse("must have a Regex or a String");
 }
 
-template <typename Value, std::size_t N>
-Value named(const json::field& field, const std::array<std::pair<std::string_view, Value>, N>& known) {
+template <typename Value>
+struct name_of {
+  std::string_view name;
+  Value value;
+};
+
+/// The value with the field's name; `others` are names that are known elsewhere.
+template <typename Value>
+Value named(const json::field& field, std::initializer_list<name_of<Value>> known, std::string others = {}) {
   auto name = field.string();
-  std::string names;
-  for (const auto& [candidate, value] : known) {
-    if (candidate == name) return value;
-    names.append(names.empty() ? "" : ", ").append(candidate);
+  for (const auto& candidate : known) {
+    if (candidate.name == name) return candidate.value;
+    others.append(others.empty() ? "" : ", ").append(candidate.name);
   }
-  field.refuse("cogen knows " + names);
+  field.refuse("cogen knows " + others);
+}
+
+replace_step replace_of(const json::field& step) {
+  auto [pattern, is_regex] = matcher_of(step.at("pattern"));
+  return {pattern, is_regex, step.at("content").string()};
 }
 
 split_behavior behavior_of(const json::field& field) {
   using enum split_behavior;
-  return named(field,
-               std::array<std::pair<std::string_view, split_behavior>, 5>{{{"Removed", removed},
-                                                                           {"Isolated", isolated},
-                                                                           {"MergedWithPrevious", merged_with_previous},
-                                                                           {"MergedWithNext", merged_with_next},
-                                                                           {"Contiguous", contiguous}}});
+  return named<split_behavior>(field, {{"Removed", removed},
+                                       {"Isolated", isolated},
+                                       {"MergedWithPrevious", merged_with_previous},
+                                       {"MergedWithNext", merged_with_next},
+                                       {"Contiguous", contiguous}});
+}
+
+std::string replacement_of(const json::field& step) {
+  auto replacement = step.text("replacement", lower_block);
+  if (replacement.empty()) step.at("replacement").refuse("it is one character");
+  return replacement;
 }
 
 metaspace_step metaspace_of(const json::field& step) {
   using enum metaspace_step::prepend_scheme;
   metaspace_step metaspace;
-  metaspace.replacement = step.text("replacement", lower_block);
+  metaspace.replacement = replacement_of(step);
   metaspace.split = step.flag("split", true);
   if (auto scheme = step.find("prepend_scheme")) {
-    metaspace.prepend = named(*scheme, std::array<std::pair<std::string_view, metaspace_step::prepend_scheme>, 3>{
-                                           {{"always", always}, {"first", first}, {"never", never}}});
+    metaspace.prepend =
+        named<metaspace_step::prepend_scheme>(*scheme, {{"always", always}, {"first", first}, {"never", never}});
   } else if (!step.flag("add_prefix_space", true)) {
     metaspace.prepend = never;
   }
   return metaspace;
+}
+
+std::string bytes_of(const json::field& base64) {
+  auto bytes = decoded_base64(base64.string());
+  if (!bytes) base64.refuse("it is not Base64");
+  return *bytes;
+}
+
+std::vector<normalizer_step> bert_steps(const json::field& step) {
+  const bool lowercase = step.flag("lowercase", true);
+  return bert_normalizer({.clean = step.flag("clean_text", true),
+                          .ideographs = step.flag("handle_chinese_chars", true),
+                          .strip_accents = step.flag("strip_accents", lowercase),
+                          .lowercase = lowercase});
+}
+
+template <typename Step>
+void append(const std::vector<Step>& more, std::vector<Step>& steps) {
+  steps.insert(steps.end(), more.begin(), more.end());
 }
 
 void append_normalizer_steps(const json::field& step, std::vector<normalizer_step>& steps) {
@@ -62,21 +102,30 @@ void append_normalizer_steps(const json::field& step, std::vector<normalizer_ste
     auto inner = step.at("normalizers");
     for (std::size_t i = 0; i < inner.array().size(); ++i) append_normalizer_steps(inner.element(i), steps);
   } else if (type == "Replace") {
-    auto [pattern, is_regex] = matcher_of(step.at("pattern"));
-    steps.emplace_back(replace_step{pattern, is_regex, step.at("content").string()});
+    steps.emplace_back(replace_of(step));
   } else if (type == "Prepend") {
     steps.emplace_back(prepend_step{step.at("prepend").string()});
   } else if (type == "Strip") {
     steps.emplace_back(strip_step{step.flag("strip_left", true), step.flag("strip_right", true)});
+  } else if (type == "BertNormalizer") {
+    append(bert_steps(step), steps);
+  } else if (type == "Precompiled") {
+    steps.emplace_back(charsmap_step{bytes_of(step.at("precompiled_charsmap")), charsmap_step::matching::grapheme});
   } else {
     using enum unicode_form;
-    steps.emplace_back(named(
-        step.at("type"), std::array<std::pair<std::string_view, unicode_form>, 5>{
-                             {{"NFC", nfc}, {"NFD", nfd}, {"NFKC", nfkc}, {"NFKD", nfkd}, {"Lowercase", lowercase}}}));
+    steps.emplace_back(named<normalizer_step>(step.at("type"),
+                                              {{"NFC", nfc},
+                                               {"NFD", nfd},
+                                               {"NFKC", nfkc},
+                                               {"NFKD", nfkd},
+                                               {"Lowercase", lowercase},
+                                               {"StripAccents", character_filter::remove_marks}},
+                                              "Sequence, Replace, Prepend, Strip, BertNormalizer, Precompiled"));
   }
 }
 
 void append_pre_tokenizer_steps(const json::field& step, std::vector<pre_tokenizer_step>& steps) {
+  using enum split_behavior;
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("pretokenizers");
@@ -90,27 +139,58 @@ void append_pre_tokenizer_steps(const json::field& step, std::vector<pre_tokeniz
     steps.emplace_back(byte_level_step{step.flag("add_prefix_space", true), step.flag("use_regex", true)});
   } else if (type == "Metaspace") {
     steps.emplace_back(metaspace_of(step));
+  } else if (type == "BertPreTokenizer") {
+    append(bert_pre_tokenizer(), steps);
+  } else if (type == "Punctuation") {
+    auto given = step.find("behavior");
+    steps.emplace_back(split_step{std::string(punctuation_pattern), true, given ? behavior_of(*given) : isolated});
+  } else if (type == "WhitespaceSplit") {
+    steps.emplace_back(split_step{"\\s+", true, removed});
+  } else if (type == "Whitespace") {
+    steps.emplace_back(split_step{std::string(words_pattern), true, removed, true});
+  } else if (type == "UnicodeScripts") {
+    steps.emplace_back(split_step{scripts_pattern(), true, removed, true});
   } else {
-    step.at("type").refuse("cogen knows Sequence, Split, Digits, ByteLevel and Metaspace");
+    step.at("type").refuse(
+        "cogen knows Sequence, Split, Digits, ByteLevel, Metaspace, BertPreTokenizer, Punctuation, "
+        "Whitespace, WhitespaceSplit and UnicodeScripts");
   }
 }
 
-void read_decoder(const json::field& step, decoder_kind& kind) {
+void require_one_space_at_the_left(const json::field& step) {
+  auto at_most = [&](std::string_view key, std::int64_t most) {
+    auto count = step.find(key);
+    if (count && (count->integer() < 0 || count->integer() > most)) {
+      count->refuse("cogen knows a strip of one space at the left");
+    }
+  };
+  if (step.text("content", " ") != " ") step.at("content").refuse("cogen knows a strip of one space at the left");
+  at_most("start", 1);
+  at_most("stop", 0);
+}
+
+void read_decoder(const json::field& step, decoding_steps& decoding) {
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("decoders");
-    for (std::size_t i = 0; i < inner.array().size(); ++i) read_decoder(inner.element(i), kind);
+    for (std::size_t i = 0; i < inner.array().size(); ++i) read_decoder(inner.element(i), decoding);
   } else if (type == "ByteLevel") {
-    kind.spelled = spelling::byte_level;
-  } else if (type == "ByteFallback" || type == "Replace") {
-    kind.spelled = spelling::sentence_piece;
+    decoding.steps.emplace_back(byte_level_decoding{});
+  } else if (type == "ByteFallback") {
+    decoding.steps.emplace_back(byte_fallback_decoding{});
+  } else if (type == "Replace") {
+    decoding.steps.emplace_back(replace_of(step));
   } else if (type == "Metaspace") {
-    kind.spelled = spelling::sentence_piece;
-    kind.strip_first_space = step.text("prepend_scheme", "always") != "never" && step.flag("add_prefix_space", true);
+    const bool prepends = step.text("prepend_scheme", "always") != "never" && step.flag("add_prefix_space", true);
+    decoding.steps.emplace_back(metaspace_decoding{replacement_of(step), prepends});
+  } else if (type == "WordPiece") {
+    decoding.steps.emplace_back(word_piece_decoding{step.text("prefix", "##"), step.flag("cleanup", true)});
   } else if (type == "Strip") {
-    kind.strip_first_space = true;
+    require_one_space_at_the_left(step);
+    decoding.strip_first_space = step.at("start").integer() == 1;
   } else if (type != "Fuse") {
-    step.at("type").refuse("cogen knows Sequence, ByteLevel, ByteFallback, Replace, Metaspace, Strip and Fuse");
+    step.at("type").refuse(
+        "cogen knows Sequence, ByteLevel, ByteFallback, Replace, Metaspace, WordPiece, Strip and Fuse");
   }
 }
 
@@ -119,6 +199,11 @@ std::vector<token> ids_of_special(const json::field& special_tokens, const std::
   auto listed = special_tokens.at(name).at("ids");
   for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(token_id(listed.element(i)));
   return ids;
+}
+
+token id_of_pair(const json::field& pair) {
+  if (pair.array().size() != 2) pair.refuse("it is a spelling and an id");
+  return token_id(pair.element(1));
 }
 
 surrounding_tokens surrounding_of_template(const json::field& step) {
@@ -161,10 +246,10 @@ std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json::field& section) 
   return steps;
 }
 
-decoder_kind decoder_of(const json::field& section) {
-  decoder_kind kind;
-  read_decoder(section, kind);
-  return kind;
+decoding_steps decoding_of(const json::field& section) {
+  decoding_steps decoding;
+  read_decoder(section, decoding);
+  return decoding;
 }
 
 surrounding_tokens surrounding_of(const json::field& section) {
@@ -172,7 +257,7 @@ surrounding_tokens surrounding_of(const json::field& section) {
   if (type == "ByteLevel") return {};
   if (type == "TemplateProcessing") return surrounding_of_template(section);
   if (type == "RobertaProcessing" || type == "BertProcessing") {
-    return {{token_id(section.at("cls").element(1))}, {token_id(section.at("sep").element(1))}};
+    return {{id_of_pair(section.at("cls"))}, {id_of_pair(section.at("sep"))}};
   }
   if (type != "Sequence") {
     section.at("type").refuse(

@@ -13,11 +13,11 @@ token token_id(const json::field& field);
 std::vector<normalizer_step> normalizer_steps(const json::field& section);
 std::vector<pre_tokenizer_step> pre_tokenizer_steps(const json::field& section);
 
-struct decoder_kind {
-  spelling spelled = spelling::plain;
+struct decoding_steps {
+  std::vector<decoder_step> steps;
   bool strip_first_space = false;
 };
-decoder_kind decoder_of(const json::field& section);
+decoding_steps decoding_of(const json::field& section);
 
 struct surrounding_tokens {
   std::vector<token> prefix;

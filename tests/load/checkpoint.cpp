@@ -214,8 +214,8 @@ BOOST_AUTO_TEST_CASE(the_tokenizer_of_a_gguf_file_is_handed_over) {
   BOOST_TEST(tokenizer.bos.value() == 1);
   BOOST_TEST(tokenizer.eos.value() == 2);
   BOOST_TEST(!tokenizer.unknown);
-  BOOST_TEST(tokenizer.add_bos);
-  BOOST_TEST(!tokenizer.add_eos);
+  BOOST_TEST(tokenizer.add_bos.value());
+  BOOST_TEST(!tokenizer.add_eos.value_or(false));
   BOOST_TEST(tokenizer.chat_template.value() == "{{ messages[0].content }}");
 }
 

@@ -1,5 +1,6 @@
 #include "cogen/text/tokenizer.hpp"
 #include "small_tokenizer.hpp"
+#include "text/tokenizer_spec.hpp"
 #include "text/utf8.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -70,6 +71,40 @@ BOOST_AUTO_TEST_CASE(a_copy_continues_on_its_own) {
   auto fork = pieces;
   BOOST_TEST(fork.push(byte_token(0xA8)) == "è");
   BOOST_TEST(pieces.push(byte_token(0xA9)) == "é");
+}
+
+BOOST_AUTO_TEST_CASE(words_have_a_space_before_them_but_the_first) {
+  tokenizer_spec spec{.model = encoding_model::word_piece, .vocabulary = {"a", "##b", ".", "'s", "##c"}};
+  spec.decoder = {word_piece_decoding{}};
+  spec.added.push_back({.id = 5, .content = "[CLS]", .special = true});
+  const tokenizer tokens(spec);
+  const std::vector<token> ids{5, 1, 0, 1, 3, 0, 2};
+  BOOST_TEST(tokens.decode(ids) == "[CLS]b ab's a.");
+  BOOST_TEST(tokens.decode(ids, true) == "##b ab's a.");
+  for (const bool skips : {false, true}) {
+    detokenizer pieces(tokens, skips);
+    std::string joined;
+    for (auto id : ids) joined += pieces.push(id);
+    BOOST_TEST(joined == tokens.decode(ids, skips));
+    BOOST_TEST(pieces.flush() == "");
+    BOOST_TEST(pieces.push(0) == "a");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_first_token_loses_its_space) {
+  tokenizer_spec spec{.vocabulary = {"▁a", "▁▁b", "▁", "<0xE2>"}};
+  spec.decoder = {replace_step{"▁", false, " "}, byte_fallback_decoding{}};
+  spec.strip_first_space = true;
+  const tokenizer tokens(spec);
+  BOOST_TEST(tokens.decode(std::vector<token>{0, 0}) == "a a");
+  BOOST_TEST(tokens.decode(std::vector<token>{1}) == " b");
+  BOOST_TEST(tokens.decode(std::vector<token>{2, 0}) == " a");
+  BOOST_TEST(tokens.decode(std::vector<token>{3, 0}) == "\uFFFD a");
+  BOOST_TEST(tokens.token_bytes(0) == " a");
+  BOOST_TEST(tokens.token_bytes(0, true) == "a");
+  spec.decoder = {metaspace_decoding{}};
+  spec.strip_first_space = false;
+  BOOST_TEST(tokenizer(spec).decode(std::vector<token>{1, 1}) == "b  b");
 }
 
 BOOST_AUTO_TEST_CASE(pieces_of_random_bytes_are_valid_and_join_to_the_decoded_text) {

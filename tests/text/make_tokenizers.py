@@ -2,6 +2,8 @@
 
 import json
 
+from hashes import hash_lines, texts
+from piece_tokenizers import PIECE_KINDS
 from strings import CODE, LANGUAGES, strings
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -130,6 +132,7 @@ KINDS = {
     "removed": lambda: merged("removed"),
     "sentence_pieces": sentence_pieces,
     "metaspace": metaspace,
+    **PIECE_KINDS,
 }
 
 
@@ -152,8 +155,23 @@ def write_tokenizers(folder):
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "tokenizer.json").write_text(tokenizer.to_str())
         lines = [line(tokenizer, text, False, True) for text in strings(290, special, seed)[150:]]
-        lines += [line(tokenizer, text, add, parse) for text in special for add in (False, True) for parse in (False, True)]
+        # In `tokenizers` a Unigram model finds control tokens in any text; here they are permitted or nowhere.
+        parses = (True,) if name.startswith("unigram") else (False, True)
+        lines += [line(tokenizer, text, add, parse) for text in special for add in (False, True) for parse in parses]
         (folder / name / "strings.jsonl").write_text("\n".join(lines) + "\n")
+        write_hashes(folder / name / "hashes.txt", tokenizer)
+
+
+def write_hashes(path, tokenizer):
+    """Of the tokens of many texts. Of decoded texts, too, unless an added token is normalized: see line()."""
+    tokenizer.encode_special_tokens = False
+
+    def parts(text):
+        ids = tokenizer.encode(text, add_special_tokens=True).ids
+        yield " ".join(map(str, ids))
+        yield tokenizer.decode(ids, skip_special_tokens=True)
+
+    path.write_text(hash_lines(texts(), parts))
 
 
 def default_tokenizer(gguf):

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 
@@ -36,12 +37,14 @@ struct gguf_fields {
   strings tokens{"a", "b", "ab", "<s>", "</s>", "<mine>"};
   std::vector<std::int32_t> types{1, 1, 1, 3, 3, 4};
   strings merges{"a b"};
+  std::vector<float> scores;
   gguf_vocabulary view{.model = "gpt2", .pre = "smollm"};
 
   tokenizer made() {
     view.tokens = tokens;
     view.token_types = types;
     view.merges = merges;
+    view.scores = scores;
     return tokenizer::from_gguf(view);
   }
 };
@@ -52,6 +55,7 @@ BOOST_AUTO_TEST_CASE(a_file_may_leave_out_everything_but_the_model) {
   const auto tokens = tokenizer::from_tokenizer_json(file_with(""));
   BOOST_TEST(tokens.encode("ab") == ids{2});
   BOOST_TEST(tokens.encode("ba") == (ids{1, 0}));
+  BOOST_TEST(tokens.decode(ids{1, 0, 2}) == "b a ab");
   BOOST_TEST(tokens.size() == 3u);
   BOOST_TEST(!tokens.bos());
   BOOST_TEST(tokens.eos().empty());
@@ -92,7 +96,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   BOOST_TEST(mentions(refusal_of("{"), "tokenizer.json: is not valid JSON at byte 1"));
   BOOST_TEST(mentions(refusal_of("[]"), "must be an object"));
   BOOST_TEST(mentions(refusal_of("{}"), "tokenizer.json.model is missing"));
-  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram"}})"), "\"Unigram\""));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "WordLevel"}})"), "\"WordLevel\""));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {}, "merges": []}})"), "empty"));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": -1}, "merges": []}})"), "vocab.a is -1"));
   BOOST_TEST(mentions(refusal_of(R"({"model": {"vocab": {"a": 1000000000}, "merges": []}})"), "1000000000"));
@@ -106,13 +110,47 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
 
 BOOST_AUTO_TEST_CASE(unknown_steps_are_named) {
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Nmt"})")), "normalizer.type is \"Nmt\""));
-  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "Whitespace"})")), "\"Whitespace\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "FixedLength"})")), "\"FixedLength\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "CTC"})")), "\"CTC\""));
   BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "Odd"})")), "\"Odd\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "post_processor": {"type": "BertProcessing", "cls": ["a"]})")),
+                      "post_processor.cls"));
   auto split = R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")";
   auto rest = [](std::string_view behavior) { return R"("}, "behavior": ")" + std::string(behavior) + "\"}]}"; };
   BOOST_TEST(mentions(refusal_of(file_with(split + std::string("a") + rest("Sideways"))), "Sideways"));
   BOOST_TEST(mentions(refusal_of(file_with(split + std::string("(") + rest("Isolated"))), "malformed"));
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_the_key_the_value_and_what_is_known) {
+  BOOST_TEST(refusal_of(R"({"model": {"type": "WordLevel"}})") ==
+             "tokenizer.json.model.type is \"WordLevel\", but cogen knows BPE, Unigram and WordPiece");
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Nmt"})")),
+                      "cogen knows Sequence, Replace, Prepend, Strip, BertNormalizer, Precompiled, NFC, NFD"));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "pre_tokenizer": {"type": "FixedLength"})")), "UnicodeScripts"));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "CTC"})")), "WordPiece"));
+  BOOST_TEST(
+      mentions(refusal_of(file_with(R"(, "decoder": {"type": "Metaspace", "replacement": ""})")), "replacement"));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "Strip", "content": "x", "start": 1, "stop": 0})")),
+                      "content is \"x\""));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "decoder": {"type": "Strip", "content": " ", "start": 2, "stop": 0})")),
+                      "start is 2"));
+  BOOST_TEST(mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "A?"})")),
+                      "it is not Base64"));
+  BOOST_TEST(
+      mentions(refusal_of(file_with(R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAA=="})")),
+               "charsmap of 4 bytes"));
+}
+
+BOOST_AUTO_TEST_CASE(mistakes_of_unigram_and_word_piece_models_are_named) {
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram", "vocab": [["a"]]}})"), "vocab[0]"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram", "vocab": [["a", "b"]]}})"), "a score is a number"));
+  BOOST_TEST(
+      mentions(refusal_of(R"({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 1}})"), "unknown token"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "Unigram", "vocab": []}})"), "empty"));
+  BOOST_TEST(
+      mentions(refusal_of(R"({"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "?"}})"), "unk_token"));
+  BOOST_TEST(mentions(refusal_of(R"({"model": {"type": "WordPiece", "vocab": {}, "max_input_chars_per_word": -1}})"),
+                      "max_input_chars_per_word is -1"));
 }
 
 BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
@@ -144,14 +182,50 @@ BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
     spoil(fields);
     return refusal([&] { fields.made(); });
   };
-  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "llama"; }), "\"llama\""));
-  BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "viking"; }), "\"viking\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "rwkv"; }), "\"rwkv\""));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.pre = "runes"; }), "\"runes\""));
   BOOST_TEST(mentions(refused([](auto& f) { f.types.pop_back(); }), "token_type has 5"));
   BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("x"); }), "merges[1]"));
   BOOST_TEST(mentions(refused([](auto& f) { f.merges.push_back("a z"); }), "\"az\""));
   BOOST_TEST(mentions(refused([](auto& f) { f.view.bos = 6; }), "6"));
   BOOST_TEST(mentions(refused([](auto& f) { f.view.add_bos = true; }), "bos_token_id is missing"));
   BOOST_TEST(mentions(refused([](auto& f) { f.tokens.clear(), f.types.clear(), f.merges.clear(); }), "empty"));
+  BOOST_TEST(refused([](auto& f) { f.view.model = "rwkv"; }) ==
+             "tokenizer.ggml.model is \"rwkv\", but cogen knows gpt2, llama, t5, bert, gemma4");
+  BOOST_TEST(
+      mentions(refused([](auto& f) { f.view.pre = "runes"; }), "tokenizer.ggml.pre is \"runes\", but cogen knows"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "llama"; }), "tokenizer.ggml.scores is missing"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "t5", f.scores = {1}; }), "tokenizer.ggml.scores has 1"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.view.model = "t5", f.scores.assign(6, NAN); }), "token 0 is no number"));
+  BOOST_TEST(mentions(refused([](auto& f) {
+                        f.view.model = "llama", f.scores.assign(6, 0);
+                        f.tokens[0] = std::string(1025, 'a');
+                      }),
+                      "token 0 has 1025 bytes"));
+  BOOST_TEST(mentions(refused([](auto& f) {
+                        f.view.model = "t5", f.scores.assign(6, 0);
+                        f.view.precompiled_charsmap = "abc";
+                      }),
+                      "charsmap of 3 bytes"));
+}
+
+BOOST_AUTO_TEST_CASE(gguf_files_that_do_not_say_so_begin_as_their_model_is_used_to) {
+  auto encoded = [](std::string_view kind, std::string_view pre) {
+    gguf_fields fields;
+    fields.view.model = kind;
+    fields.view.pre = pre;
+    fields.view.bos = 3;
+    fields.view.eos = 4;
+    fields.scores.assign(6, 0);
+    return fields.made().encode("", {.add_special = true});
+  };
+  BOOST_TEST(encoded("gpt2", "gpt-2").empty());
+  BOOST_TEST(encoded("gpt2", "llama-bpe") == ids{3});
+  BOOST_TEST(encoded("gpt2", "tekken") == ids{3});
+  BOOST_TEST(encoded("llama", "") == ids{3});
+  BOOST_TEST(encoded("t5", "") == ids{4});
+  BOOST_TEST(encoded("bert", "") == (ids{3, 4}));
+  BOOST_TEST(encoded("gemma4", "") == ids{3});
 }
 
 BOOST_AUTO_TEST_CASE(each_known_gguf_pre_tokenizer_splits_digits_its_own_way) {

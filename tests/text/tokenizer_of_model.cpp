@@ -1,5 +1,7 @@
 #include "tokenizer_of_model.hpp"
 
+#include "load/gguf.hpp"
+#include "load/tokenizer_source.hpp"
 #include "nn/model_text.hpp"
 
 #include <fstream>
@@ -22,12 +24,22 @@ std::unique_ptr<const tokenizer> of_json(const std::filesystem::path& file) {
   return std::make_unique<const tokenizer>(tokenizer::from_tokenizer_json(content_of(file), settings));
 }
 
+/// Of a GGUF file without tensors: nothing otherwise.
+std::unique_ptr<const tokenizer> of_vocabulary(const std::filesystem::path& file) {
+  const cogen::load::gguf_file stored(file);
+  if (!stored.tensors().empty()) return nullptr;
+  return std::make_unique<const tokenizer>(cogen::models::gguf_tokenizer_of(cogen::load::read_gguf_tokenizer(stored)));
+}
+
 }  // namespace
 
 std::unique_ptr<const tokenizer> tokenizer_of_model(const std::filesystem::path& model) {
   if (model.extension() == ".json") return of_json(model);
   if (std::filesystem::is_directory(model) && !std::filesystem::exists(model / "config.json"))
     return of_json(model / "tokenizer.json");
+  if (model.extension() == ".gguf") {
+    if (auto made = of_vocabulary(model)) return made;
+  }
   const cogen::load::checkpoint files(model);
   auto text = cogen::nn::read_text(files, files.config());
   if (!text.tokenizer) throw std::runtime_error(model.string() + " has no tokenizer");

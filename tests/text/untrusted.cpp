@@ -3,6 +3,7 @@
 #include "cogen/text/chat_template.hpp"
 #include "cogen/text/tokenizer.hpp"
 #include "small_tokenizer.hpp"
+#include "text/charsmap.hpp"
 #include "text/pattern.hpp"
 #include "text/stop_matcher.hpp"
 #include "text/utf8.hpp"
@@ -78,6 +79,18 @@ void use_as_tokenizer(std::string_view bytes) {
     }
   } catch (const std::invalid_argument&) {
   } catch (const std::runtime_error&) {
+  }
+}
+
+void use_as_charsmap(std::string_view bytes) {
+  for (auto by : {charsmap_step::matching::longest_prefix, charsmap_step::matching::grapheme}) {
+    try {
+      const charsmap table({std::string(bytes), by});
+      for (auto text : {"", "a b  c\r\n123", "\uFB01\u00BD\u2163 e\u0301\u0323", "\u30AB\u3099\u3000x"}) {
+        require(is_utf8(table(text)), "a normalized text is not valid UTF-8");
+      }
+    } catch (const std::invalid_argument&) {
+    }
   }
 }
 

@@ -8,6 +8,9 @@
 /// The bytes are a tokenizer.json; what it makes of some texts must be consistent.
 void use_as_tokenizer(std::string_view bytes);
 
+/// The bytes are a precompiled table of replacements; what it makes of some texts must be valid UTF-8.
+void use_as_charsmap(std::string_view bytes);
+
 /// The bytes are a text for a small tokenizer with added tokens of every kind.
 void use_as_text(std::string_view bytes);
 

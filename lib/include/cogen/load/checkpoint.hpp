@@ -40,16 +40,17 @@ struct tokenizer_files {
   std::optional<std::string> chat_template_jinja;
 };
 
-/// A GGUF file's tokenizer: the values under "tokenizer.".
+/// A GGUF file's tokenizer: the values under "tokenizer.". What a file leaves out is empty.
 struct gguf_tokenizer {
-  std::string model;                ///< "gpt2": byte-level BPE
-  std::string pre;                  ///< names the pre-tokenizer: "smollm", "llama-bpe", "qwen2", …
-  std::vector<std::string> tokens;  ///< in order of id, in the byte-level alphabet
+  std::string model = {}, pre = {};
+  std::vector<std::string> tokens;  ///< in order of id, in the model's own alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  ///< "left right", best first
-  std::optional<token> bos = {}, eos = {};
-  std::optional<token> unknown = {};
-  bool add_bos = false, add_eos = false;
+  std::vector<float> scores;        ///< per token
+  std::string precompiled_charsmap;
+  std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
+  std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
+  std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};
   std::optional<std::string> chat_template;
 };
 

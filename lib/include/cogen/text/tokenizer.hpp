@@ -17,16 +17,16 @@ struct tokenizer_spec;
 
 /// The `tokenizer.ggml.*` metadata of a GGUF file; see load::gguf_tokenizer.
 struct gguf_vocabulary {
-  std::string_view model;
-  std::string_view pre;
+  std::string_view model = {}, pre = {};
   std::span<const std::string> tokens;
-  std::span<const std::int32_t> token_types;
-  std::span<const std::string> merges;
-  std::optional<token> bos = {}, eos = {};
-  std::optional<token> eot = {}, eom = {};
-  std::optional<token> unknown = {};
-  bool add_bos = false, add_eos = false;
-  std::string_view chat_template;
+  std::span<const std::int32_t> token_types = {};
+  std::span<const std::string> merges = {};
+  std::span<const float> scores = {};
+  std::string_view precompiled_charsmap = {};
+  std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
+  std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
+  std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};
+  std::string_view chat_template = {};
 };
 
 /// How a text is encoded.
@@ -45,19 +45,19 @@ struct text_segment {
   friend bool operator==(const text_segment&, const text_segment&) = default;
 };
 
-/// Byte-pair encoding, with the same result as Hugging Face `tokenizers` for the same vocabulary and settings.
+/// BPE, Unigram and WordPiece, with the result of Hugging Face `tokenizers` for the same vocabulary and settings.
 ///
 /// Texts are UTF-8. Each maximal invalid part counts as one U+FFFD; NUL is an ordinary character. Immutable and
 /// thread-safe. Views it returns are valid as long as it is.
 class tokenizer {
  public:
   /// Reads the text of a Hugging Face `tokenizer.json`, and of `tokenizer_config.json` for what only that has
-  /// (beginning and end tokens, chat template); `config` is empty if there is none. BPE models only. Throws
-  /// std::invalid_argument, naming the field and the value that is missing, malformed or unknown.
+  /// (beginning and end tokens, chat template); `config` is empty if there is none. Throws std::invalid_argument,
+  /// naming the field and the value that is missing, malformed or unknown.
   static tokenizer from_tokenizer_json(std::string_view json, std::string_view config = {});
 
-  /// Supports model `gpt2` with the pre-tokenizers listed in lib/text/gguf_vocabulary.cpp. Throws
-  /// std::invalid_argument, naming the key and the value.
+  /// Supports the models `gpt2`, `llama`, `t5`, `bert` and `gemma4`. Throws std::invalid_argument, naming the key and
+  /// the value.
   static tokenizer from_gguf(const gguf_vocabulary& vocabulary);
 
   /// Called by load_model(). Throws std::invalid_argument, naming the fault, if the spec contradicts itself: an id
@@ -78,8 +78,8 @@ class tokenizer {
   /// `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
 
-  /// One token; its bytes may be part of a character, its text is valid UTF-8. Throws std::out_of_range.
-  std::string_view token_bytes(token id) const;
+  /// One token; bytes may be part of a character, text is valid UTF-8. `is_first` in a text. Throws std::out_of_range.
+  std::string_view token_bytes(token id, bool is_first = false) const;
   std::string token_text(token id) const;
 
   /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
@@ -91,7 +91,6 @@ class tokenizer {
   std::span<const token> eos() const noexcept;      ///< those that end a generation, ascending; may be empty
   std::optional<token> unknown() const noexcept;    ///< for a byte or character that the vocabulary lacks
   std::string_view chat_template() const noexcept;  ///< the model's own Jinja template; empty if it has none
-  bool strips_first_space() const noexcept;         ///< whether decoding drops the first space of a text
 
  private:
   struct parts;
@@ -106,7 +105,7 @@ class detokenizer {
  public:
   /// Leaves control tokens out of the text if `skip_special`.
   explicit detokenizer(const tokenizer& tokens, bool skip_special = true) noexcept
-      : tokens_(&tokens), skip_special_(skip_special), at_start_(tokens.strips_first_space()) {}
+      : tokens_(&tokens), skip_special_(skip_special) {}
 
   /// The text that this token completes; often empty. Throws std::out_of_range for an id outside the vocabulary, and is
   /// then unchanged.
@@ -118,7 +117,7 @@ class detokenizer {
   const tokenizer* tokens_;
   std::string held_;
   bool skip_special_;
-  bool at_start_;
+  bool at_start_ = true;
 };
 
 }  // namespace cogen::text

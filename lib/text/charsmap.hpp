@@ -1,0 +1,42 @@
+#pragma once
+
+#include "text/tokenizer_spec.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::text {
+
+/// SentencePiece's precompiled normalizer: replacements by string, in a double array (Darts; Aoe 1989). Immutable.
+class charsmap {
+ public:
+  /// Throws std::invalid_argument for a table that is cut short or whose replacements are not valid UTF-8.
+  explicit charsmap(const charsmap_step& step);
+
+  /// The text must be valid UTF-8, and so is the result.
+  std::string operator()(std::string_view text) const;
+
+ private:
+  struct match {
+    std::size_t length;
+    std::string_view content;
+  };
+
+  std::string by_longest_prefix(std::string_view text) const;
+  std::string by_grapheme(std::string_view text) const;
+  void append_grapheme(std::string& to, std::string_view grapheme) const;
+  std::optional<match> longest_prefix(std::string_view text) const;
+  std::optional<match> shortest_prefix(std::string_view text) const;
+  template <typename Found>
+  void each_prefix(std::string_view text, Found&& found) const;
+  std::optional<std::string_view> content_at(std::uint32_t offset) const;
+
+  std::vector<std::uint32_t> units_;
+  std::string contents_;  // each ends with a zero
+  charsmap_step::matching by_;
+};
+
+}  // namespace cogen::text
