@@ -23,6 +23,7 @@ struct key_names {
 /// What llama.cpp calls a family, and what its converter does to it.
 struct gguf_traits {
   std::string_view architecture = "";  // empty: as the family
+  bool known = true;                   // to llama.cpp
   bool interleaved = false;            // rows of queries and keys that rotate together stand side by side
 };
 

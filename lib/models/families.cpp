@@ -56,49 +56,50 @@ model_spec starcoder2(const load::config_fields& fields, const load::model_confi
 namespace {
 
 struct family {
-  std::string_view name;
+  std::string_view name;   // model_type of Transformers
+  std::string_view title;  // for people
   model_spec (*describe)(const load::config_fields& fields, const load::model_config& config);
 };
 
 constexpr std::array families{
-    family{"apertus", apertus},
-    family{"arcee", arcee},
-    family{"bart", bart},
-    family{"bloom", bloom},
-    family{"cohere", cohere},
-    family{"cohere2", cohere2},
-    family{"ernie4_5", ernie4_5},
-    family{"exaone4", exaone4},
-    family{"falcon", falcon},
-    family{"gemma", gemma},
-    family{"gemma2", gemma2},
-    family{"gemma3_text", gemma3},
-    family{"glm", glm},
-    family{"glm4", glm4},
-    family{"gpt2", gpt2},
-    family{"gpt_neox", gpt_neox},
-    family{"gptj", gptj},
-    family{"granite", granite},
-    family{"hunyuan_v1_dense", hunyuan_v1_dense},
-    family{"jamba", jamba},
-    family{"llama", llama},
-    family{"mamba", mamba},
-    family{"ministral", ministral},
-    family{"ministral3", ministral3},
-    family{"mistral", mistral},
-    family{"mpt", mpt},
-    family{"nemotron", nemotron},
-    family{"olmo2", olmo2},
-    family{"olmo3", olmo3},
-    family{"opt", opt},
-    family{"phi", phi},
-    family{"phi3", phi3},
-    family{"qwen2", qwen2},
-    family{"qwen3", qwen3},
-    family{"seed_oss", seed_oss},
-    family{"smollm3", smollm3},
-    family{"stablelm", stablelm},
-    family{"starcoder2", starcoder2},
+    family{"apertus", "Apertus", apertus},
+    family{"arcee", "Arcee (AFM)", arcee},
+    family{"bart", "BART", bart},
+    family{"bloom", "BLOOM", bloom},
+    family{"cohere", "Command R (Cohere)", cohere},
+    family{"cohere2", "Command R7B (Cohere 2)", cohere2},
+    family{"ernie4_5", "ERNIE 4.5", ernie4_5},
+    family{"exaone4", "EXAONE 4", exaone4},
+    family{"falcon", "Falcon", falcon},
+    family{"gemma", "Gemma", gemma},
+    family{"gemma2", "Gemma 2", gemma2},
+    family{"gemma3_text", "Gemma 3 (text)", gemma3},
+    family{"glm", "GLM-4-9B", glm},
+    family{"glm4", "GLM-4-0414", glm4},
+    family{"gpt2", "GPT-2", gpt2},
+    family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
+    family{"gptj", "GPT-J", gptj},
+    family{"granite", "Granite 3", granite},
+    family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
+    family{"jamba", "Jamba", jamba},
+    family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
+    family{"mamba", "Mamba", mamba},
+    family{"ministral", "Ministral", ministral},
+    family{"ministral3", "Ministral 3", ministral3},
+    family{"mistral", "Mistral", mistral},
+    family{"mpt", "MPT", mpt},
+    family{"nemotron", "Nemotron", nemotron},
+    family{"olmo2", "OLMo 2", olmo2},
+    family{"olmo3", "OLMo 3", olmo3},
+    family{"opt", "OPT", opt},
+    family{"phi", "Phi-1 to Phi-2", phi},
+    family{"phi3", "Phi-3, Phi-4", phi3},
+    family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},
+    family{"qwen3", "Qwen 3", qwen3},
+    family{"seed_oss", "Seed-OSS", seed_oss},
+    family{"smollm3", "SmolLM 3", smollm3},
+    family{"stablelm", "StableLM", stablelm},
+    family{"starcoder2", "StarCoder 2", starcoder2},
 };
 
 }  // namespace
@@ -114,6 +115,8 @@ describe_model family_named(std::string_view name) {
   throw std::invalid_argument(
       fmt::format("model family \"{}\" is not known; known are: {}", name, fmt::join(family_names(), ", ")));
 }
+
+std::string_view family_title(std::string_view name) { return std::ranges::find(families, name, &family::name)->title; }
 
 std::vector<std::string_view> family_names() {
   std::vector<std::string_view> names;

@@ -21,4 +21,7 @@ describe_model family_named(std::string_view name);
 
 std::vector<std::string_view> family_names();
 
+/// What people call models of a family of the list.
+std::string_view family_title(std::string_view name);
+
 }  // namespace cogen::models

@@ -11,11 +11,9 @@ namespace cogen::nn {
 
 namespace {
 
-using device::backend;
-
 class part_check {
  public:
-  explicit part_check(const backend& of) : name_(of.name()), every_part_(of.runs_every_part()) {}
+  part_check(const std::string& name, bool every_part) : name_(name), every_part_(every_part) {}
 
   void check(const models::model_spec& spec) const {
     refuse_always(spec.encoder.has_value(), "encoders");
@@ -83,6 +81,12 @@ class part_check {
 
 }  // namespace
 
-void refuse_what_it_lacks(const backend& backend, const models::model_spec& spec) { part_check(backend).check(spec); }
+void refuse_what_it_lacks(const device::backend& backend, const models::model_spec& spec) {
+  refuse_what_it_lacks(backend.name(), backend.runs_every_part(), spec);
+}
+
+void refuse_what_it_lacks(const std::string& backend, bool runs_every_part, const models::model_spec& spec) {
+  part_check(backend, runs_every_part).check(spec);
+}
 
 }  // namespace cogen::nn
