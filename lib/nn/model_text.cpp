@@ -32,7 +32,6 @@ text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
                           .token_types = source.types,
                           .merges = source.merges,
                           .scores = source.scores,
-                          .precompiled_charsmap = source.precompiled_charsmap,
                           .bos = source.bos,
                           .eos = source.eos,
                           .eot = source.eot,
@@ -46,6 +45,7 @@ text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
                           .remove_extra_whitespaces = source.remove_extra_whitespaces,
                           .lowercase = source.lowercase,
                           .strip_accents = source.strip_accents,
+                          .precompiled_charsmap = source.precompiled_charsmap,
                           .chat_template = source.chat_template ? std::string_view(*source.chat_template) : ""});
 }
 

@@ -74,7 +74,6 @@ struct stored_vocabulary {
             .token_types = types,
             .merges = merges,
             .scores = scores,
-            .precompiled_charsmap = charsmap,
             .bos = id("bos"),
             .eos = id("eos"),
             .eot = {},
@@ -85,7 +84,8 @@ struct stored_vocabulary {
             .add_bos = {},
             .add_eos = {},
             .add_space_prefix = flag("add_space_prefix"),
-            .remove_extra_whitespaces = flag("remove_extra_whitespaces")};
+            .remove_extra_whitespaces = flag("remove_extra_whitespaces"),
+            .precompiled_charsmap = charsmap};
   }
 
   std::string model;

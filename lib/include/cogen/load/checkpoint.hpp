@@ -42,12 +42,11 @@ struct tokenizer_files {
 
 /// A GGUF file's tokenizer: the values under "tokenizer.". What a file leaves out is empty.
 struct gguf_tokenizer {
-  std::string model = {}, pre = {};
+  std::string model = {}, pre = {}, precompiled_charsmap = {};
   std::vector<std::string> tokens;  ///< in order of id, in the model's own alphabet
   std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
   std::vector<std::string> merges;  ///< "left right", best first
   std::vector<float> scores;        ///< per token
-  std::string precompiled_charsmap;
   std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
   std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
   std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};

@@ -22,11 +22,10 @@ struct gguf_vocabulary {
   std::span<const std::int32_t> token_types = {};
   std::span<const std::string> merges = {};
   std::span<const float> scores = {};
-  std::string_view precompiled_charsmap = {};
   std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
   std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
   std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};
-  std::string_view chat_template = {};
+  std::string_view precompiled_charsmap = {}, chat_template = {};
 };
 
 /// How a text is encoded.
