@@ -134,7 +134,8 @@ void weight_reader::pass_over(const std::string& name) { names_.push_back(base_.
 
 /// Each tensor once: parts that share one follow one another.
 void weight_reader::count(const load::weight& read) {
-  if (!names_.empty() && names_.back() == read.name()) return;
+  if (last_counted_ == read.name()) return;
+  last_counted_ = read.name();
   names_.push_back(read.name());
   bytes_ += read.bytes();
   bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();

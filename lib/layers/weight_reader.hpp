@@ -73,6 +73,7 @@ class weight_reader {
   kernels::worker_pool* const workers_;  // null: nothing is read
   kernels::weight_arena memory_;         // of all matrices, which share ownership
   progress report_;
+  std::string last_counted_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;
   std::uint64_t held_bytes_ = 0;

@@ -105,7 +105,8 @@ void stored_weights::read(const layers::matrix_rows& from, const at::Tensor& int
 
 /// Each tensor once: parts that share one follow one another.
 void stored_weights::was_read(const load::weight& from) {
-  if (!names_.empty() && names_.back() == from.name()) return;
+  if (last_read_ == from.name()) return;
+  last_read_ = from.name();
   names_.push_back(from.name());
   bytes_ += from.bytes();
   if (report_) report_(bytes_);

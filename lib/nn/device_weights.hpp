@@ -79,6 +79,7 @@ class stored_weights final : public device_weights {
   const at::TensorOptions like_;
   const layers::weight_reader::progress report_;
   const projection_form form_;
+  std::string last_read_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;
 };

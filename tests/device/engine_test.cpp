@@ -510,7 +510,7 @@ BOOST_AUTO_TEST_CASE(devices_that_are_not_there_are_named) {
     return std::string();
   };
   for (const char* name : {"gpu", "cuda:", "cuda:-1", "cuda:1x", ""})
-    BOOST_TEST(said_of(name).find("known are \"cpu\", \"cuda\" and \"cuda:N\"") != std::string::npos);
+    BOOST_TEST(said_of(name).find("known are \"cpu\", \"reference\", \"cuda\" and \"cuda:N\"") != std::string::npos);
   BOOST_TEST(said_of("cuda:99").starts_with("device \"cuda:99\": "));
 }
 

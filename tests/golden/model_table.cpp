@@ -30,7 +30,7 @@ std::string text_of(const std::filesystem::path& path) {
 /// The descriptions of the golden models of each family.
 std::map<std::string, std::vector<models::model_spec>> described_goldens() {
   std::map<std::string, std::vector<models::model_spec>> specs;
-  for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data() + "/golden")) {
     const auto path = entry.path() / "config.json";
     if (!std::filesystem::exists(path)) continue;
     const auto fields = load::config_fields::from_json(text_of(path), path.string());
@@ -74,7 +74,8 @@ std::string table() {
     titles += fmt::format("{}{}", titles.empty() ? "" : "; ", models::family_title(name));
   }
   std::vector<std::pair<std::pair<std::string, std::string>, std::string>> sorted(lines.begin(), lines.end());
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.first.first.size() > b.first.first.size(); });
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return a.first.first.size() > b.first.first.size(); });
   std::string made = "| models | formats | devices |\n|---|---|---|\n";
   for (const auto& [kind, titles] : sorted) made += fmt::format("| {} | {} | {} |\n", titles, kind.second, kind.first);
   return made;

@@ -105,8 +105,7 @@ class checkpoint {
   ~checkpoint();
 
   const std::filesystem::path& path() const noexcept;
-  /// "llama", …, by Transformers' name, or the architecture of a GGUF file whose family is unknown. Available even if
-  /// the rest of the configuration cannot be read, so that an unknown family can be named.
+  /// "llama", …: Transformers' name, or an unknown GGUF architecture. It needs no other part of the configuration.
   const std::string& family() const noexcept;
   /// For the model families of cogen: all fields as in the source.
   const config_fields& fields() const noexcept;
