@@ -46,8 +46,8 @@ struct load_options {
   /// load_aborted; an exception ends it, too.
   std::function<bool(const load_progress&)> progress = {};
   std::optional<int> threads = {};  ///< at least 1, with the calling one; empty: as many as the process may run on
-  /// Where the model's weights are and its engines compute: "cpu", "cuda" (which is "cuda:0") or "cuda:N". On a GPU,
-  /// weights and activations are bfloat16, or float16 if the file's weights are.
+  /// Where weights are and engines compute: "cpu", "cuda" (that is "cuda:0"), "cuda:N", or "reference", which is
+  /// LibTorch in float32. On a GPU, weights and activations are bfloat16, or float16 if the file's weights are.
   std::string device = "cpu";
   cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
 };
