@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <span>
-#include <utility>
 
 namespace cogen::layers {
 
@@ -16,20 +15,6 @@ load::weight find(const load::checkpoint& files, const named_rows& part, std::op
 }
 
 }  // namespace
-
-missing_base::missing_base(const load::checkpoint& files, std::string base) : base_(std::move(base)) {
-  const auto names = files.weight_names();
-  if (std::ranges::any_of(names, [&](const auto& name) { return name.starts_with(base_); })) base_.clear();
-}
-
-std::string missing_base::stored(const std::string& name) const {
-  return !base_.empty() && name.starts_with(base_) ? name.substr(base_.size()) : name;
-}
-
-named_rows missing_base::stored(named_rows part) const {
-  part.name = stored(part.name);
-  return part;
-}
 
 struct matrix_rows::turned_matrix {
   std::once_flag once;

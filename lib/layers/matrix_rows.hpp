@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,22 +31,9 @@ struct named_rows {
   std::vector<row_run> order() const { return runs.empty() ? std::vector<row_run>{{0, rows}} : runs; }
 };
 
-/// The first part of names that a checkpoint of a model without its head leaves out.
-class missing_base {
- public:
-  /// None is missing.
-  missing_base() = default;
-
-  /// `base` is missing if no tensor has it.
-  missing_base(const load::checkpoint& files, std::string base);
-
-  /// The name in the checkpoint.
-  std::string stored(const std::string& name) const;
-  named_rows stored(named_rows part) const;
-
- private:
-  std::string base_;
-};
+/// Reads the named tensor of exactly that shape as float32, in stored order.
+using read_numbers =
+    std::function<std::vector<float>(const std::string& name, std::initializer_list<std::int64_t> shape)>;
 
 /// Reads the rows that a part names. Cheap to copy; any thread; valid as long as the checkpoint.
 class matrix_rows {

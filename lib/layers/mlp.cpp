@@ -18,10 +18,7 @@ mlp::mlp(weight_reader& weights, const std::string& prefix, const models::mlp_sp
     : intermediate_(spec.intermediate),
       activation_(spec.activation),
       gated_(!spec.gate.empty()),
-      parameters_(activation_parameters(spec,
-                                        [&](const std::string& name, std::initializer_list<std::int64_t> shape) {
-                                          return weights.numbers(prefix + name, shape).front();
-                                        })),
+      parameters_(activation_parameters(spec, prefix, weights.number_reader())),
       up_(weights, prefix, up_rows(spec, ""), hidden, spec.bias),
       down_(weights, prefix, {{.name = spec.down, .rows = hidden, .transposed = spec.transposed}}, spec.intermediate,
             spec.bias) {}

@@ -12,11 +12,15 @@ std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string&
   return {{.name = prefix + spec.gate, .rows = width, .transposed = spec.transposed}, up};
 }
 
-std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const read_number& read) {
+std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,
+                                           const read_numbers& read) {
   if (spec.activation != kernels::activation::xielu) return {};
   const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
-  const float beta = read("act_fn.beta", {}), eps = read("act_fn.eps", {});
-  return {softplus(read("act_fn.alpha_p", {1})), beta + softplus(read("act_fn.alpha_n", {1})), beta, eps};
+  const auto number = [&](const char* name, std::initializer_list<std::int64_t> shape) {
+    return read(prefix + "act_fn." + name, shape).front();
+  };
+  const float beta = number("beta", {}), eps = number("eps", {});
+  return {softplus(number("alpha_p", {1})), beta + softplus(number("alpha_n", {1})), beta, eps};
 }
 
 }  // namespace cogen::layers

@@ -4,9 +4,6 @@
 #include "layers/qkv_rows.hpp"
 #include "layers/row_arithmetic.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,30 +12,9 @@ namespace cogen::layers {
 namespace {
 
 using kind = models::norm_spec::kind;
-using scope = models::qk_norm_spec::scope;
 
 std::vector<float> read_vector(weight_reader& weights, const std::string& name, std::int64_t size) {
   return weights.vector(std::array{named_rows{name, size}});
-}
-
-std::vector<float> in_order(const std::vector<row_run>& order, const std::vector<float>& stored) {
-  std::vector<float> values;
-  for (const auto& run : order) {
-    const auto begin = stored.begin() + run.first;
-    values.insert(values.end(), begin, begin + run.count);
-  }
-  return values;
-}
-
-/// The weights of each head one after the other: of one tensor [heads, head_dim], or of one tensor for each head.
-std::vector<float> read_each_head(weight_reader& weights, const std::string& name, int heads, int head_dim) {
-  if (name.find("{}") == std::string::npos) return weights.numbers(name, {heads, head_dim});
-  std::vector<float> all;
-  for (int head = 0; head < heads; ++head) {
-    const auto one = read_vector(weights, fmt::format(fmt::runtime(name), head), head_dim);
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  return all;
 }
 
 std::vector<norm> read_norms(weight_reader& weights, const std::string& name, const models::attention_spec& spec,
@@ -46,15 +22,11 @@ std::vector<norm> read_norms(weight_reader& weights, const std::string& name, co
   const auto& how = *spec.qk_norm;
   const models::norm_spec each{
       .name = name, .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
-  if (how.over == scope::width)
-    return {norm(each, read_vector(weights, name + ".weight", std::int64_t{heads} * spec.head_dim))};
-  const auto order = head_order(spec);
-  if (how.over == scope::head)
-    return {norm(each, in_order(order, read_vector(weights, name + ".weight", spec.head_dim)))};
-  const auto stored = read_each_head(weights, name + ".weight", heads, spec.head_dim);
+  const auto all = qk_norm_weights(spec, name, heads, weights.number_reader());
+  if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all)};
   std::vector<norm> norms;
-  for (auto at = stored.begin(); at != stored.end(); at += spec.head_dim)
-    norms.emplace_back(each, in_order(order, {at, at + spec.head_dim}));
+  for (auto at = all.begin(); at != all.end(); at += spec.head_dim)
+    norms.emplace_back(each, std::vector<float>(at, at + spec.head_dim));
   return norms;
 }
 

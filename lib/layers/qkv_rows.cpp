@@ -1,8 +1,21 @@
 #include "layers/qkv_rows.hpp"
 
+#include <fmt/format.h>
+
 namespace cogen::layers {
 
 namespace {
+
+/// The elements of one head, in the order in which halves of it are rotated.
+std::vector<row_run> head_order(const models::attention_spec& spec) {
+  const bool apart = spec.rope && spec.rope->interleaved;
+  const auto rotated = apart ? spec.rope->config.rotary_dim : 0;
+  std::vector<row_run> order;
+  for (const std::int64_t first : {0, 1})
+    for (std::int64_t row = first; row < rotated; row += 2) order.push_back({row, 1});
+  if (rotated < spec.head_dim) order.push_back({rotated, spec.head_dim - rotated});
+  return order;
+}
 
 void add_run(std::vector<row_run>& runs, row_run next) {
   if (!runs.empty() && runs.back().first + runs.back().count == next.first)
@@ -32,17 +45,22 @@ named_rows rows_of(const models::attention_spec& spec, const std::string& name, 
   return part;
 }
 
-}  // namespace
-
-std::vector<row_run> head_order(const models::attention_spec& spec) {
-  const bool apart = spec.rope && spec.rope->interleaved;
-  const auto rotated = apart ? spec.rope->config.rotary_dim : 0;
-  std::vector<row_run> order;
-  for (const std::int64_t first : {0, 1})
-    for (std::int64_t row = first; row < rotated; row += 2) order.push_back({row, 1});
-  if (rotated < spec.head_dim) order.push_back({rotated, spec.head_dim - rotated});
-  return order;
+/// One head's weights, or those of all heads one after the other: of one tensor, or of one tensor for each head.
+std::vector<float> stored_norm_weights(const models::attention_spec& spec, const std::string& tensor, int heads,
+                                       const read_numbers& read) {
+  using scope = models::qk_norm_spec::scope;
+  if (spec.qk_norm->over == scope::head) return read(tensor, {spec.head_dim});
+  if (spec.qk_norm->over == scope::width) return read(tensor, {std::int64_t{heads} * spec.head_dim});
+  if (tensor.find("{}") == std::string::npos) return read(tensor, {heads, spec.head_dim});
+  std::vector<float> all;
+  for (int head = 0; head < heads; ++head) {
+    const auto one = read(fmt::format(fmt::runtime(tensor), head), {spec.head_dim});
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
 }
+
+}  // namespace
 
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix) {
   const auto q = spec.q_width(), kv = spec.kv_width();
@@ -62,6 +80,16 @@ std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::
   return {rows_of(spec, name, all, {spec.heads, 0, group, stride, true}),
           rows_of(spec, name, all, {spec.kv_heads, keys, 1, stride, true}),
           rows_of(spec, name, all, {spec.kv_heads, keys + spec.head_dim, 1, stride, false})};
+}
+
+std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+                                   const read_numbers& read) {
+  const auto stored = stored_norm_weights(spec, name + ".weight", heads, read);
+  std::vector<float> values;
+  for (auto head = stored.begin(); head != stored.end(); head += spec.head_dim)
+    for (const auto& run : head_order(spec))
+      values.insert(values.end(), head + run.first, head + run.first + run.count);
+  return values;
 }
 
 }  // namespace cogen::layers

@@ -12,7 +12,9 @@ namespace cogen::layers {
 /// together: neighbors that the model rotates are taken apart. Names get the prefix and no suffix.
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix);
 
-/// The same order of the elements of one head.
-std::vector<row_run> head_order(const models::attention_spec& spec);
+/// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or
+/// [head_dim] if all heads have the same.
+std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+                                   const read_numbers& read);
 
 }  // namespace cogen::layers

@@ -71,19 +71,18 @@ std::uint64_t tiled_bytes(std::span<const kernels::weight_source> sources, std::
 
 }  // namespace
 
-weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers, progress report)
-    : files_(files), workers_(&workers), report_(std::move(report)) {}
+weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers,
+                             named_tensors::progress report)
+    : tensors_(files, std::move(report)), workers_(&workers) {}
 
-weight_reader::weight_reader(const load::checkpoint& files) : files_(files), workers_(nullptr) {}
-
-void weight_reader::set_base(const std::string& base) { base_ = missing_base(files_, base); }
+weight_reader::weight_reader(const load::checkpoint& files) : tensors_(files), workers_(nullptr) {}
 
 std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<const named_rows> parts,
                                                                    std::int64_t inputs) {
   std::vector<kernels::weight_source> sources;
   std::vector<matrix_rows> rows;
   for (const auto& part : parts) {
-    rows.emplace_back(files_, base_.stored(part), inputs);
+    rows.push_back(tensors_.rows(part, inputs));
     sources.push_back(source(rows.back(), part.rows));
   }
   auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
@@ -106,7 +105,7 @@ kernels::weight_source weight_reader::source(const matrix_rows& from, std::int64
 std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
   std::vector<float> values;
   for (const auto& part : parts) {
-    const matrix_rows from(files_, base_.stored(part), std::nullopt);
+    const auto from = tensors_.rows(part, std::nullopt);
     const auto begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.rows));
     if (workers_) from.read_as_float(0, part.rows, values.data() + begin);
@@ -117,10 +116,7 @@ std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  return read_numbers(files_.at(base_.stored(name), shape));
-}
-
-std::vector<float> weight_reader::read_numbers(const load::weight& from) {
+  const auto from = tensors_.at(name, shape);
   std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
   if (workers_) from.read_rows_as_float(0, from.rows(), values);
   held_bytes_ += values.size() * sizeof(float);
@@ -128,21 +124,9 @@ std::vector<float> weight_reader::read_numbers(const load::weight& from) {
   return values;
 }
 
-bool weight_reader::has(const std::string& name) const { return files_.find(base_.stored(name)).has_value(); }
-
-void weight_reader::pass_over(const std::string& name) { names_.push_back(base_.stored(name)); }
-
-/// Each tensor once: parts that share one follow one another.
 void weight_reader::count(const load::weight& read) {
-  if (last_counted_ == read.name()) return;
-  last_counted_ = read.name();
-  names_.push_back(read.name());
-  bytes_ += read.bytes();
-  bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();
-  if (report_) report_(bytes_);
+  if (tensors_.count(read)) bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();
 }
-
-void weight_reader::finish() const { files_.refuse_others(names_); }
 
 load::element_type weight_reader::most_common_type() const {
   const auto most = std::max_element(bytes_of_type_.begin(), bytes_of_type_.end());

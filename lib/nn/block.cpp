@@ -92,9 +92,7 @@ void block::operator()(const forward_context& context, const activations& x) con
   } else {
     const layers::arena::scope scratch(context.space);
     const auto out = context.space.take(x.rows, x.columns);
-    with_input(context, x, [&](const input& rows) {
-      std::visit([&](const auto& what) { write(what, context, layer_, rows, out); }, what_);
-    });
+    run(context, x, out);
     if (after_ && residual_scale_ == 1) {
       after_->add(context, out, x);
     } else {
@@ -105,10 +103,14 @@ void block::operator()(const forward_context& context, const activations& x) con
   if (post_) (*post_)(context, x, x);
 }
 
-void block::branch(const forward_context& context, const activations& x, const activations& out) const {
+void block::run(const forward_context& context, const activations& x, const activations& out) const {
   with_input(context, x, [&](const input& rows) {
     std::visit([&](const auto& what) { write(what, context, layer_, rows, out); }, what_);
   });
+}
+
+void block::branch(const forward_context& context, const activations& x, const activations& out) const {
+  run(context, x, out);
   if (after_) (*after_)(context, out, out);
   if (residual_scale_ != 1) layers::scale_rows(context, residual_scale_, out);
 }

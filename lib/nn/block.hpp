@@ -44,6 +44,9 @@ class block {
   std::int64_t bytes() const;
 
  private:
+  /// out = what(before(x))
+  void run(const layers::forward_context& context, const layers::activations& x, const layers::activations& out) const;
+
   template <class Use>
   void with_input(const layers::forward_context& context, const layers::activations& x, const Use& use) const;
 

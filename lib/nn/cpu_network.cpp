@@ -118,18 +118,17 @@ class part_reader {
   }
 
   matrix table(const std::vector<std::string>& names, std::int64_t width) {
-    const auto found = std::ranges::find_if(names, [&](const auto& name) { return weights_.has(name + ".weight"); });
-    const auto& name = found == names.end() ? names.front() : *found;
-    for (const auto& each : names) weights_.pass_over(each + ".weight");
+    const auto name = weights_.tensors().first_of(names);
     auto& kept = tables_[name];
-    if (!kept) kept = weights_.matrix(std::vector{layers::named_rows{name + ".weight", config_.vocabulary}}, width);
+    if (!kept) kept = weights_.matrix(std::vector{layers::named_rows{name, config_.vocabulary}}, width);
     return kept;
   }
 
   std::vector<float> read_bias(const models::head_spec& spec) {
     if (spec.bias.empty()) return {};
     if (!spec.bias_is_row) return weights_.vector(std::vector{layers::named_rows{spec.bias, config_.vocabulary}});
-    return weights_.has(spec.bias) ? weights_.numbers(spec.bias, {1, config_.vocabulary}) : std::vector<float>();
+    return weights_.tensors().has(spec.bias) ? weights_.numbers(spec.bias, {1, config_.vocabulary})
+                                             : std::vector<float>();
   }
 
   std::shared_ptr<const layers::rope> rotation(const std::optional<models::rope_spec>& spec) {
@@ -277,8 +276,7 @@ class cpu_network final : public network {
 
 std::unique_ptr<const network> make_cpu_network(const models::model_spec& spec, const load::model_config& config,
                                                 layers::weight_reader& weights) {
-  weights.set_base(spec.base);
-  for (const auto& name : spec.unread) weights.pass_over(name);
+  weights.tensors().expect(spec);
   return std::make_unique<const cpu_network>(spec, config, weights, part_reader(config, weights));
 }
 

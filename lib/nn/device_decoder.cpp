@@ -15,7 +15,7 @@ namespace cogen::nn {
 
 namespace {
 
-/// Rotations in caches with room for up to `boundary` tokens in a slot, and in larger ones.
+/// Rotations in caches with room for up to original_positions tokens in a slot, and in larger ones.
 struct rotations {
   load::rope_config config;
   device::rotation up_to;

@@ -3,12 +3,8 @@
 #include "layers/mlp_rows.hpp"
 #include "layers/qkv_rows.hpp"
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace cogen::nn {
@@ -82,38 +78,16 @@ device::attention_shape device_reader::shape(const models::attention_spec& spec,
 }
 
 device::head_norm device_reader::head_norm(const models::attention_spec& spec, const std::string& name,
-                                           std::int64_t heads) const {
+                                           int heads) const {
   using scope = models::qk_norm_spec::scope;
   const auto& how = *spec.qk_norm;
-  const auto width = how.over == scope::width ? heads * spec.head_dim : spec.head_dim;
-  std::vector<named_rows> parts;
-  const auto add = [&](const std::string& from, std::int64_t first) {
-    named_rows part{.name = from + ".weight", .rows = width, .runs = layers::head_order(spec)};
-    if (how.over == scope::width) part.runs.clear();
-    for (auto& run : part.runs) run.first += first;
-    parts.push_back(std::move(part));
-  };
-  at::Tensor weight;
-  if (how.over == scope::each_head && name.find("{}") == std::string::npos) {
-    const auto stored = weights_.numbers(name + ".weight", {heads, spec.head_dim});
-    std::vector<float> values;
-    for (std::int64_t head = 0; head < heads; ++head)
-      for (const auto& run : layers::head_order(spec))
-        for (auto at = run.first; at < run.first + run.count; ++at)
-          values.push_back(stored[static_cast<std::size_t>(head * spec.head_dim + at)]);
-    weight = at::tensor(values);
-  } else {
-    for (std::int64_t head = 0; head < heads; ++head) {
-      if (head > 0 && how.over == scope::width) break;
-      add(fmt::format(fmt::runtime(name), head), 0);
-    }
-    weight = weights_.vector(parts);
-  }
+  auto weight = at::tensor(layers::qk_norm_weights(spec, name, heads, weights_.number_reader()));
+  if (how.over == scope::head) weight = weight.repeat({heads});
   return {{.weight = std::move(weight),
            .epsilon = how.epsilon,
            .weight_offset = how.weight_offset,
            .is_layer_norm = how.type == models::norm_spec::kind::layer},
-          width};
+          how.over == scope::width ? std::int64_t{heads} * spec.head_dim : spec.head_dim};
 }
 
 device::projection device_reader::up(const models::mlp_spec& spec, const std::string& prefix) const {
@@ -126,17 +100,13 @@ device::projection device_reader::down(const models::mlp_spec& spec, const std::
 }
 
 device::activation_shape device_reader::activation(const models::mlp_spec& spec, const std::string& prefix) const {
-  const auto parameters =
-      layers::activation_parameters(spec, [&](const std::string& name, std::initializer_list<std::int64_t> shape) {
-        return weights_.numbers(prefix + name, shape).front();
-      });
-  return {.kind = spec.activation, .gated = !spec.gate.empty(), .parameters = parameters};
+  return {.kind = spec.activation,
+          .gated = !spec.gate.empty(),
+          .parameters = layers::activation_parameters(spec, prefix, weights_.number_reader())};
 }
 
 at::Tensor device_reader::table(const std::vector<std::string>& names, std::int64_t width) const {
-  const auto found = std::ranges::find_if(names, [&](const auto& name) { return weights_.has(name + ".weight"); });
-  const named_rows rows{.name = (found == names.end() ? names.front() : *found) + ".weight",
-                        .rows = config_.vocabulary};
+  const named_rows rows{.name = weights_.first_of(names), .rows = config_.vocabulary};
   return weights_.matrix(std::span(&rows, 1), width);
 }
 

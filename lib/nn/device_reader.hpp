@@ -33,7 +33,7 @@ class device_reader {
   at::Tensor table(const std::vector<std::string>& names, std::int64_t width) const;
   at::Tensor vector(const std::string& name, std::int64_t size) const;
   device::projection project(std::vector<layers::named_rows> parts, std::int64_t inputs, bool bias) const;
-  device::head_norm head_norm(const models::attention_spec& spec, const std::string& name, std::int64_t heads) const;
+  device::head_norm head_norm(const models::attention_spec& spec, const std::string& name, int heads) const;
 
   const load::model_config& config_;
   device_weights& weights_;

@@ -58,21 +58,21 @@ bool stored_as(const layers::matrix_rows& from, at::ScalarType type) {
 }  // namespace
 
 stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions like,
-                               layers::weight_reader::progress report, const projection_form& form)
-    : files_(files), like_(like), report_(std::move(report)), form_(form) {}
+                               layers::named_tensors::progress report, const projection_form& form)
+    : tensors_(files, std::move(report)), like_(like), form_(form) {}
 
 std::vector<float> stored_weights::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  const auto from = files_.at(base_.stored(name), shape);
+  const auto from = tensors_.at(name, shape);
   std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
   from.read_rows_as_float(0, from.rows(), values);
-  was_read(from);
+  tensors_.count(from);
   return values;
 }
 
 at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   auto all = at::empty({rows_of(parts), inputs}, like_);
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(layers::matrix_rows(files_, base_.stored(part), inputs), all.narrow(0, first, part.rows));
+    read(tensors_.rows(part, inputs), all.narrow(0, first, part.rows));
     first += part.rows;
   }
   return all;
@@ -81,7 +81,7 @@ at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std
 at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
   auto all = at::empty({rows_of(parts)}, like_);
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(layers::matrix_rows(files_, base_.stored(part), std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
+    read(tensors_.rows(part, std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
     first += part.rows;
   }
   return all;
@@ -100,27 +100,18 @@ void stored_weights::read(const layers::matrix_rows& from, const at::Tensor& int
       from.read_as_float(first, first + count, numbers.mutable_data_ptr<float>());
     into.narrow(0, first, count).copy_(numbers);
   }
-  was_read(from.source());
-}
-
-/// Each tensor once: parts that share one follow one another.
-void stored_weights::was_read(const load::weight& from) {
-  if (last_read_ == from.name()) return;
-  last_read_ = from.name();
-  names_.push_back(from.name());
-  bytes_ += from.bytes();
-  if (report_) report_(bytes_);
+  tensors_.count(from.source());
 }
 
 device::projection stored_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
   quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
   for (std::int64_t before = 0; const auto& part : parts) {
-    const layers::matrix_rows from(files_, base_.stored(part), inputs);
+    const auto from = tensors_.rows(part, inputs);
     const auto at_once = rows_at_once(inputs);
     for (std::int64_t first = 0; first < part.rows; first += at_once)
       quantized.set(before + first, read_quantized(from, first, std::min(part.rows, first + at_once)));
-    was_read(from.source());
+    tensors_.count(from.source());
     before += part.rows;
   }
   return quantized.made();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/operators.hpp"
-#include "layers/weight_reader.hpp"
+#include "layers/named_tensors.hpp"
 #include "nn/quantized_rows.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -24,11 +24,15 @@ class device_weights {
  public:
   virtual ~device_weights() = default;
 
-  /// Whether there is a tensor of that name.
-  virtual bool has(const std::string&) const { return true; }
+  /// NAME + ".weight" of the first of them that there is.
+  virtual std::string first_of(const std::vector<std::string>& names) { return names.front() + ".weight"; }
 
   /// The named tensor of that shape, which is read on the host.
   virtual std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) = 0;
+
+  layers::read_numbers number_reader() {
+    return [this](const std::string& name, std::initializer_list<std::int64_t> shape) { return numbers(name, shape); };
+  }
 
   /// The named matrices, concatenated: [sum of rows, inputs], on the device and in its number format.
   virtual at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) = 0;
@@ -53,35 +57,24 @@ inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::
 /// the progress function throws.
 class stored_weights final : public device_weights {
  public:
-  stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::weight_reader::progress report,
+  stored_weights(const load::checkpoint& files, at::TensorOptions like, layers::named_tensors::progress report,
                  const projection_form& form = {});
 
-  /// As layers::weight_reader does.
-  void set_base(const std::string& base) { base_ = layers::missing_base(files_, base); }
-  void pass_over(const std::string& name) { names_.push_back(base_.stored(name)); }
+  layers::named_tensors& tensors() { return tensors_; }
 
-  bool has(const std::string& name) const override { return files_.find(base_.stored(name)).has_value(); }
+  std::string first_of(const std::vector<std::string>& names) override { return tensors_.first_of(names); }
   std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override;
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;
   device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
 
-  /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was not read.
-  void finish() const { files_.refuse_others(names_); }
-
  private:
   void read(const layers::matrix_rows& from, const at::Tensor& into);
   quantized_rows read_quantized(const layers::matrix_rows& from, std::int64_t first, std::int64_t last) const;
-  void was_read(const load::weight& from);
 
-  const load::checkpoint& files_;
-  layers::missing_base base_;
+  layers::named_tensors tensors_;
   const at::TensorOptions like_;
-  const layers::weight_reader::progress report_;
   const projection_form form_;
-  std::string last_read_;
-  std::vector<std::string> names_;
-  std::uint64_t bytes_ = 0;
 };
 
 /// Normally distributed numbers, the same for the same seed and order of calls: for measuring speed.

@@ -26,7 +26,7 @@ std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
 }
 
 /// Calls `options.progress` and throws when it returns false.
-layers::weight_reader::progress report_to(const load_options& options, const load::checkpoint& files) {
+layers::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
   if (!options.progress) return {};
   return [&options, total = bytes_of_all_weights(files), path = files.path()](std::uint64_t done) {
     if (options.progress({.done_bytes = done, .total_bytes = total})) return;
@@ -44,21 +44,19 @@ at::ScalarType device_type(const load::checkpoint& files) {
   return 2 * halves > bytes_of_all_weights(files) ? at::kHalf : at::kBFloat16;
 }
 
-std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const load::model_config& config,
-                                                const load_options& options) {
-  const auto spec = models::family_named(files.family())(files.fields(), config);
+std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const models::model_spec& spec,
+                                                const load::model_config& config, const load_options& options) {
   kernels::worker_pool workers(options.threads);
   const auto report = report_to(options, files);
   if (report) report(0);
   layers::weight_reader weights(files, workers, report);
   auto network = nn::make_cpu_network(spec, config, weights);
-  weights.finish();
+  weights.tensors().finish();
   return network;
 }
 
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const load::model_config& config,
-                                                       const load_options& options) {
-  const auto spec = models::family_named(files.family())(files.fields(), config);
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
+                                                       const load::model_config& config, const load_options& options) {
   const auto backend = device::backend_named(options.device);
   const auto report = report_to(options, files);
   if (report) report(0);
@@ -69,11 +67,9 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
                           : at::kBFloat16;  // quantized weights are multiplied by bfloat16
   nn::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
                              {.bits = options.device_weights, .on = packer.get()});
-  weights.set_base(spec.base);
-  for (const auto& name : spec.unread) weights.pass_over(name);
-  for (const auto& name : spec.embedding.names) weights.pass_over(name + ".weight");
+  weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights);
-  weights.finish();
+  weights.tensors().finish();
   return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network)});
 }
 
@@ -81,7 +77,7 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
 
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
   const load::checkpoint files(path);
-  models::family_named(files.family());  // refused as such, whatever else is wrong
+  const auto describe = models::family_named(files.family());  // refused as such, whatever else is wrong
   if (options.threads && *options.threads < 1)
     throw std::invalid_argument(fmt::format("load_options.threads is {}; it must be at least 1", *options.threads));
   if (options.device == "cpu" && options.device_weights != device_weights::whole)
@@ -90,8 +86,9 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
                     options.device_weights == device_weights::int8 ? "int8" : "int4"));
   auto config = files.config();
   auto text = nn::read_text(files, config);
-  auto network =
-      options.device == "cpu" ? read_network(files, config, options) : read_device_network(files, config, options);
+  const auto spec = describe(files.fields(), config);
+  auto network = options.device == "cpu" ? read_network(files, spec, config, options)
+                                         : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
 }

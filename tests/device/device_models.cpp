@@ -91,7 +91,7 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
   nn::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
                              {.bits = bits, .on = packer.get()});
   auto network = nn::make_device_decoder(models::family_named(files.family())(files.fields(), config), config, weights);
-  weights.finish();
+  weights.tensors().finish();
   nn::device_model on_device{std::move(where), std::move(network)};
   return std::make_shared<const model>(std::move(config), nn::model_text{},
                                        std::make_unique<nn::network_on_device>(std::move(on_device)));
