@@ -9,11 +9,9 @@ namespace cogen::models {
 model_spec bloom(const load::config_fields& fields, const load::model_config& config) {
   if (fields.boolean("apply_residual_connection_post_layernorm", false))
     fields.refuse("apply_residual_connection_post_layernorm", "only false is known");
-  model_spec spec{.base = "transformer.",
-                  .embedding = {.names = {"transformer.word_embeddings"},
-                                .norm = layer_norm(config, "transformer.word_embeddings_layernorm")},
-                  .final_norm = layer_norm(config, "transformer.ln_f")};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec =
+      decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "word_embeddings"});
+  spec.embedding.norm = layer_norm(config, "transformer.word_embeddings_layernorm");
   auto attends = attention(config);
   attends.qkv = {"query_key_value"};
   attends.output = "dense";

@@ -11,8 +11,7 @@ constexpr load::real_range scales{1e-9, 1e9};
 
 /// One norm before attention and feed-forward, which are added together; neighbors are rotated.
 model_spec cohere_decoder(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = decoder(config);
-  spec.final_norm = layer_norm(config, "model.norm", false);
+  auto spec = decoder(config, layer_norm(config, "model.norm", false));
   spec.head.scale = fields.real("logit_scale", scales, 0.0625);
   return spec;
 }
@@ -24,7 +23,7 @@ attention_spec cohere_attention(const load::model_config& config) {
 }
 
 void add(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attends) {
-  add_parallel(spec, config, layer, std::move(attends), gated_mlp(config),
+  add_parallel(spec, layer, std::move(attends), gated_mlp(config),
                layer_norm(config, layer_prefix(layer) + "input_layernorm", false));
 }
 

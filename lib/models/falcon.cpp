@@ -18,10 +18,8 @@ model_spec falcon(const load::config_fields& fields, const load::model_config& c
   else if (fields.boolean("multi_query", true))
     shape.kv_heads = 1;
   if (config.heads % shape.kv_heads != 0) fields.refuse("num_kv_heads", "num_attention_heads must be a multiple of it");
-  model_spec spec{.base = "transformer.",
-                  .embedding = {.names = {"transformer.word_embeddings"}},
-                  .final_norm = layer_norm(config, "transformer.ln_f")};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec =
+      decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "word_embeddings"});
   auto attends = attention(shape);
   attends.qkv = {"query_key_value"};
   attends.output = "dense";

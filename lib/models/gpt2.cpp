@@ -8,10 +8,8 @@ namespace cogen::models {
 /// Radford et al., 2019: learned positions, layer norms, biases everywhere; matrices are stored [inputs, outputs].
 model_spec gpt2(const load::config_fields& fields, const load::model_config& config) {
   const bool shrinks = fields.boolean("scale_attn_by_inverse_layer_idx", false);
-  model_spec spec{.base = "transformer.",
-                  .embedding = {.names = {"transformer.wte"}, .positions = position_table_spec{"transformer.wpe"}},
-                  .final_norm = layer_norm(config, "transformer.ln_f")};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec = decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "wte"});
+  spec.embedding.positions = position_table_spec{"transformer.wpe"};
   auto attends = attention(config);
   attends.qkv = {"c_attn"};
   attends.output = "c_proj";

@@ -7,10 +7,8 @@ namespace cogen::models {
 
 /// Black et al., arXiv:2204.06745, and Pythia: queries, keys and values of a head lie together in one matrix.
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config) {
-  model_spec spec{.base = "gpt_neox.",
-                  .embedding = {.names = {"gpt_neox.embed_in"}},
-                  .final_norm = layer_norm(config, "gpt_neox.final_layer_norm")};
-  if (!config.tie_embeddings) spec.head.names = {"embed_out"};
+  auto spec = decoder(config, layer_norm(config, "gpt_neox.final_layer_norm"),
+                      {.base = "gpt_neox.", .embedding = "embed_in", .head = "embed_out"});
   auto attends = attention(config);
   attends.qkv = {"query_key_value"};
   attends.output = "dense";

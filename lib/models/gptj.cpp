@@ -10,11 +10,8 @@ namespace cogen::models {
 /// Wang and Komatsuzaki, 2021: attention and feed-forward read one layer norm; neighbors are rotated in the first
 /// rotary_dim dimensions of each head.
 model_spec gptj(const load::config_fields& fields, const load::model_config& config) {
-  model_spec spec{.base = "transformer.",
-                  .embedding = {.names = {"transformer.wte"}},
-                  .final_norm = layer_norm(config, "transformer.ln_f"),
-                  .head = {.bias = "lm_head.bias"}};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec = decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "wte"});
+  spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
   attends.output = "out_proj";
   attends.rope->interleaved = true;

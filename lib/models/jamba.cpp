@@ -37,8 +37,7 @@ block_spec feed_forward(const load::jamba_fields& own, const load::model_config&
 model_spec jamba(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Jamba's is silu");
   const auto own = load::read_jamba_fields(fields, config);
-  auto spec = decoder(config);
-  spec.final_norm = rms_norm(config, "model.final_layernorm");
+  auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     spec.blocks.push_back(mixer(own, config, layer));
     spec.blocks.push_back(feed_forward(own, config, layer));

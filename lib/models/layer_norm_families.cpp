@@ -22,8 +22,7 @@ void add(model_spec& spec, const load::model_config& config, std::int64_t layer,
 
 /// Stability AI, arXiv:2402.17834.
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = decoder(config);
-  spec.final_norm = layer_norm(config, "model.norm");
+  auto spec = decoder(config, layer_norm(config, "model.norm"));
   auto attends = attention(config);
   attends.qkv_bias = fields.boolean("use_qkv_bias", false);
   attends.output_bias = false;
@@ -36,7 +35,7 @@ model_spec stablelm(const load::config_fields& fields, const load::model_config&
   const bool parallel = fields.boolean("use_parallel_residual", false);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     if (parallel)
-      add_parallel(spec, config, layer, attends, gated_mlp(config),
+      add_parallel(spec, layer, attends, gated_mlp(config),
                    layer_norm(config, layer_prefix(layer) + "input_layernorm"));
     else
       add(spec, config, layer, attends, gated_mlp(config));
@@ -46,8 +45,7 @@ model_spec stablelm(const load::config_fields& fields, const load::model_config&
 
 /// Lozhkov et al., arXiv:2402.19173.
 model_spec starcoder2(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = decoder(config);
-  spec.final_norm = layer_norm(config, "model.norm");
+  auto spec = decoder(config, layer_norm(config, "model.norm"));
   auto attends = attention(config);
   attends.qkv_bias = attends.output_bias = fields.boolean("use_bias", true);
   if (config.sliding_window) attends.kv = sliding(config, *config.sliding_window);
@@ -60,8 +58,7 @@ model_spec starcoder2(const load::config_fields& fields, const load::model_confi
 /// NVIDIA, arXiv:2402.16819: norms' weights count from 1.
 model_spec nemotron(const load::config_fields&, const load::model_config& config) {
   constexpr float offset = 1;
-  auto spec = decoder(config);
-  spec.final_norm = layer_norm(config, "model.norm");
+  auto spec = decoder(config, layer_norm(config, "model.norm"));
   spec.final_norm->weight_offset = offset;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add(spec, config, layer, attention(config), plain_mlp(config, "up_proj", "down_proj"), offset);

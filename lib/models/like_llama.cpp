@@ -66,11 +66,14 @@ mlp_spec gated_mlp(const load::model_config& config) {
       .intermediate = config.intermediate, .activation = activation_named(config.activation), .bias = config.mlp_bias};
 }
 
-model_spec decoder(const load::model_config& config) {
-  model_spec spec{.embedding = {.names = {"model.embed_tokens"}}, .final_norm = rms_norm(config, "model.norm")};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+model_spec decoder(const load::model_config& config, std::optional<norm_spec> final_norm, const decoder_names& names) {
+  model_spec spec{
+      .base = names.base, .embedding = {.names = {names.base + names.embedding}}, .final_norm = std::move(final_norm)};
+  if (!config.tie_embeddings) spec.head.names = {names.head};
   return spec;
 }
+
+model_spec decoder(const load::model_config& config) { return decoder(config, rms_norm(config, "model.norm")); }
 
 mlp_spec plain_mlp(const load::model_config& config, std::string up, std::string down) {
   auto mlp = gated_mlp(config);
@@ -109,8 +112,8 @@ void add_sandwich(model_spec& spec, const load::model_config& config, std::int64
                          .after = norm(names.after_mlp)});
 }
 
-void add_parallel(model_spec& spec, const load::model_config&, std::int64_t layer, attention_spec attention,
-                  mlp_spec mlp, const norm_spec& before) {
+void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
+                  const norm_spec& before) {
   const auto prefix = layer_prefix(layer);
   spec.blocks.push_back({.what = std::move(attention), .prefix = prefix + "self_attn.", .before = before});
   spec.blocks.push_back({.what = std::move(mlp), .prefix = prefix + "mlp.", .before = before, .parallel = true});

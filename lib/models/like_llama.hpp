@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,18 @@ cache::kv_cache_spec full(const load::model_config& config);
 
 mlp_spec gated_mlp(const load::model_config& config);
 
+/// What the ends of a decoder are called. The embedding's name follows the base.
+struct decoder_names {
+  std::string base = "model.";
+  std::string embedding = "embed_tokens";
+  std::string head = "lm_head";
+};
+
 /// A model with an embedding, a last norm and a head, and no blocks.
+model_spec decoder(const load::model_config& config, std::optional<norm_spec> final_norm,
+                   const decoder_names& names = {});
+
+/// The same with Llama's last norm.
 model_spec decoder(const load::model_config& config);
 
 /// Without a gate; weights are called UP and DOWN.
@@ -53,8 +65,8 @@ void add_sandwich(model_spec& spec, const load::model_config& config, std::int64
                   mlp_spec mlp, const sandwich_norms& names, float weight_offset = 0);
 
 /// Adds attention and a feed-forward that both read the same norm of x.
-void add_parallel(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
-                  mlp_spec mlp, const norm_spec& before);
+void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
+                  const norm_spec& before);
 
 /// For each layer whether it attends to a window: by "layer_types" or, where the file has none, by `fallback`(LAYER).
 /// Throws load::load_error for a type that is not known, or a window that is missing.

@@ -11,10 +11,7 @@ namespace cogen::models {
 model_spec mamba(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Mamba's is silu");
   const auto mixer = mamba_mixer(load::read_mamba_fields(fields, config));
-  model_spec spec{.base = "backbone.",
-                  .embedding = {.names = {"backbone.embeddings"}},
-                  .final_norm = rms_norm(config, "backbone.norm_f")};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec = decoder(config, rms_norm(config, "backbone.norm_f"), {.base = "backbone.", .embedding = "embeddings"});
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("backbone.layers.{}.", layer);
     spec.blocks.push_back({.what = mixer, .prefix = prefix + "mixer.", .before = rms_norm(config, prefix + "norm")});

@@ -30,10 +30,8 @@ alibi_spec mpt_alibi(int heads) {
 /// MosaicML, 2023: linear biases of attention, layer norms without biases.
 model_spec mpt(const load::config_fields& fields, const load::model_config& config) {
   constexpr load::real_range clips{1e-6, 1e6};
-  model_spec spec{.base = "transformer.",
-                  .embedding = {.names = {"transformer.wte"}},
-                  .final_norm = layer_norm(config, "transformer.norm_f", false)};
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
+  auto spec =
+      decoder(config, layer_norm(config, "transformer.norm_f", false), {.base = "transformer.", .embedding = "wte"});
   auto attends = attention(config);
   attends.qkv = {"Wqkv"};
   attends.output = "out_proj";

@@ -14,9 +14,8 @@ model_spec opt(const load::config_fields& fields, const load::model_config& conf
   const bool bias = fields.boolean("enable_bias", true);
   const auto width = fields.integer("word_embed_proj_dim", {1, 1 << 20}, config.hidden);
   constexpr std::int64_t first_position = 2;
-  model_spec spec{.base = "model.",
-                  .embedding = {.names = {"model.decoder.embed_tokens"},
-                                .positions = position_table_spec{"model.decoder.embed_positions", first_position}}};
+  auto spec = decoder(config, std::nullopt, {.embedding = "decoder.embed_tokens"});
+  spec.embedding.positions = position_table_spec{"model.decoder.embed_positions", first_position};
   if (width != config.hidden) {
     spec.embedding.width = spec.head.width = width;
     spec.embedding.projection = "model.decoder.project_in";
@@ -24,7 +23,6 @@ model_spec opt(const load::config_fields& fields, const load::model_config& conf
   }
   if (before && !fields.boolean("_remove_final_layer_norm", false))
     spec.final_norm = layer_norm(config, "model.decoder.final_layer_norm");
-  if (!config.tie_embeddings) spec.head.names = {"lm_head"};
   auto attends = attention(config);
   attends.output = "out_proj";
   attends.qkv_bias = attends.output_bias = bias;

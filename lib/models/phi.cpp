@@ -7,8 +7,7 @@ namespace cogen::models {
 /// everywhere.
 model_spec phi(const load::config_fields& fields, const load::model_config& config) {
   if (fields.boolean("qk_layernorm", false)) fields.refuse("qk_layernorm", "only false is known");
-  auto spec = decoder(config);
-  spec.final_norm = layer_norm(config, "model.final_layernorm");
+  auto spec = decoder(config, layer_norm(config, "model.final_layernorm"));
   spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
   attends.output = "dense";
@@ -16,7 +15,7 @@ model_spec phi(const load::config_fields& fields, const load::model_config& conf
   auto mlp = plain_mlp(config, "fc1", "fc2");
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    add_parallel(spec, config, layer, attends, mlp, layer_norm(config, layer_prefix(layer) + "input_layernorm"));
+    add_parallel(spec, layer, attends, mlp, layer_norm(config, layer_prefix(layer) + "input_layernorm"));
   return spec;
 }
 
