@@ -29,13 +29,11 @@ constexpr key_names mamba_keys{.heads = "",
                                .rms_norm_eps = "layer_norm_epsilon",
                                .sliding_window = ""};
 
-constexpr key_names jamba_keys{.sliding_window = ""};
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
-constexpr key_names phi_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
+constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
 constexpr key_names starcoder2_keys{.rms_norm_eps = "norm_epsilon"};
 constexpr key_names nemotron_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
-constexpr key_names stablelm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 
 constexpr key_names gpt2_keys{.hidden = "n_embd",
                               .layers = "n_layer",
@@ -114,7 +112,7 @@ constexpr std::array families{
                   .tie_embeddings = true},
     family_fields{.family = "cohere",
                   .gguf = {.architecture = "command-r"},
-                  .keys = phi_keys,
+                  .keys = no_window_layer_norm_keys,
                   .max_positions = 8192,
                   .rms_norm_eps = 1e-5,
                   .rope_theta = 10000,
@@ -127,7 +125,7 @@ constexpr std::array families{
                   .tie_embeddings = true},
     family_fields{.family = "phi",
                   .gguf = {.architecture = "phi2"},
-                  .keys = phi_keys,
+                  .keys = no_window_layer_norm_keys,
                   .rms_norm_eps = 1e-5,
                   .partial_rotary = 0.5,
                   .activation = "gelu_new"},
@@ -179,7 +177,7 @@ constexpr std::array families{
                   .keys = no_window_keys,
                   .rms_norm_eps = 1e-5},
     family_fields{.family = "stablelm",
-                  .keys = stablelm_keys,
+                  .keys = no_window_layer_norm_keys,
                   .kv_heads = 32,
                   .max_positions = 4096,
                   .rms_norm_eps = 1e-5,
@@ -276,7 +274,7 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
-    family_fields{.family = "jamba", .keys = jamba_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
+    family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 
 }  // namespace

@@ -23,21 +23,11 @@ using namespace cogen::load;
 
 namespace {
 
-/// A file of that architecture, with two layers of 4 heads of 8, and these entries and tensors of one number.
+/// Two layers of 4 heads of 8.
 gguf_draft file_of(const std::string& architecture, const std::vector<std::string>& more = {},
                    const std::vector<std::string>& tensors = {}) {
-  const auto own = [&](const std::string& key) { return architecture + "." + key; };
-  gguf_draft draft;
-  draft.entries = {entry_text("general.architecture", architecture),
-                   entry_u32(own("block_count"), 2),
-                   entry_u32(own("context_length"), 64),
-                   entry_u32(own("embedding_length"), 24),
-                   entry_u32(own("feed_forward_length"), 12),
-                   entry_u32(own("attention.head_count"), 4),
-                   entry_u32(own("attention.key_length"), 8),
-                   entry_u32(own("vocab_size"), 3)};
-  draft.entries.insert(draft.entries.end(), more.begin(), more.end());
-  for (const auto& name : tensors) draft.add(name, {1}, 0, raw_floats({1}));
+  auto draft = two_layers_of(architecture, 24, more, tensors);
+  draft.entries.push_back(entry_u32(architecture + ".attention.key_length", 8));
   return draft;
 }
 

@@ -2,6 +2,7 @@
 
 #include "gguf_draft.hpp"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,23 @@ inline std::string counting_floats(std::size_t count, float first = 0) {
   std::vector<float> values;
   for (std::size_t i = 0; i < count; ++i) values.push_back(first + static_cast<float>(i));
   return raw_floats(values);
+}
+
+/// A file of that architecture, with two layers of 4 heads, and these entries and tensors of one number.
+inline gguf_draft two_layers_of(const std::string& architecture, std::uint32_t hidden,
+                                const std::vector<std::string>& more, const std::vector<std::string>& tensors) {
+  const auto own = [&](const std::string& key) { return architecture + "." + key; };
+  gguf_draft draft;
+  draft.entries = {entry_text("general.architecture", architecture),
+                   entry_u32(own("block_count"), 2),
+                   entry_u32(own("context_length"), 64),
+                   entry_u32(own("embedding_length"), hidden),
+                   entry_u32(own("feed_forward_length"), 12),
+                   entry_u32(own("attention.head_count"), 4),
+                   entry_u32(own("vocab_size"), 3)};
+  draft.entries.insert(draft.entries.end(), more.begin(), more.end());
+  for (const auto& name : tensors) draft.add(name, {1}, 0, raw_floats({1}));
+  return draft;
 }
 
 /// The metadata of a Llama of one layer, hidden 8, 2 heads of 4, 1 key/value head, vocabulary 3.

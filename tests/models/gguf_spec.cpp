@@ -19,18 +19,8 @@ namespace {
 /// What a file of two layers with these entries and tensors of one number is described as.
 model_spec spec_of(const std::string& architecture, const std::vector<std::string>& more = {},
                    const std::vector<std::string>& tensors = {}, std::uint32_t window = 7) {
-  const auto own = [&](const std::string& key) { return architecture + "." + key; };
-  gguf_draft draft;
-  draft.entries = {entry_text("general.architecture", architecture),
-                   entry_u32(own("block_count"), 2),
-                   entry_u32(own("context_length"), 64),
-                   entry_u32(own("embedding_length"), 32),
-                   entry_u32(own("feed_forward_length"), 12),
-                   entry_u32(own("attention.head_count"), 4),
-                   entry_u32(own("attention.sliding_window"), window),
-                   entry_u32(own("vocab_size"), 3)};
-  draft.entries.insert(draft.entries.end(), more.begin(), more.end());
-  for (const auto& name : tensors) draft.add(name, {1}, 0, raw_floats({1}));
+  auto draft = two_layers_of(architecture, 32, more, tensors);
+  draft.entries.push_back(entry_u32(architecture + ".attention.sliding_window", window));
   const memory_file written(draft.bytes());
   const load::gguf_file file(written.path());
   const auto fields = load::config_fields::from_gguf(file);
