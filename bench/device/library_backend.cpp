@@ -47,7 +47,7 @@ class library_operators final : public device::operators {
   }
 
   void norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
-                      const device::activation_shape&, const at::Tensor& y) override {
+                      const parts::activation&, const at::Tensor& y) override {
     const auto both = multiplied(normed(x, before, by), by);
     const auto width = y.size(1);
     y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));

@@ -172,7 +172,7 @@ class cuda_operators final : public operators {
     cuda::linear(product, current_stream());
   }
 
-  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const activation_shape&,
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation&,
                       const at::Tensor& y) override {
     if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
     if (x.size(0) > few_rows) {

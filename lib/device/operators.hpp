@@ -1,12 +1,11 @@
 #pragma once
 
-#include "kernels/activation_kind.hpp"
+#include "device/tensors.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -35,84 +34,6 @@ struct step_rows {
   at::Tensor prompt_lengths;  ///< [prompts], tokens that the slot holds with this step
   std::int64_t longest = 0;   ///< new tokens of a prompt, at most
   std::int64_t reach = 0;     ///< tokens that a prompt's slot holds with this step, at most
-};
-
-/// x / sqrt(mean(x^2) + epsilon) * (weight + weight_offset), of each row; a layer norm takes the mean from x first, and
-/// adds a bias. Without a weight, x as it is.
-struct norm {
-  at::Tensor weight;  ///< [inputs]
-  double epsilon = 1e-5;
-  float weight_offset = 0;
-  bool is_layer_norm = false;
-  at::Tensor bias = {};  ///< [inputs], or none
-};
-
-/// A norm of each `width` neighbors in a row of queries or keys, with weights for all of the row.
-struct head_norm {
-  norm by;
-  std::int64_t width = 0;  ///< a head's, or that of all heads
-};
-
-struct attention_shape {
-  std::int64_t heads = 0;  ///< of queries
-  std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  float scale = 1;
-  float softcap = 0;       ///< scores become cap * tanh(score / cap); 0: they stay
-  at::Tensor slopes = {};  ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
-
-  // Before queries and keys are rotated, or after that.
-  float clip = 0;         ///< of queries, keys and values; 0: none
-  head_norm q_norm = {};  ///< without a weight there is none
-  head_norm k_norm = {};
-  bool norms_after_rotation = false;
-  double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
-  std::int64_t growth_length = 1;
-};
-
-/// The function of a feed-forward.
-struct activation_shape {
-  kernels::activation kind = kernels::activation::silu;
-  bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
-  std::array<float, 4> parameters = {};  ///< of xielu
-};
-
-/// What becomes of a block's result: x = post(x + scale * after(result)).
-struct residual {
-  norm after = {};
-  float scale = 1;
-  norm post = {};
-};
-
-/// x weights^T + bias.
-struct projection {
-  at::Tensor weights;  ///< [outputs, inputs]: of the activations' type, or int8; or the result of operators::quantize()
-  at::Tensor bias = {};    ///< [outputs], or none
-  at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
-};
-
-/// A table of tokens, and what is added to its rows.
-struct embedding {
-  at::Tensor table;  ///< [vocabulary, width]
-  float scale = 1;
-  projection to_hidden = {};  ///< without weights, width is that of hidden states
-  at::Tensor positions = {};  ///< [positions, hidden], or none
-  norm after = {};
-};
-
-/// The last product, [vocabulary, width], and what becomes of logits: cap(scale * (x W^T + bias)).
-struct head {
-  projection to_width = {};  ///< without weights, width is that of hidden states
-  projection product;
-  float scale = 1;
-  float softcap = 0;
-};
-
-/// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
-/// are cosines, then sines. Without tables nothing is rotated.
-struct rotation {
-  at::Tensor near;  ///< [positions, 2 * pairs] float32
-  at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first rotates by nothing
 };
 
 /// Queries, keys and values of a step's tokens.
@@ -153,7 +74,7 @@ class operators {
 
   /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
   virtual void norm_activated(const at::Tensor& x, const norm& before, const projection& by,
-                              const activation_shape& how, const at::Tensor& y) = 0;
+                              const parts::activation& how, const at::Tensor& y) = 0;
 
   /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
   virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;

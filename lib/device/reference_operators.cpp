@@ -130,7 +130,7 @@ at::Tensor normed(const at::Tensor& x, const head_norm& how) {
   return normed(x.unflatten(-1, {-1, how.width}), each).flatten(-2);
 }
 
-at::Tensor activated(const at::Tensor& x, const activation_shape& how) {
+at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
   switch (how.kind) {
     case kernels::activation::silu:
       return at::silu(x);
@@ -203,8 +203,10 @@ void reference_operators::embed(const embedding& from, const step_rows& rows, co
   const auto ids = at::where(rows.ids < 0, sampled, rows.ids);
   auto found = at::index_select(from.table, 0, ids).to(at::kFloat) * from.scale;
   if (from.to_hidden.weights.defined()) found = projected(found, from.to_hidden);
-  if (from.positions.defined())
-    found = found + at::index_select(from.positions, 0, rows.positions.clamp_max(from.positions.size(0) - 1));
+  if (from.positions.defined()) {
+    const auto table = from.positions.view({-1, x.size(1)});
+    found = found + at::index_select(table, 0, rows.positions.clamp_max(table.size(0) - 1));
+  }
   x.copy_(normed(found, from.after));
 }
 
@@ -214,7 +216,7 @@ void reference_operators::norm_linear(const at::Tensor& x, const norm& before, c
 }
 
 void reference_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
-                                         const activation_shape& how, const at::Tensor& y) {
+                                         const parts::activation& how, const at::Tensor& y) {
   const auto product = projected(normed(x, before), by);
   if (!how.gated) return static_cast<void>(y.copy_(activated(product, how)));
   const auto halves = product.chunk(2, 1);

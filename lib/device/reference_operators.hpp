@@ -13,7 +13,7 @@ class reference_operators final : public operators {
   at::Tensor quantize(const at::Tensor& codes) override { return codes; }
   void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override;
   void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override;
-  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const activation_shape& how,
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override;
   void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override;
   void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override;

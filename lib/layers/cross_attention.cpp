@@ -1,6 +1,5 @@
-#include "layers/cross_attention.hpp"
-
 #include "kernels/attention.hpp"
+#include "layers/heads.hpp"
 
 #include <ATen/ops/from_blob.h>
 
@@ -26,27 +25,12 @@ at::Tensor heads_of(const activations& x, const models::attention_spec& spec) {
 
 }  // namespace
 
-cross_attention::cross_attention(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec,
-                                 std::int64_t hidden)
-    : spec_(spec),
-      q_(weights, prefix, {{spec.qkv.at(0), spec.q_width()}}, hidden, spec.qkv_bias),
-      kv_(weights, prefix, {{spec.qkv.at(1), spec.kv_width()}, {spec.qkv.at(2), spec.kv_width()}}, hidden,
-          spec.qkv_bias),
-      output_(weights, prefix, {{spec.output, hidden}}, spec.q_width(), spec.output_bias) {}
-
-void cross_attention::remember(const forward_context& context, int layer, const activations& x) const {
-  const arena::scope scratch(context.space);
-  const auto kv = context.space.take(x.rows, 2 * spec_.kv_width());
-  kv_(context, x, kv);
+void heads::cache_encoder_input(const forward_context& context, int layer, const activations& kv) const {
   context.memory.layer(layer).append(context.step, heads_of(kv.columns_from(0, spec_.kv_width()), spec_),
                                      heads_of(kv.columns_from(spec_.kv_width(), spec_.kv_width()), spec_));
 }
 
-void cross_attention::add(const forward_context& context, int layer, const activations& x,
-                          const activations& out) const {
-  const arena::scope scratch(context.space);
-  const auto q = context.space.take(x.rows, spec_.q_width());
-  q_(context, x, q);
+activations heads::attend_to_encoder_input(const forward_context& context, int layer, const activations& q) const {
   set_views_of_encoder(context, context.memory.layer(layer));
   kernels::attention(context.run, context.rows,
                      {.q = q.data,
@@ -55,7 +39,7 @@ void cross_attention::add(const forward_context& context, int layer, const activ
                       .out_stride = q.stride,
                       .heads = spec_.heads,
                       .scale = static_cast<float>(spec_.scale)});
-  output_.add(context, q, out);
+  return q;
 }
 
 }  // namespace cogen::layers

@@ -1,10 +1,8 @@
 #include "layers/norm.hpp"
 
 #include "kernels/layer_norm.hpp"
-#include "layers/qkv_rows.hpp"
 #include "layers/row_arithmetic.hpp"
 
-#include <array>
 #include <utility>
 
 namespace cogen::layers {
@@ -13,16 +11,10 @@ namespace {
 
 using kind = models::norm_spec::kind;
 
-std::vector<float> read_vector(weight_reader& weights, const std::string& name, std::int64_t size) {
-  return weights.vector(std::array{named_rows{name, size}});
-}
-
-std::vector<norm> read_norms(weight_reader& weights, const std::string& name, const models::attention_spec& spec,
-                             int heads) {
+std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& all) {
   const auto& how = *spec.qk_norm;
   const models::norm_spec each{
-      .name = name, .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
-  const auto all = qk_norm_weights(spec, name, heads, weights.number_reader());
+      .name = "", .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
   if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all)};
   std::vector<norm> norms;
   for (auto at = all.begin(); at != all.end(); at += spec.head_dim)
@@ -40,19 +32,15 @@ void apply(const std::vector<norm>& norms, const forward_context& context, const
 
 }  // namespace
 
-norm::norm(weight_reader& weights, const models::norm_spec& spec, std::int64_t width)
-    : norm(spec, read_vector(weights, spec.name + ".weight", width)) {
-  if (spec.bias) bias_ = read_vector(weights, spec.name + ".bias", width);
-}
-
-norm::norm(const models::norm_spec& spec, std::vector<float> weight)
+norm::norm(const models::norm_spec& spec, std::vector<float> weight, std::vector<float> bias)
     : type_(spec.type),
       epsilon_(static_cast<float>(spec.epsilon)),
       weight_offset_(spec.weight_offset),
-      weight_(std::move(weight)) {
+      weight_(std::move(weight)),
+      bias_(std::move(bias)) {
   if (type_ == kind::rms) return;
   for (auto& value : weight_) value += weight_offset_;
-  bias_.assign(weight_.size(), 0.0F);
+  bias_.resize(weight_.size());
 }
 
 void norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
@@ -105,9 +93,9 @@ void norm::layer_norm(const forward_context& context, const activations& x, cons
                                       .width = width});
 }
 
-qk_norm::qk_norm(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec)
-    : q_(read_norms(weights, prefix + spec.qk_norm->q, spec, spec.heads)),
-      k_(read_norms(weights, prefix + spec.qk_norm->k, spec, spec.kv_heads)) {}
+qk_norm::qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights,
+                 const std::vector<float>& k_weights)
+    : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {}
 
 void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k) const {
   apply(q_, context, q);

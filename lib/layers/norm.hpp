@@ -2,12 +2,10 @@
 
 #include "kernels/rms_norm.hpp"
 #include "layers/forward_context.hpp"
-#include "layers/weight_reader.hpp"
 #include "models/model_spec.hpp"
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace cogen::layers {
@@ -15,11 +13,8 @@ namespace cogen::layers {
 /// A norm of rows, or of parts of them: an RMS norm or a layer norm. Immutable.
 class norm {
  public:
-  /// Reads NAME + ".weight" and, if there is one, NAME + ".bias".
-  norm(weight_reader& weights, const models::norm_spec& spec, std::int64_t width);
-
-  /// With these weights [width] and no bias.
-  norm(const models::norm_spec& spec, std::vector<float> weight);
+  /// weight and bias [width]; without a bias it is 0.
+  norm(const models::norm_spec& spec, std::vector<float> weight, std::vector<float> bias = {});
 
   /// x and out [rows, a multiple of width]; they may be the same. Each `width` neighbors of a row are normed by
   /// themselves: a row may be one vector, or heads side by side.
@@ -48,7 +43,8 @@ class norm {
 /// Norms of queries and keys side by side. Immutable.
 class qk_norm {
  public:
-  qk_norm(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec);
+  /// Weights [heads * head_dim] and [kv_heads * head_dim], or [head_dim] if all heads have the same.
+  qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights, const std::vector<float>& k_weights);
 
   /// In place. q [rows, heads * head_dim], k [rows, kv_heads * head_dim]
   void operator()(const forward_context& context, const activations& q, const activations& k) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 namespace cogen::layers {
 
@@ -113,6 +114,12 @@ std::vector<float> weight_reader::vector(std::span<const named_rows> parts) {
     count(from.source());
   }
   return values;
+}
+
+std::optional<norm> weight_reader::norm(const models::norm_spec& spec, std::int64_t width) {
+  const auto vector_of = [&](const char* end) { return vector(std::array{named_rows{spec.name + end, width}}); };
+  auto weight = vector_of(".weight");
+  return layers::norm(spec, std::move(weight), spec.bias ? vector_of(".bias") : std::vector<float>());
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {

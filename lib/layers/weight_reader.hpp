@@ -5,6 +5,9 @@
 #include "kernels/worker_pool.hpp"
 #include "layers/matrix_rows.hpp"
 #include "layers/named_tensors.hpp"
+#include "layers/norm.hpp"
+#include "layers/projection.hpp"
+#include "layers/rope.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 
@@ -12,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,8 +38,16 @@ class weight_reader {
   /// The named matrices, concatenated and tiled in their stored types. [sum of rows, inputs]
   std::shared_ptr<const kernels::tiled_matrix> matrix(std::span<const named_rows> parts, std::int64_t inputs);
 
+  /// The product with such matrices, without a bias.
+  layers::projection projection(std::span<const named_rows> parts, std::int64_t inputs) {
+    return {matrix(parts, inputs)};
+  }
+
   /// The named vectors, concatenated, as float32. [sum of rows]
   std::vector<float> vector(std::span<const named_rows> parts);
+
+  /// NAME + ".weight" and, if there is one, NAME + ".bias" [width].
+  std::optional<layers::norm> norm(const models::norm_spec& spec, std::int64_t width);
 
   /// The named tensor of exactly that shape, as float32 in stored order: for what kernels read untiled.
   std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape);
@@ -45,6 +57,15 @@ class weight_reader {
     return [this](const std::string& name, std::initializer_list<std::int64_t> shape) { return numbers(name, shape); };
   }
 
+  static std::vector<float> as_vector(std::vector<float> numbers) { return numbers; }
+
+  /// Rotations of up to `positions` positions.
+  static std::shared_ptr<const rope> rotation(const load::rope_config& config, std::int64_t positions) {
+    return std::make_shared<const rope>(config, positions);
+  }
+
+  std::string first_of(const std::vector<std::string>& names) { return tensors_.first_of(names); }
+  bool has(const std::string& name) const { return tensors_.has(name); }
   named_tensors& tensors() { return tensors_; }
 
   /// Bytes in memory of what was read, in the forms of the layers.

@@ -1,7 +1,10 @@
 #include "nn/device_weights.hpp"
 
+#include "nn/device_rotation.hpp"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <numeric>
@@ -57,9 +60,30 @@ bool stored_as(const layers::matrix_rows& from, at::ScalarType type) {
 
 }  // namespace
 
+device::norm device_weights::norm(const models::norm_spec& spec, std::int64_t width) {
+  const auto vector_of = [&](const char* end) {
+    const layers::named_rows rows{.name = spec.name + end, .rows = width};
+    return vector(std::span(&rows, 1));
+  };
+  return {.weight = vector_of(".weight"),
+          .epsilon = spec.epsilon,
+          .weight_offset = spec.weight_offset,
+          .is_layer_norm = spec.type == models::norm_spec::kind::layer,
+          .bias = spec.bias ? vector_of(".bias") : at::Tensor()};
+}
+
+at::Tensor device_weights::as_vector(const std::vector<float>& numbers) const { return at::tensor(numbers).to(like_); }
+
+device::rotations device_weights::rotation(const load::rope_config& config, std::int64_t positions) const {
+  const auto near = make_rotation(config, positions, like_.device());
+  const bool differs = config.kind == load::rope_kind::longrope;
+  return {config.original_positions, near,
+          differs ? make_rotation(config, positions, like_.device(), config.original_positions + 1) : near};
+}
+
 stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions like,
                                layers::named_tensors::progress report, const projection_form& form)
-    : tensors_(files, std::move(report)), like_(like), form_(form) {}
+    : device_weights(like), tensors_(files, std::move(report)), form_(form) {}
 
 std::vector<float> stored_weights::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
   const auto from = tensors_.at(name, shape);
@@ -70,7 +94,7 @@ std::vector<float> stored_weights::numbers(const std::string& name, std::initial
 }
 
 at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
-  auto all = at::empty({rows_of(parts), inputs}, like_);
+  auto all = at::empty({rows_of(parts), inputs}, like());
   for (std::int64_t first = 0; const auto& part : parts) {
     read(tensors_.rows(part, inputs), all.narrow(0, first, part.rows));
     first += part.rows;
@@ -79,7 +103,7 @@ at::Tensor stored_weights::matrix(std::span<const layers::named_rows> parts, std
 }
 
 at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
-  auto all = at::empty({rows_of(parts)}, like_);
+  auto all = at::empty({rows_of(parts)}, like());
   for (std::int64_t first = 0; const auto& part : parts) {
     read(tensors_.rows(part, std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
     first += part.rows;
@@ -88,7 +112,7 @@ at::Tensor stored_weights::vector(std::span<const layers::named_rows> parts) {
 }
 
 void stored_weights::read(const layers::matrix_rows& from, const at::Tensor& into) {
-  const auto type = c10::typeMetaToScalarType(like_.dtype());
+  const auto type = c10::typeMetaToScalarType(like().dtype());
   const bool as_it_is = stored_as(from, type);
   const auto at_once = rows_at_once(from.columns());
   for (std::int64_t first = 0; first < into.size(0); first += at_once) {
@@ -105,7 +129,7 @@ void stored_weights::read(const layers::matrix_rows& from, const at::Tensor& int
 
 device::projection stored_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
-  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
+  quantized_projection quantized(form_, rows_of(parts), inputs, like().device());
   for (std::int64_t before = 0; const auto& part : parts) {
     const auto from = tensors_.rows(part, inputs);
     const auto at_once = rows_at_once(inputs);
@@ -131,14 +155,14 @@ quantized_rows stored_weights::read_quantized(const layers::matrix_rows& from, s
 }
 
 at::Tensor random_weights::matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) {
-  return at::empty({rows_of(parts), inputs}, like_).normal_(0, deviation_);
+  return at::empty({rows_of(parts), inputs}, like()).normal_(0, deviation_);
 }
 
 /// Of about the same size as unquantized ones.
 device::projection random_weights::projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return device_weights::projection(parts, inputs);
   const int largest = in_4_bits(form_) ? 15 : 127;
-  quantized_projection quantized(form_, rows_of(parts), inputs, like_.device());
+  quantized_projection quantized(form_, rows_of(parts), inputs, like().device());
   quantized.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
   quantized.scales.fill_(2 * deviation_ / largest);
   if (in_4_bits(form_)) quantized.scales.select(2, 1).zero_();
@@ -146,7 +170,7 @@ device::projection random_weights::projection(std::span<const layers::named_rows
 }
 
 at::Tensor random_weights::vector(std::span<const layers::named_rows> parts) {
-  return at::ones({rows_of(parts)}, like_);
+  return at::ones({rows_of(parts)}, like());
 }
 
 }  // namespace cogen::nn

@@ -22,10 +22,14 @@ namespace cogen::nn {
 /// The source of a device network's weights.
 class device_weights {
  public:
+  /// Numbers get the type and the device of `like`.
+  explicit device_weights(at::TensorOptions like) : like_(like) {}
   virtual ~device_weights() = default;
 
   /// NAME + ".weight" of the first of them that there is.
   virtual std::string first_of(const std::vector<std::string>& names) { return names.front() + ".weight"; }
+
+  virtual bool has(const std::string&) { return true; }
 
   /// The named tensor of that shape, which is read on the host.
   virtual std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) = 0;
@@ -44,6 +48,20 @@ class device_weights {
   virtual device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) {
     return {matrix(parts, inputs)};
   }
+
+  /// NAME + ".weight" and, if there is one, NAME + ".bias" [width].
+  device::norm norm(const models::norm_spec& spec, std::int64_t width);
+
+  at::Tensor as_vector(const std::vector<float>& numbers) const;
+
+  /// The angles of all positions, and tables of the first `positions` ones.
+  device::rotations rotation(const load::rope_config& config, std::int64_t positions) const;
+
+ protected:
+  const at::TensorOptions& like() const { return like_; }
+
+ private:
+  at::TensorOptions like_;
 };
 
 /// How projections are stored, and the operators that quantize those of 4 bits; they must outlive its users.
@@ -63,6 +81,7 @@ class stored_weights final : public device_weights {
   layers::named_tensors& tensors() { return tensors_; }
 
   std::string first_of(const std::vector<std::string>& names) override { return tensors_.first_of(names); }
+  bool has(const std::string& name) override { return tensors_.has(name); }
   std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override;
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const layers::named_rows> parts) override;
@@ -73,7 +92,6 @@ class stored_weights final : public device_weights {
   quantized_rows read_quantized(const layers::matrix_rows& from, std::int64_t first, std::int64_t last) const;
 
   layers::named_tensors tensors_;
-  const at::TensorOptions like_;
   const projection_form form_;
 };
 
@@ -81,7 +99,7 @@ class stored_weights final : public device_weights {
 class random_weights final : public device_weights {
  public:
   random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})
-      : like_(like), deviation_(deviation), form_(form) {}
+      : device_weights(like), deviation_(deviation), form_(form) {}
 
   std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t> shape) override {
     return std::vector<float>(
@@ -93,7 +111,6 @@ class random_weights final : public device_weights {
   device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override;
 
  private:
-  const at::TensorOptions like_;
   const double deviation_;
   const projection_form form_;
 };

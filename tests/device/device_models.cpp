@@ -20,12 +20,12 @@ namespace {
 /// Each matrix has numbers of its own, by its name.
 class seeded_weights final : public nn::device_weights {
  public:
-  seeded_weights(at::TensorOptions like, const nn::projection_form& form) : like_(like), form_(form) {}
+  seeded_weights(at::TensorOptions like, const nn::projection_form& form) : device_weights(like), form_(form) {}
 
   std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t>) override { return {}; }
 
   at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
-    return numbers(parts, inputs).to(like_.device(), like_.dtype());
+    return numbers(parts, inputs).to(like().device(), like().dtype());
   }
 
   device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
@@ -33,13 +33,13 @@ class seeded_weights final : public nn::device_weights {
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
     const auto quantized = in_4_bits ? nn::quantize_in_4_bits(whole) : nn::quantize_in_8_bits(whole);
-    const auto codes = quantized.codes.to(like_.device());
+    const auto codes = quantized.codes.to(like().device());
     return {.weights = in_4_bits ? form_.on->quantize(codes) : codes,
-            .scales = quantized.scales.to(like_.device(), at::kBFloat16)};
+            .scales = quantized.scales.to(like().device(), at::kBFloat16)};
   }
 
   at::Tensor vector(std::span<const layers::named_rows> parts) override {
-    return at::ones({parts.front().rows}, like_);
+    return at::ones({parts.front().rows}, like());
   }
 
  private:
@@ -54,7 +54,6 @@ class seeded_weights final : public nn::device_weights {
     return all.to(at::kBFloat16);
   }
 
-  const at::TensorOptions like_;
   const nn::projection_form form_;
 };
 

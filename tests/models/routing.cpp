@@ -1,12 +1,16 @@
 // Rounding moves numbers and not choices: routers read activations that no product rounds.
 #include "kernels/kernel_choice.hpp"
-#include "layers/mixture_of_experts.hpp"
+#include "layers/operators.hpp"
+#include "layers/weight_reader.hpp"
+#include "nn/blocks.hpp"
+#include "nn/part_reader.hpp"
 #include "some_models.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <vector>
@@ -24,25 +28,29 @@ class experts {
   experts()
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
-        mixture_(reader_, "model.layers.1.feed_forward.", {.expert = {.intermediate = 14}, .experts = 4, .top_k = 2},
-                 hidden) {}
+        mixture_(nn::part_reader<layers::cpu, layers::weight_reader>(files_.config(), reader_).read(one_block)) {}
 
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
-    numbers out(x.size());
+    numbers out = x;
     const cache::step step({{.slot = 0, .count = 1}});
     const layers::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
-    mixture_.add(context, {.data = x.data(), .rows = 1, .columns = hidden, .stride = hidden},
-                 {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
+    const layers::operators on(context);
+    mixture_.run(on, {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
+    std::ranges::transform(out, x, out.begin(), std::minus<>());
     return out;
   }
 
  private:
   static constexpr cache::kv_cache_spec one_layer{.kv_heads = 1, .head_dim = 8};
 
+  inline static const std::vector<models::block_spec> one_block{
+      {.what = models::moe_spec{.expert = {.intermediate = 14}, .experts = 4, .top_k = 2},
+       .prefix = "model.layers.1.feed_forward."}};
+
   kernels::worker_pool workers_{1};
   load::checkpoint files_;
   layers::weight_reader reader_;
-  layers::mixture_of_experts mixture_;
+  nn::blocks<layers::cpu> mixture_;
   cache::cache cache_{{&one_layer, 1}, {.slots = 1, .max_sequence_length = 8}};
   layers::arena space_;
 };

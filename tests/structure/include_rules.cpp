@@ -22,9 +22,12 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
     {"models", {"kernels", "load", "view", "basics"}},
-    {"layers", {"models", "kernels", "load", "view", "cache", "basics", "libtorch"}},
-    {"device", {"kernels", "sampling", "cache", "view", "basics", "libtorch"}},
-    {"nn", {"device", "layers", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
+    {"backend", {"kernels"}},
+    {"layers", {"backend", "models", "kernels", "load", "view", "cache", "basics", "libtorch"}},
+    {"device", {"backend", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
+    {"nn",
+     {"backend", "device", "layers", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch",
+      "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
@@ -39,7 +42,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels", "device",   "models", "layers",  "nn",       "json",   "text",
+const names folders = {"backend", "kernels",  "device", "models",  "layers",   "nn",     "json",    "text",
                        "load",    "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {

@@ -1,4 +1,4 @@
-#include "layers/mamba_mixer.hpp"
+#include "layers/mamba_scan.hpp"
 
 #include "kernels/causal_convolution.hpp"
 #include "kernels/selective_scan.hpp"
@@ -30,6 +30,10 @@ std::vector<float> read_decay(weight_reader& weights, const std::string& name, c
   return decay;
 }
 
+projection project(weight_reader& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+  return weights.projection(std::array{named_rows{name + ".weight", outputs}}, inputs);
+}
+
 /// Sets the rows' states to those of one layer.
 void set_states(const forward_context& context, int layer) {
   const auto slots = context.step.rows();
@@ -47,39 +51,34 @@ std::int64_t bytes_of(const std::vector<float>& values) {
 
 }  // namespace
 
-mamba_mixer::mamba_mixer(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec,
-                         std::int64_t hidden)
+mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec)
     : spec_(spec),
-      in_(weights, prefix, {{"in_proj", 2 * spec.channels}}, hidden, spec.bias),
       tap_weights_(
           channels_last(weights.numbers(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
-      selection_(weights, prefix, {{"x_proj", spec.rank + 2 * spec.states}}, spec.channels, false),
-      step_(weights, prefix, {{"dt_proj", spec.channels}}, spec.rank, true),
+      selection_(project(weights, prefix + "x_proj", spec.rank + 2 * spec.states, spec.channels)),
+      step_(project(weights, prefix + "dt_proj", spec.channels, spec.rank)),
       decay_(read_decay(weights, prefix + "A_log", spec)),
-      skip_(weights.numbers(prefix + "D", {spec.channels})),
-      output_(weights, prefix, {{"out_proj", hidden}}, spec.channels, spec.bias) {
+      skip_(weights.numbers(prefix + "D", {spec.channels})) {
+  step_.bias = weights.vector(std::array{named_rows{prefix + "dt_proj.bias", spec.channels}});
   if (spec.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {spec.channels});
   if (spec.norm_epsilon) {
     const auto norm_of = [&](const char* name, std::int64_t width) {
-      return norm(weights, {.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
+      return *weights.norm({.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
     };
     norms_.emplace(norms{norm_of("dt_layernorm", spec.rank), norm_of("b_layernorm", spec.states),
                          norm_of("c_layernorm", spec.states)});
   }
 }
 
-void mamba_mixer::add(const forward_context& context, int layer, const activations& x, const activations& out) const {
-  const arena::scope scratch(context.space);
+activations mamba_scan::operator()(const forward_context& context, int layer, const activations& x_and_gate) const {
+  const auto mixed = context.space.take(x_and_gate.rows, spec_.channels);
   set_states(context, layer);
-  const auto projected = context.space.take(x.rows, 2 * spec_.channels);
-  const auto mixed = context.space.take(x.rows, spec_.channels);
-  in_(context, x, projected);
-  convolve(context, projected.columns_from(0, spec_.channels), mixed);
-  scan(context, mixed, projected.columns_from(spec_.channels, spec_.channels), mixed);
-  output_.add(context, mixed, out);
+  convolve(context, x_and_gate.columns_from(0, spec_.channels), mixed);
+  scan(context, mixed, x_and_gate.columns_from(spec_.channels, spec_.channels), mixed);
+  return mixed;
 }
 
-void mamba_mixer::convolve(const forward_context& context, const activations& x, const activations& out) const {
+void mamba_scan::convolve(const forward_context& context, const activations& x, const activations& out) const {
   kernels::causal_convolution(context.run, context.rows,
                               {.x = x.data,
                                .x_stride = x.stride,
@@ -91,8 +90,8 @@ void mamba_mixer::convolve(const forward_context& context, const activations& x,
                                .taps = static_cast<int>(spec_.taps)});
 }
 
-void mamba_mixer::scan(const forward_context& context, const activations& x, const activations& gate,
-                       const activations& out) const {
+void mamba_scan::scan(const forward_context& context, const activations& x, const activations& gate,
+                      const activations& out) const {
   const arena::scope scratch(context.space);
   const auto selection = context.space.take(x.rows, spec_.rank + 2 * spec_.states);
   const auto low_step = selection.columns_from(0, spec_.rank);
@@ -125,8 +124,8 @@ void mamba_mixer::scan(const forward_context& context, const activations& x, con
                            .state_offset = spec_.channels * (spec_.taps - 1)});
 }
 
-std::int64_t mamba_mixer::bytes() const {
-  std::int64_t bytes = in_.bytes() + selection_.bytes() + step_.bytes() + output_.bytes();
+std::int64_t mamba_scan::bytes() const {
+  std::int64_t bytes = selection_.bytes() + step_.bytes();
   for (const auto* values : {&tap_weights_, &tap_biases_, &decay_, &skip_}) bytes += bytes_of(*values);
   if (norms_) bytes += norms_->step.bytes() + norms_->b.bytes() + norms_->c.bytes();
   return bytes;

@@ -12,16 +12,18 @@
 
 namespace cogen::layers {
 
-/// A selective state-space mixer. Its state does not grow with the sequence. Immutable.
-class mamba_mixer {
+/// What a selective state-space mixer does between its products. Its state does not grow with the sequence. Immutable.
+class mamba_scan {
  public:
-  /// Reads PREFIX + "in_proj", "conv1d", "x_proj", "dt_proj", "A_log", "D" and "out_proj"; with norms also
-  /// "dt_layernorm", "b_layernorm" and "c_layernorm".
-  mamba_mixer(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec, std::int64_t hidden);
+  /// Reads PREFIX + "conv1d", "x_proj", "dt_proj", "A_log" and "D"; with norms also "dt_layernorm", "b_layernorm" and
+  /// "c_layernorm".
+  mamba_scan(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec);
 
-  /// out += mixer(x), from and to the states of cache layer `layer`. x and out [step.tokens(), hidden]; they do not
-  /// overlap. Throws std::logic_error for a layer that keeps no states.
-  void add(const forward_context& context, int layer, const activations& x, const activations& out) const;
+  std::int64_t in_width() const { return 2 * spec_.channels; }
+
+  /// Convolves, scans and gates, from and to the states of cache layer `layer`. x_and_gate [step.tokens(), in_width],
+  /// result [step.tokens(), channels]. Throws std::logic_error for a layer that keeps no states.
+  activations operator()(const forward_context& context, int layer, const activations& x_and_gate) const;
 
   std::int64_t bytes() const;
 
@@ -37,7 +39,6 @@ class mamba_mixer {
             const activations& out) const;
 
   models::mamba_spec spec_;
-  projection in_;                   // to x | gate
   std::vector<float> tap_weights_;  // [taps, channels]
   std::vector<float> tap_biases_;   // [channels], or none
   projection selection_;            // to time step | B | C
@@ -45,7 +46,6 @@ class mamba_mixer {
   projection step_;
   std::vector<float> decay_;  // [states, channels]
   std::vector<float> skip_;   // [channels]
-  projection output_;
 };
 
 }  // namespace cogen::layers

@@ -1,10 +1,9 @@
-#include "layers/attention.hpp"
+#include "layers/heads.hpp"
 
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
 #include "layers/generic_attention.hpp"
-#include "layers/qkv_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,30 +45,13 @@ void grow(const forward_context& context, const models::query_growth_spec& by, c
 
 }  // namespace
 
-attention::attention(weight_reader& weights, const std::string& prefix, const models::attention_spec& spec,
-                     std::int64_t hidden, std::shared_ptr<const rope> rope)
-    : spec_(spec),
-      rope_(std::move(rope)),
-      qkv_(weights, prefix, qkv_rows(spec, ""), hidden, spec.qkv_bias),
-      output_(weights, prefix, {{.name = spec.output, .rows = hidden, .transposed = spec.transposed}}, spec.q_width(),
-              spec.output_bias) {
-  if (spec.qk_norm) norm_.emplace(weights, prefix, spec);
+heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
+             std::shared_ptr<const rope> rope)
+    : spec_(spec), rope_(std::move(rope)) {
+  if (spec.qk_norm) norm_.emplace(spec, q_norm, k_norm);
 }
 
-void attention::operator()(const forward_context& context, int layer, const input& x, const activations& out) const {
-  const arena::scope scratch(context.space);
-  output_(context, attended(context, layer, x), out);
-}
-
-void attention::add(const forward_context& context, int layer, const input& x, const activations& out) const {
-  const arena::scope scratch(context.space);
-  output_.add(context, attended(context, layer, x), out);
-}
-
-/// What the heads found, side by side: [step.tokens(), q_width]
-activations attention::attended(const forward_context& context, int layer, const input& x) const {
-  const auto qkv = context.space.take(x.rows.rows, spec_.q_width() + 2 * spec_.kv_width());
-  qkv_(context, x, qkv);
+activations heads::attend(const forward_context& context, int layer, const activations& qkv) const {
   const auto table = rope_ ? rope_->covering(context.reach(), context.memory.max_sequence_length()) : nullptr;
   prepare(context, table.get(), qkv);
   const auto* const left = rotates_early(spec_) ? nullptr : table.get();
@@ -82,8 +64,7 @@ activations attention::attended(const forward_context& context, int layer, const
 }
 
 /// What happens to queries, keys and values before they are rotated, or are not rotated any more.
-void attention::prepare(const forward_context& context, const kernels::rope_table* table,
-                        const activations& qkv) const {
+void heads::prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const {
   if (spec_.qkv_clip > 0) clip(context, qkv, spec_.qkv_clip);
   if (rotates_early(spec_)) rotate_queries_and_keys(context, *table, spec_, qkv);
   if (norm_)
@@ -91,8 +72,9 @@ void attention::prepare(const forward_context& context, const kernels::rope_tabl
   if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
 }
 
-void attention::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,
-                                const activations& qkv) const {
+void heads::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,
+                            const activations& qkv) const {
+  const arena::scope scratch(context.space);
   const bool has_sinks = memory.span().sinks > 0;
   if (has_sinks && rotates_early(spec_))
     throw std::invalid_argument("a cache with sinks cannot hold keys that are normed after they are rotated");

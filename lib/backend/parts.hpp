@@ -1,0 +1,125 @@
+#pragma once
+
+#include "kernels/activation_kind.hpp"
+
+#include <array>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace cogen::parts {
+
+// The parts of a network with their weights, in the forms of a backend B. It has the types
+//
+//   rows        rows of numbers, which its operators read and write
+//   table       a matrix that rows are read from
+//   projection  y = x W^T + bias, with a member bias
+//   norm        of rows; by default none
+//   positions   a table of positions
+//   heads       what attention does to queries, keys and values
+//   block_part  a variant of the parts below that its operators run
+//
+// Nothing here computes: nn::blocks runs parts over the operators of their backend. Immutable.
+
+/// What becomes of a block's result: x = post(x + scale * after(result)).
+template <class Norm>
+struct residual {
+  Norm after = {};
+  float scale = 1;
+  Norm post = {};
+};
+
+/// The function of a feed-forward.
+struct activation {
+  kernels::activation kind = kernels::activation::silu;
+  bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
+  std::array<float, 4> parameters = {};  ///< of xielu
+};
+
+/// A table of tokens, and what is added to its rows.
+template <class B>
+struct embedding {
+  typename B::table table;  ///< [vocabulary, width]
+  float scale = 1;
+  std::int64_t width = 0;
+  typename B::projection to_hidden = {};  ///< without weights, width is that of hidden states
+  typename B::positions positions = {};   ///< [positions, hidden], or none
+  typename B::norm after = {};
+};
+
+/// The last product, [vocabulary, width], and what becomes of logits: cap(scale * (x W^T + bias)).
+template <class B>
+struct head {
+  typename B::projection to_width = {};  ///< without weights, width is that of hidden states
+  std::int64_t width = 0;
+  typename B::projection product;
+  float scale = 1;
+  float softcap = 0;
+};
+
+template <class B>
+struct attention {
+  static constexpr bool mixes_tokens = true;
+
+  typename B::projection qkv;
+  typename B::heads heads;
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
+/// Attention to an encoder input, of which keys and values are cached once.
+template <class B>
+struct cross_attention {
+  static constexpr bool mixes_tokens = true;
+
+  typename B::projection q;
+  typename B::projection kv;
+  typename B::heads heads;
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
+/// A selective state-space mixer.
+template <class B>
+struct mamba {
+  static constexpr bool mixes_tokens = true;
+
+  typename B::projection in;  ///< to x | gate
+  typename B::scan scan;
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
+template <class B>
+struct mlp {
+  static constexpr bool mixes_tokens = false;
+
+  typename B::projection up;  ///< to gate | up, or to up
+  parts::activation activation;
+  std::int64_t intermediate;
+  typename B::projection down;
+};
+
+/// Some feed-forwards of which a router chooses `top_k` for each row.
+template <class B>
+struct mixture_of_experts {
+  static constexpr bool mixes_tokens = false;
+
+  typename B::projection router;
+  std::vector<mlp<B>> experts;
+  std::int64_t top_k;
+};
+
+template <class B>
+struct block {
+  typename B::block_part what;
+  typename B::norm before;
+  residual<typename B::norm> after;
+  bool parallel;  ///< reads the x that the block before it read
+
+  bool mixes_tokens() const {
+    return std::visit([](const auto& part) { return part.mixes_tokens; }, what);
+  }
+};
+
+}  // namespace cogen::parts

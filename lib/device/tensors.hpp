@@ -1,0 +1,105 @@
+#pragma once
+
+#include "backend/parts.hpp"
+#include "models/model_spec.hpp"
+
+#include <cogen/load/model_config.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace cogen::device {
+
+/// x / sqrt(mean(x^2) + epsilon) * (weight + weight_offset), of each row; a layer norm takes the mean from x first, and
+/// adds a bias. Without a weight, x as it is.
+struct norm {
+  at::Tensor weight;  ///< [inputs]
+  double epsilon = 1e-5;
+  float weight_offset = 0;
+  bool is_layer_norm = false;
+  at::Tensor bias = {};  ///< [inputs], or none
+};
+
+/// A norm of each `width` neighbors in a row of queries or keys, with weights for all of the row.
+struct head_norm {
+  norm by;
+  std::int64_t width = 0;  ///< a head's, or that of all heads
+};
+
+struct attention_shape {
+  std::int64_t heads = 0;  ///< of queries
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  float scale = 1;
+  float softcap = 0;       ///< scores become cap * tanh(score / cap); 0: they stay
+  at::Tensor slopes = {};  ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
+
+  // Before queries and keys are rotated, or after that.
+  float clip = 0;         ///< of queries, keys and values; 0: none
+  head_norm q_norm = {};  ///< without a weight there is none
+  head_norm k_norm = {};
+  bool norms_after_rotation = false;
+  double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
+  std::int64_t growth_length = 1;
+};
+
+/// x weights^T + bias.
+struct projection {
+  at::Tensor weights;  ///< [outputs, inputs]: of the activations' type, or int8; or the result of operators::quantize()
+  at::Tensor bias = {};    ///< [outputs], or none
+  at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
+};
+
+/// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
+/// are cosines, then sines. Without tables nothing is rotated.
+struct rotation {
+  at::Tensor near;  ///< [positions, 2 * pairs] float32
+  at::Tensor far;   ///< [multiples, 2 * pairs] float32; the first rotates by nothing
+};
+
+/// The angles in caches with room for up to `original_positions` tokens in a slot, and in larger ones.
+struct rotations {
+  std::int64_t original_positions = 0;
+  rotation up_to = {};
+  rotation beyond = {};
+
+  const rotation& in(std::int64_t room) const { return room > original_positions ? beyond : up_to; }
+};
+
+/// What attention does between its products.
+struct heads {
+  /// The weights of the norms of queries and keys, if the spec has them: [heads * head_dim] and [kv_heads * head_dim],
+  /// or [head_dim] if all heads have the same.
+  heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
+        rotations turn);
+
+  std::int64_t q_width() const { return shape.heads * shape.head_dim; }
+  std::int64_t qkv_width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+
+  attention_shape shape;
+  rotations turn;
+};
+
+/// The forms of parts on a device.
+struct tensors {
+  using rows = at::Tensor;
+  using table = at::Tensor;
+  using positions = at::Tensor;
+  using projection = device::projection;
+  using norm = device::norm;
+  using rotation = rotations;
+  using heads = device::heads;
+  using block_part = std::variant<parts::attention<tensors>, parts::mlp<tensors>>;
+
+  static std::int64_t bytes(const projection& of);
+  static std::int64_t bytes(const norm& of);
+};
+
+using embedding = parts::embedding<tensors>;
+using head = parts::head<tensors>;
+using residual = parts::residual<norm>;
+
+}  // namespace cogen::device

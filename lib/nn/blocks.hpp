@@ -1,0 +1,102 @@
+#pragma once
+
+#include "backend/parts.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cogen::nn {
+
+// A part begins with what reads x, and ends with what adds to it.
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::attention<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  const auto qkv = on.norm_linear(x, before, part.qkv, part.heads.qkv_width());
+  return on.attend(part.heads, part.layer, qkv);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::cross_attention<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  const auto q = on.norm_linear(x, before, part.q, part.heads.q_width());
+  return on.attend_to_encoder_input(part.heads, part.layer, q);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::mamba<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  const auto x_and_gate = on.norm_linear(x, before, part.in, part.scan.in_width());
+  return on.scan(part.scan, part.layer, x_and_gate);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::mlp<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  return on.norm_activated(x, before, part.up, part.activation, part.intermediate);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::mixture_of_experts<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  return on.route(x, before, part);
+}
+
+template <class Operators, class Part, class Inner, class Residual, class Rows>
+void end(Operators& on, const Part& part, const Inner& inner, const Residual& after, const Rows& x) {
+  if constexpr (requires { part.experts; })
+    on.add_experts(inner, part, after, x);
+  else if constexpr (requires { part.down; })
+    on.linear_add(inner, part.down, after, x);
+  else
+    on.linear_add(inner, part.output, after, x);
+}
+
+/// The blocks of a decoder or encoder, over the operators of a backend B. Immutable.
+template <class B>
+class blocks {
+ public:
+  using block = parts::block<B>;
+  using rows = typename B::rows;
+
+  explicit blocks(std::vector<block> all) : all_(std::move(all)) {
+    const auto last = std::find_if(all_.rbegin(), all_.rend(), [](const block& each) { return each.mixes_tokens(); });
+    mixing_end_ = static_cast<std::size_t>(all_.rend() - last);
+  }
+
+  /// x as the last block leaves it. Behind the last block that mixes tokens, only the rows go on whose result is
+  /// wanted: x is what on.keep() returns of it.
+  template <class Operators>
+  rows run(Operators& on, rows x) const {
+    for (std::size_t next = 0; next < all_.size() && !on.is_empty(x);) next = run_group(on, next, x);
+    return x;
+  }
+
+  const std::vector<block>& all() const { return all_; }
+
+ private:
+  /// Runs a block and those that read the same x: all of them begin before one of them ends. Returns the index behind
+  /// them.
+  template <class Operators>
+  std::size_t run_group(Operators& on, std::size_t index, rows& x) const {
+    const auto& block = all_[index];
+    return std::visit(
+        [&]<class Part>(const Part& part) {
+          [[maybe_unused]] const auto scratch = on.scratch();
+          auto inner = begin(on, part, block.before, x);
+          if (index + 1 == mixing_end_) x = on.keep(x);
+          auto next = index + 1;
+          if (next < all_.size() && all_[next].parallel) next = run_group(on, next, x);
+          if constexpr (Part::mixes_tokens)
+            if (index < mixing_end_ && mixing_end_ <= next) inner = on.keep(inner);
+          if (!on.is_empty(x)) end(on, part, inner, block.after, x);
+          return next;
+        },
+        block.what);
+  }
+
+  std::vector<block> all_;
+  std::size_t mixing_end_;  // blocks up to here combine tokens; those behind it treat each row by itself
+};
+
+}  // namespace cogen::nn

@@ -1,0 +1,57 @@
+#include "nn/device_pass.hpp"
+
+#include <ATen/ops/index_select.h>
+
+namespace cogen::nn {
+
+namespace {
+
+/// The first rows and columns of a buffer.
+at::Tensor part_of(const at::Tensor& buffer, std::int64_t rows, std::int64_t columns) {
+  return buffer.narrow(0, 0, rows).narrow(1, 0, columns);
+}
+
+}  // namespace
+
+at::Tensor device_pass::keep(const at::Tensor& x) const {
+  return outputs_.defined() ? at::index_select(x, 0, outputs_) : x;
+}
+
+at::Tensor device_pass::embed(const device::embedding& from, const at::Tensor& last) const {
+  on_.embed(from, rows_, last, scratch_.x);
+  return scratch_.x;
+}
+
+at::Tensor device_pass::norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                                    std::int64_t outputs) const {
+  const auto y = part_of(scratch_.qkv, x.size(0), outputs);
+  on_.norm_linear(x, before, by, y);
+  return y;
+}
+
+at::Tensor device_pass::attend(const device::heads& how, int layer, const at::Tensor& qkv) const {
+  const auto& kept = memory_.cache.layer(layer);
+  const auto& turn = how.turn.in(memory_.cache.max_sequence_length());
+  const auto out = part_of(scratch_.attended, qkv.size(0), how.q_width());
+  const device::qkv_rows numbers{
+      qkv, scratch_.sink_q.defined() ? part_of(scratch_.sink_q, qkv.size(0), how.q_width()) : at::Tensor()};
+  if (memory_.prefetcher) memory_.prefetcher->wait_layer(layer);
+  on_.rotate_and_append(numbers, how.shape, turn, rows_, kept);
+  if (memory_.prefetcher) memory_.prefetcher->store_layer(layer);
+  on_.attend(numbers, how.shape, rows_, kept, out);
+  return out;
+}
+
+at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                                       const parts::activation& how, std::int64_t intermediate) const {
+  const auto y = part_of(scratch_.gated, x.size(0), intermediate);
+  on_.norm_activated(x, before, by, how, y);
+  return y;
+}
+
+void device_pass::linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
+                             const at::Tensor& x) const {
+  on_.linear_add(y, by, how, x);
+}
+
+}  // namespace cogen::nn

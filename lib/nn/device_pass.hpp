@@ -1,0 +1,41 @@
+#pragma once
+
+#include "nn/device_network.hpp"
+
+#include <cstdint>
+#include <variant>
+
+namespace cogen::nn {
+
+/// The operators of one forward on a device. Results are in the forward's scratch.
+class device_pass {
+ public:
+  /// Arguments are those of device_network::forward(), and must outlive it.
+  device_pass(device::operators& on, const device::step_rows& rows, const at::Tensor& outputs,
+              const device_memory& memory, const device_scratch& scratch)
+      : on_(on), rows_(rows), outputs_(outputs), memory_(memory), scratch_(scratch) {}
+
+  static std::monostate scratch() { return {}; }
+  static bool is_empty(const at::Tensor& x) { return x.size(0) == 0; }
+
+  /// The rows of the outputs.
+  at::Tensor keep(const at::Tensor& x) const;
+
+  at::Tensor embed(const device::embedding& from, const at::Tensor& last) const;
+  at::Tensor norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                         std::int64_t outputs) const;
+  at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
+  at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                            const parts::activation& how, std::int64_t intermediate) const;
+  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
+                  const at::Tensor& x) const;
+
+ private:
+  device::operators& on_;
+  const device::step_rows& rows_;
+  const at::Tensor& outputs_;
+  const device_memory& memory_;
+  const device_scratch& scratch_;
+};
+
+}  // namespace cogen::nn

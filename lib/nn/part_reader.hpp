@@ -1,0 +1,214 @@
+#pragma once
+
+#include "backend/parts.hpp"
+#include "layers/mlp_rows.hpp"
+#include "layers/qkv_rows.hpp"
+#include "models/model_spec.hpp"
+
+#include <cogen/load/model_config.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cogen::nn {
+
+/// Reads the parts of a spec in the forms of a backend B. Rotations and tables that several parts use are read once.
+template <class B, class Weights>
+class part_reader {
+ public:
+  part_reader(const load::model_config& config, Weights& from) : config_(config), weights_(from) {}
+
+  parts::embedding<B> read(const models::embedding_spec& spec) {
+    const auto width = spec.width == 0 ? config_.hidden : spec.width;
+    parts::embedding<B> made{
+        .table = table(spec.names, width), .scale = static_cast<float>(spec.scale), .width = width};
+    if (!spec.projection.empty())
+      made.to_hidden = project({{.name = spec.projection, .rows = config_.hidden}}, width, false);
+    if (spec.positions) made.positions = positions(*spec.positions);
+    made.after = read(spec.norm);
+    return made;
+  }
+
+  parts::head<B> read(const models::head_spec& spec, const models::embedding_spec& embedding) {
+    const auto width = spec.width == 0 ? config_.hidden : spec.width;
+    parts::head<B> made{.width = width,
+                        .product = {table(spec.names.empty() ? embedding.names : spec.names, width)},
+                        .scale = static_cast<float>(spec.scale),
+                        .softcap = spec.softcap};
+    if (!spec.projection.empty())
+      made.to_width = project({{.name = spec.projection, .rows = width}}, config_.hidden, false);
+    read_bias(spec, made.product);
+    return made;
+  }
+
+  typename B::norm read(const std::optional<models::norm_spec>& spec) {
+    if (!spec) return {};
+    return weights_.norm(*spec, config_.hidden);
+  }
+
+  std::vector<parts::block<B>> read(const std::vector<models::block_spec>& specs, bool encoder = false) {
+    std::vector<parts::block<B>> blocks;
+    int layer = 0;
+    for (const auto& spec : specs) {
+      blocks.push_back({.what = read_part(spec, layer, encoder),
+                        .before = read(spec.before),
+                        .after = {read(spec.after), spec.residual_scale, read(spec.post)},
+                        .parallel = spec.parallel});
+      if (blocks.back().mixes_tokens() && !encoder) ++layer;
+    }
+    return blocks;
+  }
+
+ private:
+  using part = typename B::block_part;
+  using projection = typename B::projection;
+  using named_rows = layers::named_rows;
+
+  part read_part(const models::block_spec& spec, int layer, bool encoder) {
+    if (const auto* attention = std::get_if<models::attention_spec>(&spec.what)) {
+      if (attention->kv.kind == cache::layer_kind::cross && !encoder) return cross(*attention, spec.prefix, layer);
+      return self_attention(*attention, spec.prefix, layer);
+    }
+    if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
+    if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
+    return experts(std::get<models::moe_spec>(spec.what), spec.prefix);
+  }
+
+  part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
+    auto qkv = project(layers::qkv_rows(spec, prefix), config_.hidden, spec.qkv_bias);
+    auto output = read_output(spec, prefix);
+    std::vector<float> q_norm, k_norm;
+    if (spec.qk_norm) {
+      const auto read = weights_.number_reader();
+      q_norm = layers::qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
+      k_norm = layers::qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
+    }
+    return parts::attention<B>{
+        .qkv = std::move(qkv),
+        .heads = typename B::heads(spec, std::move(q_norm), std::move(k_norm), rotation(spec.rope)),
+        .output = std::move(output),
+        .layer = layer};
+  }
+
+  part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {
+    if constexpr (can_run<parts::cross_attention<B>>) {
+      const auto rows = [&](std::size_t which, std::int64_t width) {
+        return named_rows{.name = prefix + spec.qkv.at(which), .rows = width};
+      };
+      return parts::cross_attention<B>{
+          .q = project({rows(0, spec.q_width())}, config_.hidden, spec.qkv_bias),
+          .kv = project({rows(1, spec.kv_width()), rows(2, spec.kv_width())}, config_.hidden, spec.qkv_bias),
+          .heads = typename B::heads(spec, {}, {}, {}),
+          .output = read_output(spec, prefix),
+          .layer = layer};
+    } else {
+      refuse("attention to an encoder input");
+    }
+  }
+
+  part mixer(const models::mamba_spec& spec, const std::string& prefix, int layer) {
+    if constexpr (can_run<parts::mamba<B>>) {
+      auto in = project({{.name = prefix + "in_proj", .rows = 2 * spec.channels}}, config_.hidden, spec.bias);
+      auto scan = typename B::scan(weights_, prefix, spec);
+      auto output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.channels, spec.bias);
+      return parts::mamba<B>{.in = std::move(in), .scan = std::move(scan), .output = std::move(output), .layer = layer};
+    } else {
+      refuse("state-space mixers");
+    }
+  }
+
+  parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
+    return {.up = project(layers::up_rows(spec, prefix), config_.hidden, spec.bias),
+            .activation = {.kind = spec.activation,
+                           .gated = !spec.gate.empty(),
+                           .parameters = layers::activation_parameters(spec, prefix, weights_.number_reader())},
+            .intermediate = spec.intermediate,
+            .down = project({{.name = prefix + spec.down, .rows = config_.hidden, .transposed = spec.transposed}},
+                            spec.intermediate, spec.bias)};
+  }
+
+  part experts(const models::moe_spec& spec, const std::string& prefix) {
+    if constexpr (can_run<parts::mixture_of_experts<B>>) {
+      parts::mixture_of_experts<B> made{
+          .router = project({{.name = prefix + spec.router, .rows = spec.experts}}, config_.hidden, false),
+          .experts = {},
+          .top_k = spec.top_k};
+      for (std::int64_t expert = 0; expert < spec.experts; ++expert)
+        made.experts.push_back(feed_forward(spec.expert, fmt::format("{}experts.{}.", prefix, expert)));
+      return made;
+    } else {
+      refuse("mixtures of experts");
+    }
+  }
+
+  projection read_output(const models::attention_spec& spec, const std::string& prefix) {
+    return project({{.name = prefix + spec.output, .rows = config_.hidden, .transposed = spec.transposed}},
+                   spec.q_width(), spec.output_bias);
+  }
+
+  /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
+  projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias) {
+    const auto named = [&](const char* end) {
+      auto all = parts;
+      for (auto& part : all) part.name += end;
+      return all;
+    };
+    auto made = weights_.projection(named(".weight"), inputs);
+    if (bias) made.bias = weights_.vector(named(".bias"));
+    return made;
+  }
+
+  void read_bias(const models::head_spec& spec, projection& product) {
+    if (spec.bias.empty() || (spec.bias_is_row && !weights_.has(spec.bias))) return;
+    const named_rows rows{.name = spec.bias, .rows = config_.vocabulary};
+    product.bias = spec.bias_is_row ? weights_.as_vector(weights_.numbers(spec.bias, {1, config_.vocabulary}))
+                                    : weights_.vector(std::vector{rows});
+  }
+
+  typename B::table table(const std::vector<std::string>& names, std::int64_t width) {
+    const auto name = weights_.first_of(names);
+    for (const auto& [known, kept] : tables_)
+      if (known == name) return kept;
+    const named_rows rows{.name = name, .rows = config_.vocabulary};
+    return tables_.emplace_back(name, weights_.matrix(std::vector{rows}, width)).second;
+  }
+
+  typename B::positions positions(const models::position_table_spec& spec) {
+    auto values = weights_.numbers(spec.name + ".weight", {spec.offset + config_.max_positions, config_.hidden});
+    values.erase(values.begin(), values.begin() + spec.offset * config_.hidden);
+    return weights_.as_vector(std::move(values));
+  }
+
+  typename B::rotation rotation(const std::optional<models::rope_spec>& spec) {
+    if (!spec) return {};
+    for (const auto& [config, made] : rotations_)
+      if (config == spec->config) return made;
+    return rotations_.emplace_back(spec->config, weights_.rotation(spec->config, config_.max_positions)).second;
+  }
+
+  template <class Part, class... Known>
+  static constexpr bool is_among(const std::variant<Known...>*) {
+    return (std::is_same_v<Part, Known> || ...);
+  }
+  template <class Part>
+  static constexpr bool can_run = is_among<Part>(static_cast<const part*>(nullptr));
+
+  [[noreturn]] static void refuse(const char* what) {
+    throw std::invalid_argument(fmt::format("the model's device does not run {} yet", what));
+  }
+
+  const load::model_config& config_;
+  Weights& weights_;
+  std::vector<std::pair<std::string, typename B::table>> tables_;
+  std::vector<std::pair<load::rope_config, typename B::rotation>> rotations_;
+};
+
+}  // namespace cogen::nn

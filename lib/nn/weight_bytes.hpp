@@ -1,0 +1,50 @@
+#pragma once
+
+#include "nn/blocks.hpp"
+
+#include <cstdint>
+#include <variant>
+
+namespace cogen::nn {
+
+// Bytes of weights that a step reads of a part.
+
+template <class B>
+std::int64_t bytes_of(const parts::attention<B>& part) {
+  return B::bytes(part.qkv) + B::bytes(part.output);
+}
+
+template <class B>
+std::int64_t bytes_of(const parts::cross_attention<B>& part) {
+  return B::bytes(part.q) + B::bytes(part.output);
+}
+
+template <class B>
+std::int64_t bytes_of(const parts::mamba<B>& part) {
+  return B::bytes(part.in) + part.scan.bytes() + B::bytes(part.output);
+}
+
+template <class B>
+std::int64_t bytes_of(const parts::mlp<B>& part) {
+  return B::bytes(part.up) + B::bytes(part.down);
+}
+
+/// Those of all experts: a step with many rows chooses each of them.
+template <class B>
+std::int64_t bytes_of(const parts::mixture_of_experts<B>& part) {
+  std::int64_t bytes = B::bytes(part.router);
+  for (const auto& expert : part.experts) bytes += bytes_of(expert);
+  return bytes;
+}
+
+template <class B>
+std::int64_t bytes_of(const blocks<B>& all) {
+  std::int64_t bytes = 0;
+  for (const auto& block : all.all()) {
+    bytes += std::visit([](const auto& part) { return bytes_of(part); }, block.what);
+    for (const auto* norm : {&block.before, &block.after.after, &block.after.post}) bytes += B::bytes(*norm);
+  }
+  return bytes;
+}
+
+}  // namespace cogen::nn
