@@ -62,8 +62,8 @@ std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend>
         fmt::format("the shape \"{}\" is not known; known are: {}", name, fmt::join(shape_names(), ", ")));
   auto config = config_of(*found);
   const auto packer = where->make_operators();
-  nn::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
-                             {.bits = bits, .on = packer.get()});
+  device::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
+                                 {.bits = bits, .on = packer.get()});
   auto network = nn::make_device_decoder(
       models::family_named("llama")(load::config_fields::from_json("{}", "random"), config), config, weights);
   nn::device_model on_device{std::move(where), std::move(network)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -59,7 +60,11 @@ class blocks {
   using block = parts::block<B>;
   using rows = typename B::rows;
 
+  /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not.
   explicit blocks(std::vector<block> all) : all_(std::move(all)) {
+    for (std::size_t index = 1; index < all_.size(); ++index)
+      if (all_[index].parallel && all_[index].mixes_tokens() && !all_[index - 1].mixes_tokens())
+        throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
     const auto last = std::find_if(all_.rbegin(), all_.rend(), [](const block& each) { return each.mixes_tokens(); });
     mixing_end_ = static_cast<std::size_t>(all_.rend() - last);
   }

@@ -1,6 +1,6 @@
 #include "nn/cpu_network.hpp"
 
-#include "layers/operators.hpp"
+#include "backend/cpu/operators.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
 #include "nn/part_reader.hpp"
@@ -13,20 +13,20 @@ namespace cogen::nn {
 
 namespace {
 
-using layers::activations;
-using layers::cpu;
-using layers::forward_context;
-using cpu_reader = part_reader<cpu, layers::weight_reader>;
+using cpu::activations;
+using cpu::forms;
+using cpu::forward_context;
+using cpu_reader = part_reader<forms, cpu::weight_reader>;
 
 struct cpu_encoder {
-  parts::embedding<cpu> embedding;
-  blocks<cpu> all;
+  parts::embedding<forms> embedding;
+  blocks<forms> all;
   cache::kv_cache_spec memory;
 };
 
 class cpu_network final : public network {
  public:
-  cpu_network(const models::model_spec& spec, const load::model_config& config, layers::weight_reader& weights,
+  cpu_network(const models::model_spec& spec, const load::model_config& config, cpu::weight_reader& weights,
               cpu_reader read)
       : hidden_(config.hidden),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
@@ -39,7 +39,7 @@ class cpu_network final : public network {
 
   void forward(const forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
                const activations& logits) const override {
-    layers::operators on(context, outputs);
+    cpu::operators on(context, outputs);
     const auto x = blocks_.run(on, on.embed(embedding_, tokens, hidden_));
     if (!on.is_empty(x)) on.score(x, norm_, head_, logits);
   }
@@ -49,34 +49,35 @@ class cpu_network final : public network {
     encoder_memory own(context, encoder_->memory);
     const forward_context inner{
         .run = context.run, .step = own.step, .memory = own.memory, .rows = own.rows, .space = context.space};
-    layers::operators on_input(inner);
+    cpu::operators on_input(inner);
     const auto x = encoder_->all.run(on_input, on_input.embed(encoder_->embedding, tokens, hidden_));
-    const layers::operators on(context);
+    const cpu::operators on(context);
     for (const auto& block : blocks_.all())
-      if (const auto* cross = std::get_if<parts::cross_attention<cpu>>(&block.what)) on.cache_encoder_input(*cross, x);
+      if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.what))
+        on.cache_encoder_input(*cross, x);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
   bool has_position_table() const noexcept override { return !embedding_.positions.empty(); }
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
-    return bytes_of(blocks_) + cpu::bytes(norm_) + cpu::bytes(head_.product);
+    return bytes_of(blocks_) + forms::bytes(norm_) + forms::bytes(head_.product);
   }
   std::string_view weight_type() const noexcept override { return weight_type_; }
 
  private:
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
     return {.embedding = read.read(spec.embedding),
-            .all = blocks<cpu>(read.read(spec.blocks, true)),
+            .all = blocks<forms>(read.read(spec.blocks, true)),
             .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
   }
 
   std::int64_t hidden_;
   std::optional<cpu_encoder> encoder_;
-  parts::embedding<cpu> embedding_;
-  blocks<cpu> blocks_;
-  cpu::norm norm_;
-  parts::head<cpu> head_;
+  parts::embedding<forms> embedding_;
+  blocks<forms> blocks_;
+  forms::norm norm_;
+  parts::head<forms> head_;
   std::vector<cache::kv_cache_spec> specs_;
   std::string_view weight_type_;
 };
@@ -84,7 +85,7 @@ class cpu_network final : public network {
 }  // namespace
 
 std::unique_ptr<const network> make_cpu_network(const models::model_spec& spec, const load::model_config& config,
-                                                layers::weight_reader& weights) {
+                                                cpu::weight_reader& weights) {
   weights.tensors().expect(spec);
   return std::make_unique<const cpu_network>(spec, config, weights, cpu_reader(config, weights));
 }

@@ -14,7 +14,7 @@ namespace cogen::nn {
 namespace {
 
 using device::tensors;
-using tensor_reader = part_reader<tensors, device_weights>;
+using tensor_reader = part_reader<tensors, device::tensor_weights>;
 
 class device_decoder final : public device_network {
  public:
@@ -84,7 +84,8 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
 }
 
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
-                                                          const load::model_config& config, device_weights& weights) {
+                                                          const load::model_config& config,
+                                                          device::tensor_weights& weights) {
   return std::make_unique<const device_decoder>(spec, config, tensor_reader(config, weights));
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "backend/tensor_weights.hpp"
 #include "models/model_spec.hpp"
 #include "nn/device_network.hpp"
-#include "nn/device_weights.hpp"
 
 #include <cogen/load/model_config.hpp>
 
@@ -13,6 +13,7 @@ namespace cogen::nn {
 /// Reads the weights of a spec and runs it with a backend's operators. The backend must run all of its parts: see
 /// refuse_what_it_lacks(). Throws what `weights` throws.
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
-                                                          const load::model_config& config, device_weights& weights);
+                                                          const load::model_config& config,
+                                                          device::tensor_weights& weights);
 
 }  // namespace cogen::nn

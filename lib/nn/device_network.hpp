@@ -1,7 +1,7 @@
 #pragma once
 
-#include "device/operators.hpp"
-#include "device/stream.hpp"
+#include "backend/operators.hpp"
+#include "backend/stream.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>

@@ -13,7 +13,7 @@ cache::step numbered(const cache::step& step) {
   return cache::step(rows);
 }
 
-cache::options options_for(const layers::forward_context& context) {
+cache::options options_for(const cpu::forward_context& context) {
   const auto longest = static_cast<int>(context.reach());
   return {.type = cache::scalar::f32,
           .slots = static_cast<int>(context.rows.size()),
@@ -23,7 +23,7 @@ cache::options options_for(const layers::forward_context& context) {
 
 }  // namespace
 
-encoder_memory::encoder_memory(const layers::forward_context& context, const cache::kv_cache_spec& shape)
+encoder_memory::encoder_memory(const cpu::forward_context& context, const cache::kv_cache_spec& shape)
     : step(numbered(context.step)),
       memory(std::span(&shape, 1), options_for(context)),
       rows(context.rows.begin(), context.rows.end()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/forward_context.hpp"
+#include "backend/cpu/forward_context.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>
@@ -17,7 +17,7 @@ struct encoder_memory {
   cache::cache memory;
   std::vector<kernels::token_rows> rows;
 
-  encoder_memory(const layers::forward_context& context, const cache::kv_cache_spec& shape);
+  encoder_memory(const cpu::forward_context& context, const cache::kv_cache_spec& shape);
 };
 
 }  // namespace cogen::nn

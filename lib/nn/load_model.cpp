@@ -1,5 +1,5 @@
+#include "backend/cpu/weight_reader.hpp"
 #include "kernels/worker_pool.hpp"
-#include "layers/weight_reader.hpp"
 #include "models/families.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
@@ -26,7 +26,7 @@ std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
 }
 
 /// Calls `options.progress` and throws when it returns false.
-layers::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
+weights::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
   if (!options.progress) return {};
   return [&options, total = bytes_of_all_weights(files), path = files.path()](std::uint64_t done) {
     if (options.progress({.done_bytes = done, .total_bytes = total})) return;
@@ -49,7 +49,7 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   kernels::worker_pool workers(options.threads);
   const auto report = report_to(options, files);
   if (report) report(0);
-  layers::weight_reader weights(files, workers, report);
+  cpu::weight_reader weights(files, workers, report);
   auto network = nn::make_cpu_network(spec, config, weights);
   weights.tensors().finish();
   return network;
@@ -65,8 +65,8 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   const bool whole = options.device_weights == device_weights::whole;
   const auto type = whole ? backend->number_format(device_type(files))
                           : at::kBFloat16;  // quantized weights are multiplied by bfloat16
-  nn::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
-                             {.bits = options.device_weights, .on = packer.get()});
+  device::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
+                                 {.bits = options.device_weights, .on = packer.get()});
   weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights);
   weights.tensors().finish();

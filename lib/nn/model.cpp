@@ -158,8 +158,8 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
   }
 }
 
-layers::forward_context pass_for(const cache::step& step, cache::cache& cache, nn::scratch& scratch,
-                                 kernels::instruction_set set) {
+cpu::forward_context pass_for(const cache::step& step, cache::cache& cache, nn::scratch& scratch,
+                              kernels::instruction_set set) {
   return {.run = {scratch.workers.get(), set, scratch.mode},
           .step = step,
           .memory = cache,
@@ -167,7 +167,7 @@ layers::forward_context pass_for(const cache::step& step, cache::cache& cache, n
           .space = scratch.space};
 }
 
-layers::activations as_activations(const at::Tensor& logits) {
+cpu::activations as_activations(const at::Tensor& logits) {
   return {.data = logits.mutable_data_ptr<float>(),
           .rows = logits.size(0),
           .columns = logits.size(1),

@@ -12,7 +12,7 @@ model_outline read_outline(const std::filesystem::path& path) {
   const load::checkpoint files(path);
   const auto describe = models::family_named(files.family());
   auto config = files.config();
-  layers::weight_reader weights(files);
+  cpu::weight_reader weights(files);
   auto network = make_cpu_network(describe(files.fields(), config), config, weights);
   weights.tensors().finish();
   return {std::make_shared<const model>(std::move(config), model_text{}, std::move(network)), weights.held_bytes()};

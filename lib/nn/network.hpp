@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/forward_context.hpp"
+#include "backend/cpu/forward_context.hpp"
 
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/token.hpp>
@@ -24,8 +24,8 @@ class network {
 
   /// Runs `tokens` [context.step.tokens()] and writes the logits after those that `outputs` names (ascending) to
   /// `logits` [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
-  virtual void forward(const layers::forward_context& context, std::span<const token> tokens,
-                       std::span<const int> outputs, const layers::activations& logits) const = 0;
+  virtual void forward(const cpu::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
+                       const cpu::activations& logits) const = 0;
 
   /// Whether it has an encoder, and decodes after encode() has read its input.
   virtual bool has_encoder() const noexcept { return false; }
@@ -33,7 +33,7 @@ class network {
   /// Reads the encoder inputs `tokens` [context.step.tokens()] and writes what cross layers cache of them. The context
   /// is that of the encoder inputs: their room is reserved, and their rows begin at 0. Throws std::logic_error if there
   /// is no encoder.
-  virtual void encode(const layers::forward_context& context, std::span<const token> tokens) const;
+  virtual void encode(const cpu::forward_context& context, std::span<const token> tokens) const;
 
   /// Whether positions come from a table that ends, and not from rotations.
   virtual bool has_position_table() const noexcept { return false; }

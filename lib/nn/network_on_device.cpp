@@ -9,8 +9,8 @@ namespace cogen::nn {
 
 network_on_device::network_on_device(device_model model) : model_(std::move(model)) {}
 
-void network_on_device::forward(const layers::forward_context&, std::span<const token>, std::span<const int>,
-                                const layers::activations&) const {
+void network_on_device::forward(const cpu::forward_context&, std::span<const token>, std::span<const int>,
+                                const cpu::activations&) const {
   throw std::logic_error(fmt::format("the model is on {}, where engines run it; forward() is for models on the cpu",
                                      model_.backend->name()));
 }

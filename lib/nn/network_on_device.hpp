@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/backend.hpp"
+#include "backend/backend.hpp"
 #include "nn/device_network.hpp"
 #include "nn/network.hpp"
 
@@ -24,8 +24,8 @@ class network_on_device final : public network {
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override {
     return model_.network->kv_cache_specs();
   }
-  void forward(const layers::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
-               const layers::activations& logits) const override;
+  void forward(const cpu::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
+               const cpu::activations& logits) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;
   const device_model* on_device() const noexcept override { return &model_; }

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "backend/parts.hpp"
-#include "layers/mlp_rows.hpp"
-#include "layers/qkv_rows.hpp"
 #include "models/model_spec.hpp"
+#include "weights/mlp_rows.hpp"
+#include "weights/qkv_rows.hpp"
 
 #include <cogen/load/model_config.hpp>
 
@@ -70,7 +70,7 @@ class part_reader {
  private:
   using part = typename B::block_part;
   using projection = typename B::projection;
-  using named_rows = layers::named_rows;
+  using named_rows = weights::named_rows;
 
   part read_part(const models::block_spec& spec, int layer, bool encoder) {
     if (const auto* attention = std::get_if<models::attention_spec>(&spec.what)) {
@@ -83,13 +83,13 @@ class part_reader {
   }
 
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
-    auto qkv = project(layers::qkv_rows(spec, prefix), config_.hidden, spec.qkv_bias);
+    auto qkv = project(weights::qkv_rows(spec, prefix), config_.hidden, spec.qkv_bias);
     auto output = read_output(spec, prefix);
     std::vector<float> q_norm, k_norm;
     if (spec.qk_norm) {
       const auto read = weights_.number_reader();
-      q_norm = layers::qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
-      k_norm = layers::qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
+      q_norm = weights::qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
+      k_norm = weights::qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
     }
     return parts::attention<B>{
         .qkv = std::move(qkv),
@@ -126,10 +126,10 @@ class part_reader {
   }
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
-    return {.up = project(layers::up_rows(spec, prefix), config_.hidden, spec.bias),
+    return {.up = project(weights::up_rows(spec, prefix), config_.hidden, spec.bias),
             .activation = {.kind = spec.activation,
                            .gated = !spec.gate.empty(),
-                           .parameters = layers::activation_parameters(spec, prefix, weights_.number_reader())},
+                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader())},
             .intermediate = spec.intermediate,
             .down = project({{.name = prefix + spec.down, .rows = config_.hidden, .transposed = spec.transposed}},
                             spec.intermediate, spec.bias)};

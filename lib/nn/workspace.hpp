@@ -1,8 +1,8 @@
 #pragma once
 
+#include "backend/cpu/activations.hpp"
 #include "kernels/token_rows.hpp"
 #include "kernels/worker_pool.hpp"
-#include "layers/activations.hpp"
 
 #include <cogen/load_model.hpp>
 
@@ -17,7 +17,7 @@ namespace cogen::nn {
 struct scratch {
   std::shared_ptr<kernels::worker_pool> workers;
   compute_type mode = compute_type::float32;
-  layers::arena space;
+  cpu::arena space;
   std::vector<kernels::token_rows> rows;
   at::Tensor logits;       // [capacity, vocabulary]
   at::Tensor last_logits;  // the rows of it that the last forward returned

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/backend.hpp"
+#include "backend/backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 #include <cogen/extend/runner.hpp>

@@ -1,9 +1,9 @@
 // A GPU says what the processor says: operators against plain ones, engines against engines.
 #include "a_device.hpp"
-#include "device/reference_operators.hpp"
+#include "backend/quantized_rows.hpp"
+#include "backend/reference/reference_operators.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
-#include "nn/quantized_rows.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
@@ -184,8 +184,8 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   }
   for (const bool in_4_bits : {false, true}) {
     if (type != at::kBFloat16) break;  // quantized weights are multiplied only by it
-    const auto quantized = in_4_bits ? nn::quantize_in_4_bits(at::randn({960, 576}, at::kFloat))
-                                     : nn::quantize_in_8_bits(at::randn({960, 576}, at::kFloat));
+    const auto quantized = in_4_bits ? device::quantize_in_4_bits(at::randn({960, 576}, at::kFloat))
+                                     : device::quantize_in_8_bits(at::randn({960, 576}, at::kFloat));
     for (const auto& shift : {at::Tensor(), bias}) {
       const auto by = [&](device::operators& on) {
         const auto codes = quantized.codes.to(at::kCUDA);

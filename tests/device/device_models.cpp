@@ -18,32 +18,32 @@ namespace cogen::test {
 namespace {
 
 /// Each matrix has numbers of its own, by its name.
-class seeded_weights final : public nn::device_weights {
+class seeded_weights final : public device::tensor_weights {
  public:
-  seeded_weights(at::TensorOptions like, const nn::projection_form& form) : device_weights(like), form_(form) {}
+  seeded_weights(at::TensorOptions like, const device::projection_form& form) : tensor_weights(like), form_(form) {}
 
   std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t>) override { return {}; }
 
-  at::Tensor matrix(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
+  at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
     return numbers(parts, inputs).to(like().device(), like().dtype());
   }
 
-  device::projection projection(std::span<const layers::named_rows> parts, std::int64_t inputs) override {
-    if (form_.bits == cogen::device_weights::whole) return nn::device_weights::projection(parts, inputs);
+  device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
+    if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
-    const auto quantized = in_4_bits ? nn::quantize_in_4_bits(whole) : nn::quantize_in_8_bits(whole);
+    const auto quantized = in_4_bits ? device::quantize_in_4_bits(whole) : device::quantize_in_8_bits(whole);
     const auto codes = quantized.codes.to(like().device());
     return {.weights = in_4_bits ? form_.on->quantize(codes) : codes,
             .scales = quantized.scales.to(like().device(), at::kBFloat16)};
   }
 
-  at::Tensor vector(std::span<const layers::named_rows> parts) override {
+  at::Tensor vector(std::span<const weights::named_rows> parts) override {
     return at::ones({parts.front().rows}, like());
   }
 
  private:
-  static at::Tensor numbers(std::span<const layers::named_rows> parts, std::int64_t inputs) {
+  static at::Tensor numbers(std::span<const weights::named_rows> parts, std::int64_t inputs) {
     std::int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;
     const auto all = at::empty({rows, inputs}, at::kFloat);
@@ -54,7 +54,7 @@ class seeded_weights final : public nn::device_weights {
     return all.to(at::kBFloat16);
   }
 
-  const nn::projection_form form_;
+  const device::projection_form form_;
 };
 
 }  // namespace
@@ -87,8 +87,8 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
   const load::checkpoint files(test_data() + "/golden/" + name);
   auto config = files.config();
   const auto packer = where->make_operators();
-  nn::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
-                             {.bits = bits, .on = packer.get()});
+  device::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
+                                 {.bits = bits, .on = packer.get()});
   auto network = nn::make_device_decoder(models::family_named(files.family())(files.fields(), config), config, weights);
   weights.tensors().finish();
   nn::device_model on_device{std::move(where), std::move(network)};

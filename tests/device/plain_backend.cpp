@@ -1,6 +1,6 @@
 #include "plain_backend.hpp"
 
-#include "device/reference_operators.hpp"
+#include "backend/reference/reference_operators.hpp"
 
 #include <ATen/ops/empty.h>
 

@@ -1,5 +1,5 @@
-#include "layers/rope.hpp"
-#include "nn/device_rotation.hpp"
+#include "backend/cpu/rope.hpp"
+#include "backend/rotation_tables.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -30,8 +30,8 @@ BOOST_AUTO_TEST_CASE(positions_turn_by_their_frequencies_however_far_they_are) {
       .kind = load::rope_kind::yarn, .theta = 500000, .rotary_dim = 16, .factor = 8, .original_positions = 4096};
   for (const auto& config : {standard, yarn})
     for (const std::int64_t kept : {100, 1 << 16, 1 << 20}) {
-      const auto turn = nn::make_rotation(config, kept, at::kCPU);
-      const auto expected = layers::frequencies(config);
+      const auto turn = device::make_rotation(config, kept, at::kCPU);
+      const auto expected = cpu::frequencies(config);
       std::mt19937 random(3);
       std::uniform_int_distribution<std::int64_t> any(0, 1 << 30);
       std::vector<std::int64_t> positions{0, 1, turn.near.size(0) - 1, turn.near.size(0), (1 << 30) - 1, 1 << 30};

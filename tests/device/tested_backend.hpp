@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/backend.hpp"
+#include "backend/backend.hpp"
 
 #include <boost/test/unit_test.hpp>
 

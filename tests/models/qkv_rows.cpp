@@ -1,5 +1,5 @@
 // Where the rows of queries, keys and values lie in a checkpoint's matrices.
-#include "layers/qkv_rows.hpp"
+#include "weights/qkv_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 using rows = std::vector<std::int64_t>;
 
 /// Of one part, in order.
-rows listed(const layers::named_rows& part) {
+rows listed(const weights::named_rows& part) {
   rows all;
   for (const auto& run : part.order())
     for (std::int64_t row = run.first; row < run.first + run.count; ++row) all.push_back(row);
@@ -20,7 +20,7 @@ rows listed(const layers::named_rows& part) {
 
 std::vector<rows> listed(const models::attention_spec& spec) {
   std::vector<rows> all;
-  for (const auto& part : layers::qkv_rows(spec, "p.")) all.push_back(listed(part));
+  for (const auto& part : weights::qkv_rows(spec, "p.")) all.push_back(listed(part));
   return all;
 }
 
@@ -32,7 +32,7 @@ models::attention_spec small() { return {.heads = 4, .kv_heads = 2, .head_dim = 
 BOOST_AUTO_TEST_SUITE(qkv_rows)
 
 BOOST_AUTO_TEST_CASE(three_matrices_are_read_as_they_are) {
-  const auto parts = layers::qkv_rows(small(), "p.");
+  const auto parts = weights::qkv_rows(small(), "p.");
   BOOST_REQUIRE_EQUAL(parts.size(), 3U);
   BOOST_TEST(parts[1].name == "p.k_proj");
   BOOST_TEST(parts[0].stored_rows() == 8);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(one_matrix_has_all_queries_then_all_keys_then_all_values) {
   BOOST_TEST(all[0] == (rows{0, 1, 2, 3, 4, 5, 6, 7}), boost::test_tools::per_element());
   BOOST_TEST(all[1] == (rows{8, 9, 10, 11}), boost::test_tools::per_element());
   BOOST_TEST(all[2] == (rows{12, 13, 14, 15}), boost::test_tools::per_element());
-  BOOST_TEST(layers::qkv_rows(spec, "p.")[1].stored_rows() == 16);
+  BOOST_TEST(weights::qkv_rows(spec, "p.")[1].stored_rows() == 16);
 }
 
 BOOST_AUTO_TEST_CASE(groups_have_their_queries_a_key_and_a_value) {

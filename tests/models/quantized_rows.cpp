@@ -1,4 +1,4 @@
-#include "nn/quantized_rows.hpp"
+#include "backend/quantized_rows.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-namespace cogen::nn {
+namespace cogen::device {
 namespace {
 
 at::Tensor unpacked_4_bits(const quantized_rows& rows) {
@@ -82,4 +82,4 @@ BOOST_AUTO_TEST_CASE(what_files_keep_in_4_bits_stays_as_it_is) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace cogen::nn
+}  // namespace cogen::device

@@ -1,5 +1,5 @@
 // Rotary frequencies where the golden models do not reach: listed factors, and tables that grow.
-#include "layers/rope.hpp"
+#include "backend/cpu/rope.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(rope)
 BOOST_AUTO_TEST_CASE(listed_factors_divide_each_frequency) {
   const load::rope_config config{
       .kind = load::rope_kind::listed, .theta = 100, .rotary_dim = 4, .frequency_factors = {2, 0.5}};
-  const auto made = layers::frequencies(config);
+  const auto made = cpu::frequencies(config);
   BOOST_REQUIRE_EQUAL(made.inverse.size(), 2U);
   BOOST_TEST(made.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(made.inverse[1] == 0.2, boost::test_tools::tolerance(1e-12));
@@ -22,14 +22,14 @@ BOOST_AUTO_TEST_CASE(listed_factors_divide_each_frequency) {
 
 BOOST_AUTO_TEST_CASE(a_given_attention_factor_replaces_the_computed_one) {
   load::rope_config config{.kind = load::rope_kind::yarn, .rotary_dim = 8, .factor = 4, .original_positions = 32};
-  BOOST_TEST(layers::frequencies(config).attention_scaling == 0.1 * std::log(4.0) + 1,
+  BOOST_TEST(cpu::frequencies(config).attention_scaling == 0.1 * std::log(4.0) + 1,
              boost::test_tools::tolerance(1e-12));
   config.attention_factor = 0.75;
-  BOOST_TEST(layers::frequencies(config).attention_scaling == 0.75);
+  BOOST_TEST(cpu::frequencies(config).attention_scaling == 0.75);
 }
 
 BOOST_AUTO_TEST_CASE(a_table_grows_without_changing_and_stops_at_the_longest) {
-  const layers::rope rope({.rotary_dim = 8}, 9000);
+  const cpu::rope rope({.rotary_dim = 8}, 9000);
   const auto small = rope.covering(10);
   const auto large = rope.covering(8500);
   BOOST_TEST(small->positions() < 8500);

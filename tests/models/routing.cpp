@@ -1,7 +1,7 @@
 // Rounding moves numbers and not choices: routers read activations that no product rounds.
+#include "backend/cpu/operators.hpp"
+#include "backend/cpu/weight_reader.hpp"
 #include "kernels/kernel_choice.hpp"
-#include "layers/operators.hpp"
-#include "layers/weight_reader.hpp"
 #include "nn/blocks.hpp"
 #include "nn/part_reader.hpp"
 #include "some_models.hpp"
@@ -28,13 +28,13 @@ class experts {
   experts()
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
-        mixture_(nn::part_reader<layers::cpu, layers::weight_reader>(files_.config(), reader_).read(one_block)) {}
+        mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), reader_).read(one_block)) {}
 
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
     numbers out = x;
     const cache::step step({{.slot = 0, .count = 1}});
-    const layers::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
-    const layers::operators on(context);
+    const cpu::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
+    const cpu::operators on(context);
     mixture_.run(on, {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
     std::ranges::transform(out, x, out.begin(), std::minus<>());
     return out;
@@ -49,10 +49,10 @@ class experts {
 
   kernels::worker_pool workers_{1};
   load::checkpoint files_;
-  layers::weight_reader reader_;
-  nn::blocks<layers::cpu> mixture_;
+  cpu::weight_reader reader_;
+  nn::blocks<cpu::forms> mixture_;
   cache::cache cache_{{&one_layer, 1}, {.slots = 1, .max_sequence_length = 8}};
-  layers::arena space_;
+  cpu::arena space_;
 };
 
 numbers between(const numbers& from, const numbers& to, double share) {

@@ -1,5 +1,5 @@
 // Which experts a row is sent to, and how much each counts.
-#include "layers/top_k_routing.hpp"
+#include "backend/cpu/top_k_routing.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<float> shares_of(std::vector<float> logits, std::int64_t chosen) {
   const auto experts = static_cast<std::int64_t>(logits.size());
-  layers::choose_experts({.data = logits.data(), .rows = 1, .columns = experts, .stride = experts}, chosen);
+  cpu::choose_experts({.data = logits.data(), .rows = 1, .columns = experts, .stride = experts}, chosen);
   return logits;
 }
 
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_row_without_a_softmax_is_no_number) {
 
 BOOST_AUTO_TEST_CASE(each_row_chooses_for_itself) {
   std::vector<float> rows{1, 2, 99, 5, 0, 99};
-  layers::choose_experts({.data = rows.data(), .rows = 2, .columns = 2, .stride = 3}, 1);
+  cpu::choose_experts({.data = rows.data(), .rows = 2, .columns = 2, .stride = 3}, 1);
   BOOST_TEST((rows[0] == 0 && rows[1] == shares_of({1, 2}, 1)[1]));
   BOOST_TEST((rows[3] == shares_of({5, 0}, 1)[0] && rows[4] == 0));
   BOOST_TEST((rows[2] == 99 && rows[5] == 99));  // between the rows

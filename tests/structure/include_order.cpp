@@ -35,12 +35,12 @@ BOOST_AUTO_TEST_CASE(public_headers_keep_libtorch_out) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_of_lib_do_not_look_up) {
-  BOOST_TEST(wrong("lib/kernels/a.cpp", "layers/linear.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/layers/a.cpp", "nn/network.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/models/a.cpp", "layers/projection.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/kernels/a.cpp", "backend/cpu/linear.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/backend/a.cpp", "nn/network.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/models/a.cpp", "backend/cpu/projection.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/include/cogen/text/tokenizer.hpp", "cogen/engine.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "decoding/beam_search.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/nn/a.cpp", "layers/projection.hpp").empty());
+  BOOST_TEST(wrong("lib/nn/a.cpp", "backend/cpu/projection.hpp").empty());
 }
 
 BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(cache_and_scheduler_include_no_other_room) {
 BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {
   BOOST_TEST(wrong("lib/kernels/a.cpp", "ATen/core/Tensor.h").size() == 1u);
   BOOST_TEST(wrong("lib/text/a.cpp", "c10/util/Exception.h").size() == 1u);
-  BOOST_TEST(wrong("lib/layers/a.cpp", "ATen/core/Tensor.h").empty());
-  BOOST_TEST(wrong("lib/layers/a.cpp", "torch/torch.h").size() == 1u);
+  BOOST_TEST(wrong("lib/backend/cpu/a.cpp", "ATen/core/Tensor.h").empty());
+  BOOST_TEST(wrong("lib/backend/cpu/a.cpp", "torch/torch.h").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {

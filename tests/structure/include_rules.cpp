@@ -22,27 +22,24 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
     {"models", {"kernels", "load", "view", "basics"}},
-    {"backend", {"kernels"}},
-    {"layers", {"backend", "models", "kernels", "load", "view", "cache", "basics", "libtorch"}},
-    {"device", {"backend", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
-    {"nn",
-     {"backend", "device", "layers", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch",
-      "boost"}},
+    {"weights", {"models", "kernels", "load", "view", "basics"}},
+    {"backend", {"weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
+    {"nn", {"backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"basics"}},
     {"async", {"basics", "boost"}},
     {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
-    {"snapshot", {"engine face", "device", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
+    {"snapshot", {"engine face", "backend", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"engine",
-     {"snapshot", "metrics", "nn", "device", "layers", "kernels", "text", "load", "sampling", "async", "view", "cache",
+     {"snapshot", "metrics", "nn", "backend", "kernels", "text", "load", "sampling", "async", "view", "cache",
       "scheduler", "basics", "libtorch", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"backend", "kernels",  "device", "models",  "layers",   "nn",     "json",    "text",
+const names folders = {"kernels", "backend",  "models", "weights", "nn",       "json",   "text",
                        "load",    "sampling", "async",  "metrics", "snapshot", "engine", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {

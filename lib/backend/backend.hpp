@@ -1,0 +1,46 @@
+#pragma once
+
+#include "backend/operators.hpp"
+#include "backend/stream.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cogen::device {
+
+/// A device: its memory and its operators. Immutable and thread-safe.
+class backend {
+ public:
+  virtual ~backend() = default;
+
+  virtual at::Device device() const = 0;
+
+  /// As load_options::device says it: "cuda:0", "reference".
+  virtual std::string name() const { return device().str(); }
+
+  /// Such as "NVIDIA H100 80GB HBM3".
+  virtual std::string description() const = 0;
+
+  virtual std::unique_ptr<stream> make_stream() const = 0;
+  virtual std::unique_ptr<operators> make_operators() const = 0;
+
+  /// Pinned host memory, uint8: copies between it and the device are asynchronous.
+  virtual at::Tensor make_host(std::int64_t bytes) const = 0;
+
+  /// Unallocated bytes of the device.
+  virtual std::int64_t free_bytes() const = 0;
+
+  /// Whether its operators do what the members of their parameters say; otherwise only what is said of their defaults.
+  virtual bool runs_every_part() const { return false; }
+
+  /// Of weights and activations, for a model that is mostly stored in `stored`.
+  virtual at::ScalarType number_format(at::ScalarType stored) const { return stored; }
+};
+
+/// "reference", "cuda", which is "cuda:0", or "cuda:N". Throws std::invalid_argument, with the reason, for another
+/// name, or if this build or machine has no such device.
+std::shared_ptr<const backend> backend_named(std::string_view name);
+
+}  // namespace cogen::device

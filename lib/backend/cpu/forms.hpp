@@ -1,0 +1,34 @@
+#pragma once
+
+#include "backend/cpu/heads.hpp"
+#include "backend/cpu/mamba_scan.hpp"
+#include "backend/cpu/norm.hpp"
+#include "backend/cpu/projection.hpp"
+#include "backend/parts.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// The forms of parts in host memory, where kernels run them.
+struct forms {
+  using rows = activations;
+  using table = std::shared_ptr<const kernels::tiled_matrix>;
+  using projection = cpu::projection;
+  using norm = std::optional<cpu::norm>;
+  using positions = std::vector<float>;
+  using rotation = std::shared_ptr<const rope>;
+  using heads = cpu::heads;
+  using scan = mamba_scan;
+  using block_part = std::variant<parts::attention<forms>, parts::cross_attention<forms>, parts::mamba<forms>,
+                                  parts::mlp<forms>, parts::mixture_of_experts<forms>>;
+
+  static std::int64_t bytes(const projection& of) { return of ? of.bytes() : 0; }
+  static std::int64_t bytes(const norm& of) { return of ? of->bytes() : 0; }
+};
+
+}  // namespace cogen::cpu

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "backend/cpu/activations.hpp"
+#include "kernels/execution.hpp"
+#include "kernels/token_rows.hpp"
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/step.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace cogen::cpu {
+
+/// What all blocks of one forward share: kernel options, the slots' new tokens, the cache.
+struct forward_context {
+  kernels::execution run;
+  const cache::step& step;
+  cache::cache& memory;                 // room for the step is reserved; lengths are those before it
+  std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
+  arena& space;
+
+  /// The same context without rounded activations, for decisions: a rounded router chooses another expert, and a
+  /// rounded decay stays wrong for all later tokens.
+  forward_context exact() const {
+    forward_context unrounded = *this;
+    unrounded.run.mode = compute_type::float32;
+    return unrounded;
+  }
+
+  /// The largest end position of the step's rows.
+  std::int64_t reach() const {
+    std::int64_t reach = 0;
+    for (const auto& row : rows) reach = std::max(reach, row.offset + row.count);
+    return reach;
+  }
+};
+
+}  // namespace cogen::cpu

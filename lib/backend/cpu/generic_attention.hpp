@@ -1,0 +1,23 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+#include "kernels/rope.hpp"
+#include "models/model_spec.hpp"
+
+#include <cogen/cache/layer.hpp>
+
+namespace cogen::cpu {
+
+/// Rotates queries and keys in place. qkv [step.tokens(), q|k|v]
+void rotate_queries_and_keys(const forward_context& context, const kernels::rope_table& rope,
+                             const models::attention_spec& spec, const activations& qkv);
+
+/// Attention over a cache layer of any kind, through append(), to_dense() and a boolean mask: the plain reference of
+/// the kernels, and the path for layers that cannot be read in place.
+///
+/// qkv [step.tokens(), q|k|v]: rotates queries and keys, caches keys and values, writes the result over the queries.
+/// Each query's sums run over its own keys in ascending order, so its result is batch-invariant, too. Allocates.
+void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
+                        const models::attention_spec& spec, const activations& qkv);
+
+}  // namespace cogen::cpu

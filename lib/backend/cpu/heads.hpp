@@ -1,0 +1,53 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+#include "backend/cpu/norm.hpp"
+#include "backend/cpu/rope.hpp"
+#include "models/model_spec.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// What attention does between its products. Immutable.
+class heads {
+ public:
+  /// The weights of the norms of queries and keys, if the spec has them, as in qk_norm. `rope` is that of the spec, or
+  /// null.
+  heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
+        std::shared_ptr<const rope> rope);
+
+  std::int64_t q_width() const { return spec_.q_width(); }
+  std::int64_t qkv_width() const { return spec_.q_width() + 2 * spec_.kv_width(); }
+
+  /// Caches keys and values in cache layer `layer` and attends to those of the step's slots: what the heads found, side
+  /// by side, in the place of the queries. qkv [step.tokens(), q|k|v], result [step.tokens(), q_width]
+  ///
+  /// If the layer can be read in place, kernels write new keys and values into it and read all of them there. Any other
+  /// layer is written and read through its append() and to_dense().
+  activations attend(const forward_context& context, int layer, const activations& qkv) const;
+
+  /// The same with the keys and values that cache_encoder_input() left. q [step.tokens(), q_width]. Throws
+  /// std::logic_error if the layer cannot be read in place.
+  activations attend_to_encoder_input(const forward_context& context, int layer, const activations& q) const;
+
+  /// Caches keys and values of encoder inputs. The context is that of the encoder inputs: room for them is reserved.
+  /// kv [step.tokens(), k|v]
+  void cache_encoder_input(const forward_context& context, int layer, const activations& kv) const;
+
+  std::int64_t kv_width() const { return spec_.kv_width(); }
+
+ private:
+  void prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const;
+  void attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,
+                       const activations& qkv) const;
+
+  models::attention_spec spec_;
+  std::shared_ptr<const rope> rope_;
+  std::optional<qk_norm> norm_;
+};
+
+}  // namespace cogen::cpu

@@ -1,0 +1,134 @@
+#include "backend/cpu/mamba_scan.hpp"
+
+#include "kernels/causal_convolution.hpp"
+#include "kernels/selective_scan.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace cogen::cpu {
+
+namespace {
+
+/// [channels, width] -> [width, channels]
+std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t channels) {
+  const auto rows = static_cast<std::size_t>(channels);
+  const auto width = stored.size() / rows;
+  std::vector<float> turned(stored.size());
+  for (std::size_t channel = 0; channel < rows; ++channel) {
+    for (std::size_t at = 0; at < width; ++at) turned[at * rows + channel] = stored[channel * width + at];
+  }
+  return turned;
+}
+
+std::vector<float> read_decay(weight_reader& weights, const std::string& name, const models::mamba_spec& shape) {
+  auto decay = channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels);
+  for (auto& value : decay) value = -std::exp(value);
+  return decay;
+}
+
+projection project(weight_reader& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+  return weights.projection(std::array{weights::named_rows{name + ".weight", outputs}}, inputs);
+}
+
+/// Sets the rows' states to those of one layer.
+void set_states(const forward_context& context, int layer) {
+  const auto slots = context.step.rows();
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto state = context.memory.layer(layer).state(slots[index].slot);
+    if (!state) throw std::logic_error(fmt::format("layer {} of the cache keeps no states", layer));
+    context.rows[index].before = state->before;
+    context.rows[index].after = state->after;
+  }
+}
+
+std::int64_t bytes_of(const std::vector<float>& values) {
+  return static_cast<std::int64_t>(values.size() * sizeof(float));
+}
+
+}  // namespace
+
+mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec)
+    : spec_(spec),
+      tap_weights_(
+          channels_last(weights.numbers(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
+      selection_(project(weights, prefix + "x_proj", spec.rank + 2 * spec.states, spec.channels)),
+      step_(project(weights, prefix + "dt_proj", spec.channels, spec.rank)),
+      decay_(read_decay(weights, prefix + "A_log", spec)),
+      skip_(weights.numbers(prefix + "D", {spec.channels})) {
+  step_.bias = weights.vector(std::array{weights::named_rows{prefix + "dt_proj.bias", spec.channels}});
+  if (spec.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {spec.channels});
+  if (spec.norm_epsilon) {
+    const auto norm_of = [&](const char* name, std::int64_t width) {
+      return *weights.norm({.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
+    };
+    norms_.emplace(norms{norm_of("dt_layernorm", spec.rank), norm_of("b_layernorm", spec.states),
+                         norm_of("c_layernorm", spec.states)});
+  }
+}
+
+activations mamba_scan::operator()(const forward_context& context, int layer, const activations& x_and_gate) const {
+  const auto mixed = context.space.take(x_and_gate.rows, spec_.channels);
+  set_states(context, layer);
+  convolve(context, x_and_gate.columns_from(0, spec_.channels), mixed);
+  scan(context, mixed, x_and_gate.columns_from(spec_.channels, spec_.channels), mixed);
+  return mixed;
+}
+
+void mamba_scan::convolve(const forward_context& context, const activations& x, const activations& out) const {
+  kernels::causal_convolution(context.run, context.rows,
+                              {.x = x.data,
+                               .x_stride = x.stride,
+                               .weight = tap_weights_.data(),
+                               .bias = tap_biases_.empty() ? nullptr : tap_biases_.data(),
+                               .out = out.data,
+                               .out_stride = out.stride,
+                               .channels = spec_.channels,
+                               .taps = static_cast<int>(spec_.taps)});
+}
+
+void mamba_scan::scan(const forward_context& context, const activations& x, const activations& gate,
+                      const activations& out) const {
+  const arena::scope scratch(context.space);
+  const auto selection = context.space.take(x.rows, spec_.rank + 2 * spec_.states);
+  const auto low_step = selection.columns_from(0, spec_.rank);
+  const auto b = selection.columns_from(spec_.rank, spec_.states);
+  const auto c = selection.columns_from(spec_.rank + spec_.states, spec_.states);
+  const auto step = context.space.take(x.rows, spec_.channels);
+  selection_(context.exact(), x, selection);
+  if (norms_) {
+    norms_->step(context, low_step, low_step);
+    norms_->b(context, b, b);
+    norms_->c(context, c, c);
+  }
+  step_(context.exact(), low_step, step);
+  kernels::selective_scan(context.run, context.rows,
+                          {.x = x.data,
+                           .x_stride = x.stride,
+                           .gate = gate.data,
+                           .gate_stride = gate.stride,
+                           .step = step.data,
+                           .step_stride = step.stride,
+                           .b = b.data,
+                           .c = c.data,
+                           .bc_stride = selection.stride,
+                           .decay = decay_.data(),
+                           .skip = skip_.data(),
+                           .out = out.data,
+                           .out_stride = out.stride,
+                           .channels = spec_.channels,
+                           .states = static_cast<int>(spec_.states),
+                           .state_offset = spec_.channels * (spec_.taps - 1)});
+}
+
+std::int64_t mamba_scan::bytes() const {
+  std::int64_t bytes = selection_.bytes() + step_.bytes();
+  for (const auto* values : {&tap_weights_, &tap_biases_, &decay_, &skip_}) bytes += bytes_of(*values);
+  if (norms_) bytes += norms_->step.bytes() + norms_->b.bytes() + norms_->c.bytes();
+  return bytes;
+}
+
+}  // namespace cogen::cpu

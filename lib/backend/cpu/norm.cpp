@@ -1,0 +1,105 @@
+#include "backend/cpu/norm.hpp"
+
+#include "backend/cpu/row_arithmetic.hpp"
+#include "kernels/layer_norm.hpp"
+
+#include <utility>
+
+namespace cogen::cpu {
+
+namespace {
+
+using kind = models::norm_spec::kind;
+
+std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& all) {
+  const auto& how = *spec.qk_norm;
+  const models::norm_spec each{
+      .name = "", .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
+  if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all)};
+  std::vector<norm> norms;
+  for (auto at = all.begin(); at != all.end(); at += spec.head_dim)
+    norms.emplace_back(each, std::vector<float>(at, at + spec.head_dim));
+  return norms;
+}
+
+void apply(const std::vector<norm>& norms, const forward_context& context, const activations& x) {
+  const auto width = x.columns / static_cast<std::int64_t>(norms.size());
+  for (std::size_t index = 0; index < norms.size(); ++index) {
+    const auto part = x.columns_from(static_cast<std::int64_t>(index) * width, width);
+    norms[index](context, part, part);
+  }
+}
+
+}  // namespace
+
+norm::norm(const models::norm_spec& spec, std::vector<float> weight, std::vector<float> bias)
+    : type_(spec.type),
+      epsilon_(static_cast<float>(spec.epsilon)),
+      weight_offset_(spec.weight_offset),
+      weight_(std::move(weight)),
+      bias_(std::move(bias)) {
+  if (type_ == kind::rms) return;
+  for (auto& value : weight_) value += weight_offset_;
+  bias_.resize(weight_.size());
+}
+
+void norm::operator()(const forward_context& context, const activations& x, const activations& out) const {
+  type_ == kind::rms ? kernels::rms_norm(context.run, operands(x, out)) : layer_norm(context, x, out);
+}
+
+void norm::add(const forward_context& context, const activations& x, const activations& out) const {
+  if (type_ == kind::rms) {
+    auto added = operands(x, out);
+    added.add_to_out = true;
+    return kernels::rms_norm(context.run, added);
+  }
+  const arena::scope scratch(context.space);
+  const auto normed = context.space.take(x.rows, x.columns);
+  layer_norm(context, x, normed);
+  add_rows(context, normed, 1, out);
+}
+
+std::optional<kernels::rms_norm_rows> norm::prologue(const forward_context& context, const activations& x,
+                                                     const activations& out) const {
+  if (type_ == kind::layer) return std::nullopt;
+  return kernels::rms_norm_rows(context.run, operands(x, out));
+}
+
+kernels::rms_norm_operands norm::operands(const activations& x, const activations& out) const {
+  const auto width = static_cast<std::int64_t>(weight_.size());
+  return {.x = x.data,
+          .x_stride = x.stride,
+          .weight = weight_.data(),
+          .weight_offset = weight_offset_,
+          .epsilon = epsilon_,
+          .out = out.data,
+          .out_stride = out.stride,
+          .rows = x.rows,
+          .vectors = x.columns / width,
+          .width = width};
+}
+
+void norm::layer_norm(const forward_context& context, const activations& x, const activations& out) const {
+  const auto width = static_cast<std::int64_t>(weight_.size());
+  for (std::int64_t first = 0; first < x.columns; first += width)
+    kernels::layer_norm(context.run, {.x = x.data + first,
+                                      .x_stride = x.stride,
+                                      .weight = weight_.data(),
+                                      .bias = bias_.data(),
+                                      .epsilon = epsilon_,
+                                      .out = out.data + first,
+                                      .out_stride = out.stride,
+                                      .rows = x.rows,
+                                      .width = width});
+}
+
+qk_norm::qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights,
+                 const std::vector<float>& k_weights)
+    : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {}
+
+void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k) const {
+  apply(q_, context, q);
+  apply(k_, context, k);
+}
+
+}  // namespace cogen::cpu

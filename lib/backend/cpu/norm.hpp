@@ -1,0 +1,57 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+#include "kernels/rms_norm.hpp"
+#include "models/model_spec.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// A norm of rows, or of parts of them: an RMS norm or a layer norm. Immutable.
+class norm {
+ public:
+  /// weight and bias [width]; without a bias it is 0.
+  norm(const models::norm_spec& spec, std::vector<float> weight, std::vector<float> bias = {});
+
+  /// x and out [rows, a multiple of width]; they may be the same. Each `width` neighbors of a row are normed by
+  /// themselves: a row may be one vector, or heads side by side.
+  void operator()(const forward_context& context, const activations& x, const activations& out) const;
+
+  /// out += norm(x).
+  void add(const forward_context& context, const activations& x, const activations& out) const;
+
+  /// norm(x), row by row as a projection reads it from `out`. None for a layer norm.
+  std::optional<kernels::rms_norm_rows> prologue(const forward_context& context, const activations& x,
+                                                 const activations& out) const;
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
+
+ private:
+  kernels::rms_norm_operands operands(const activations& x, const activations& out) const;
+  void layer_norm(const forward_context& context, const activations& x, const activations& out) const;
+
+  models::norm_spec::kind type_;
+  float epsilon_;
+  float weight_offset_;
+  std::vector<float> weight_;
+  std::vector<float> bias_;  // of a layer norm
+};
+
+/// Norms of queries and keys side by side. Immutable.
+class qk_norm {
+ public:
+  /// Weights [heads * head_dim] and [kv_heads * head_dim], or [head_dim] if all heads have the same.
+  qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights, const std::vector<float>& k_weights);
+
+  /// In place. q [rows, heads * head_dim], k [rows, kv_heads * head_dim]
+  void operator()(const forward_context& context, const activations& q, const activations& k) const;
+
+ private:
+  std::vector<norm> q_;  // one for all heads, or one for each
+  std::vector<norm> k_;
+};
+
+}  // namespace cogen::cpu

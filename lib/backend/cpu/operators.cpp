@@ -1,0 +1,111 @@
+#include "backend/cpu/operators.hpp"
+
+#include "backend/cpu/add_result.hpp"
+#include "backend/cpu/row_arithmetic.hpp"
+#include "kernels/embed.hpp"
+#include "kernels/row_tasks.hpp"
+
+namespace cogen::cpu {
+
+namespace {
+
+activations written_by(const kernels::activation_operands& made) {
+  return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
+}
+
+/// Adds the vectors of the step's positions. table [positions, hidden], x [step.tokens(), hidden]
+void add_positions(const forward_context& context, const std::vector<float>& table, const activations& x) {
+  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
+    const float* position = table.data() + (row.offset + at) * x.columns;
+    float* to = x.row(row.first + at);
+    for (std::int64_t column = 0; column < x.columns; ++column) to[column] += position[column];
+  });
+}
+
+}  // namespace
+
+activations operators::keep(const activations& x) const { return outputs_ ? cpu::keep(*outputs_, x) : x; }
+
+activations operators::embed(const parts::embedding<forms>& from, std::span<const token> tokens,
+                             std::int64_t hidden) const {
+  const auto rows = static_cast<std::int64_t>(tokens.size());
+  const auto x = context_.space.take(rows, hidden);
+  const auto scratch = this->scratch();
+  const auto found = from.to_hidden ? context_.space.take(rows, from.width) : x;
+  kernels::embed(context_.run, *from.table, tokens, found.data, found.stride, from.scale);
+  if (from.to_hidden) from.to_hidden(context_, found, x);
+  if (!from.positions.empty()) add_positions(context_, from.positions, x);
+  if (from.after) (*from.after)(context_, x, x);
+  return x;
+}
+
+activations operators::norm_linear(const activations& x, const forms::norm& before, const projection& by,
+                                   std::int64_t outputs) const {
+  const auto y = context_.space.take(x.rows, outputs);
+  if (!before) return by(context_, x, y), y;
+  const auto scratch = this->scratch();
+  const auto normed = context_.space.take(x.rows, x.columns);
+  if (const auto rows = before->prologue(context_, x, normed)) {
+    by(context_, {normed, &*rows}, y);
+  } else {
+    (*before)(context_, x, normed);
+    by(context_, normed, y);
+  }
+  return y;
+}
+
+kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,
+                                                       const projection& by, const parts::activation& how,
+                                                       std::int64_t intermediate) const {
+  const auto up = norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate);
+  return {.kind = how.kind,
+          .x = up.data,
+          .x_stride = up.stride,
+          .factor = how.gated ? up.data + intermediate : nullptr,
+          .factor_stride = up.stride,
+          .out = up.data,
+          .out_stride = up.stride,
+          .rows = up.rows,
+          .width = intermediate,
+          .parameters = how.parameters.data()};
+}
+
+void operators::linear_add(const activations& y, const projection& by, const parts::residual<forms::norm>& how,
+                           const activations& x) const {
+  linear_add(input(y), by, how, x);
+}
+
+void operators::linear_add(const kernels::activation_operands& y, const projection& by,
+                           const parts::residual<forms::norm>& how, const activations& x) const {
+  const kernels::activated_rows rows(context_.run, y);
+  linear_add(input(written_by(y), &rows), by, how, x);
+}
+
+void operators::linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
+                           const activations& x) const {
+  add_result(
+      context_, how, x, [&](const activations& out) { by.add(context_, y, out); },
+      [&](const activations& out) { by(context_, y, out); });
+}
+
+void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const activations& x) const {
+  const auto scratch = this->scratch();
+  const auto kv = norm_linear(x, {}, part.kv, 2 * part.heads.kv_width());
+  part.heads.cache_encoder_input(context_, part.layer, kv);
+}
+
+void operators::score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
+                      const activations& logits) const {
+  const auto scratch = this->scratch();
+  auto hidden = x;
+  if (before) {
+    hidden = context_.space.take(x.rows, x.columns);
+    (*before)(context_, x, hidden);
+  }
+  if (by.to_width) hidden = norm_linear(hidden, {}, by.to_width, by.width);
+  by.product(context_, hidden, logits);
+  if (by.scale != 1) scale_rows(context_, by.scale, logits);
+  if (by.softcap > 0) cap(context_, logits, by.softcap);
+}
+
+}  // namespace cogen::cpu

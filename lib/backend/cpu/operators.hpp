@@ -1,0 +1,87 @@
+#pragma once
+
+#include "backend/cpu/forms.hpp"
+#include "backend/cpu/forward_context.hpp"
+#include "kernels/activation.hpp"
+
+#include <cogen/token.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace cogen::cpu {
+
+/// The operators of one forward on the CPU. Results are in the context's arena, until the scratch() ends in which they
+/// were made.
+class operators {
+ public:
+  /// `outputs` names the tokens (ascending) whose rows keep() keeps; none: all.
+  explicit operators(const forward_context& context, std::optional<std::span<const int>> outputs = {})
+      : context_(context), outputs_(outputs) {}
+
+  arena::scope scratch() const { return arena::scope(context_.space); }
+
+  static bool is_empty(const activations& x) { return x.rows == 0; }
+
+  /// The rows of the outputs, which are moved to the front.
+  activations keep(const activations& x) const;
+
+  /// Hidden states of the step's tokens. [tokens, hidden]
+  activations embed(const parts::embedding<forms>& from, std::span<const token> tokens, std::int64_t hidden) const;
+
+  /// by(before(x)). x [rows, inputs], result [rows, outputs]
+  activations norm_linear(const activations& x, const forms::norm& before, const projection& by,
+                          std::int64_t outputs) const;
+
+  activations attend(const heads& how, int layer, const activations& qkv) const {
+    return how.attend(context_, layer, qkv);
+  }
+  activations attend_to_encoder_input(const heads& how, int layer, const activations& q) const {
+    return how.attend_to_encoder_input(context_, layer, q);
+  }
+  activations scan(const mamba_scan& by, int layer, const activations& x_and_gate) const {
+    return by(context_, layer, x_and_gate);
+  }
+
+  /// f(by(before(x))), computed as the product behind it reads its rows. [rows, intermediate]
+  kernels::activation_operands norm_activated(const activations& x, const forms::norm& before, const projection& by,
+                                              const parts::activation& how, std::int64_t intermediate) const;
+
+  /// Adds by(y) to x as `how` says.
+  void linear_add(const activations& y, const projection& by, const parts::residual<forms::norm>& how,
+                  const activations& x) const;
+  void linear_add(const kernels::activation_operands& y, const projection& by, const parts::residual<forms::norm>& how,
+                  const activations& x) const;
+
+  /// Rows, and the share of each expert in the result of each of them.
+  struct routed_rows {
+    activations rows;    ///< [rows, hidden]
+    activations shares;  ///< [rows, experts]; 0: not chosen
+  };
+
+  /// Products that decide are never rounded.
+  routed_rows route(const activations& x, const forms::norm& before, const parts::mixture_of_experts<forms>& by) const;
+
+  /// Adds to x, as `how` says, the sum of the chosen experts' results, times their shares, in the experts' order. The
+  /// rows of one expert go through it together; a row's result depends on that row alone.
+  void add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
+                   const parts::residual<forms::norm>& how, const activations& x) const;
+
+  /// Caches what attention to an encoder input reads of the encoder's result x.
+  void cache_encoder_input(const parts::cross_attention<forms>& part, const activations& x) const;
+
+  /// logits = by(before(x)). logits [rows, vocabulary]
+  void score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
+             const activations& logits) const;
+
+ private:
+  void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
+                  const activations& x) const;
+  void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;
+
+  const forward_context& context_;
+  std::optional<std::span<const int>> outputs_;
+};
+
+}  // namespace cogen::cpu

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+#include "kernels/prologue.hpp"
+#include "kernels/tiled_matrix.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// A projection's left side: stored rows, or rows that a prologue computes as they are read.
+struct input {
+  input(const activations& all, const kernels::prologue* computed_by = nullptr) : rows(all), maker(computed_by) {}
+
+  activations rows;
+  const kernels::prologue* maker;
+};
+
+/// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases.
+/// Immutable.
+struct projection {
+  std::shared_ptr<const kernels::tiled_matrix> weights;
+  std::vector<float> bias = {};  ///< [outputs], or none
+
+  /// y = W x + b. x [rows, inputs], y [rows, outputs]; they do not overlap.
+  void operator()(const forward_context& context, const input& x, const activations& y) const;
+
+  /// y += W x + b.
+  void add(const forward_context& context, const input& x, const activations& y) const;
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>(weights->bytes()); }
+
+  explicit operator bool() const { return weights != nullptr; }
+};
+
+}  // namespace cogen::cpu

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+
+#include <span>
+
+namespace cogen::cpu {
+
+/// Moves the rows that `outputs` (ascending) names to the front, and returns them.
+activations keep(std::span<const int> outputs, const activations& x);
+
+/// out += factor * x
+void add_rows(const forward_context& context, const activations& x, float factor, const activations& out);
+
+/// x *= factor
+void scale_rows(const forward_context& context, float factor, const activations& x);
+
+/// x += bias [columns], to each row
+void add_bias(const forward_context& context, std::span<const float> bias, const activations& x);
+
+/// Each value becomes limit * tanh(value / limit).
+void cap(const forward_context& context, const activations& x, float limit);
+
+}  // namespace cogen::cpu

@@ -1,0 +1,52 @@
+#include "backend/cuda/cuda_backend.hpp"
+
+#include "backend/cuda/cuda_host_memory.hpp"
+#include "backend/cuda/cuda_operators.hpp"
+#include "backend/cuda/cuda_stream.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+
+namespace cogen::device {
+
+namespace {
+
+class cuda_backend final : public backend {
+ public:
+  explicit cuda_backend(int number) : number_(static_cast<c10::DeviceIndex>(number)) {
+    at::globalContext().lazyInitDevice(at::kCUDA);
+  }
+
+  at::Device device() const override { return {at::kCUDA, number_}; }
+  std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
+  std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
+  std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
+
+  at::Tensor make_host(std::int64_t bytes) const override {
+    const c10::cuda::CUDAGuard guard(number_);
+    return host_memory_.take(static_cast<std::size_t>(bytes));
+  }
+
+  /// What the allocator caches is free, too.
+  std::int64_t free_bytes() const override {
+    const c10::cuda::CUDAGuard guard(number_);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    std::size_t free = 0, total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return static_cast<std::int64_t>(free);
+  }
+
+ private:
+  const c10::DeviceIndex number_;
+  mutable cuda_host_memory host_memory_;
+};
+
+}  // namespace
+
+int cuda_devices() noexcept { return at::cuda::device_count(); }
+
+std::shared_ptr<const backend> make_cuda_backend(int number) { return std::make_shared<const cuda_backend>(number); }
+
+}  // namespace cogen::device

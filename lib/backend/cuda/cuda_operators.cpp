@@ -1,0 +1,410 @@
+#include "backend/cuda/cuda_operators.hpp"
+
+#include "kernels/activation_cuda.hpp"
+#include "kernels/attention_cuda.hpp"
+#include "kernels/embed_cuda.hpp"
+#include "kernels/gather_cuda.hpp"
+#include "kernels/linear_cuda.hpp"
+#include "kernels/quantize_cuda.hpp"
+#include "kernels/rms_norm_cuda.hpp"
+#include "kernels/rope_cuda.hpp"
+#include "sampling/sample_cuda.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/_convert_weight_to_int4pack.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/_weight_int4pack_mm.h>
+#include <ATen/ops/_weight_int8pack_mm.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <c10/cuda/CUDAException.h>
+
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen::device {
+
+namespace {
+
+namespace cuda = kernels::cuda;
+
+cuda::number number_of(const at::Tensor& of) {
+  switch (of.scalar_type()) {
+    case at::kFloat:
+      return cuda::number::f32;
+    case at::kHalf:
+      return cuda::number::f16;
+    case at::kBFloat16:
+      return cuda::number::bf16;
+    case at::kFloat8_e4m3fn:
+      return cuda::number::fp8;
+    default:
+      throw std::invalid_argument(std::string("the device's kernels know no ") + c10::toString(of.scalar_type()));
+  }
+}
+
+/// Above this number of rows, LibTorch's products are faster.
+constexpr std::int64_t few_rows = 8;
+
+int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
+
+template <class T>
+const T* numbers(const at::Tensor& of) {
+  return of.defined() ? of.const_data_ptr<T>() : nullptr;
+}
+
+template <class T>
+T* bytes_as(const at::Tensor& of) {
+  return static_cast<T*>(of.mutable_data_ptr());
+}
+
+cudaStream_t current_stream() { return at::cuda::getCurrentCUDAStream(); }
+
+/// Consecutive tokens of a step.
+struct token_range {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+cuda::new_tokens tokens_of(const step_rows& rows, const token_range& which) {
+  return {numbers<std::int32_t>(rows.slots) + which.first, numbers<std::int32_t>(rows.positions) + which.first,
+          static_cast<int>(which.count)};
+}
+
+cuda::quantized_format format_of(const cache::group_format& format) {
+  return {format.bits, format.axis == cache::group_axis::channel, format.group};
+}
+
+cuda::quantized_blocks quantized_of(const cache::device_layer& layer) {
+  if (!layer.quantization) return {};
+  return {.blocks = bytes_as<std::byte>(layer.quantized),
+          .slot_stride = layer.quantized.stride(0),
+          .keys = format_of(layer.quantization->keys),
+          .values = format_of(layer.quantization->values),
+          .residual = layer.quantization->residual};
+}
+
+cuda::kv_layer layer_of(const cache::device_layer& layer) {
+  return {.keys = bytes_as<std::byte>(layer.keys),
+          .values = bytes_as<std::byte>(layer.values),
+          .slot_stride = layer.keys.stride(0) * layer.keys.element_size(),
+          .type = number_of(layer.keys),
+          .kv_heads = size_of(layer.keys, 2),
+          .head_dim = size_of(layer.keys, 3),
+          .ring = layer.ring,
+          .sinks = layer.span.sinks,
+          .window = layer.span.window,
+          .quantized = quantized_of(layer)};
+}
+
+/// The most tokens that a query attends to.
+std::int64_t reach_of(const cache::device_layer& layer) {
+  if (layer.span.window > 0) return layer.span.sinks + layer.span.window;
+  return layer.quantization ? layer.quantized.size(1) * 64 : layer.keys.size(1);
+}
+
+/// Queries of some tokens, [tokens, heads, head_dim].
+at::Tensor queries_of(const qkv_rows& numbers, const attention_shape& shape, const token_range& which) {
+  return numbers.qkv.narrow(0, which.first, which.count)
+      .narrow(1, 0, shape.heads * shape.head_dim)
+      .unflatten(1, {shape.heads, shape.head_dim});
+}
+
+/// From the layer's first token of slot 0 to the end of all storage, as consecutive tokens: slots begin at
+/// step_rows::prompt_origins.
+at::Tensor in_one_row(const at::Tensor& of) {
+  const auto width = of.stride(1);
+  const auto numbers = static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - of.storage_offset();
+  return of.as_strided({numbers / width, of.size(2), of.size(3)}, {width, of.stride(2), 1});
+}
+
+class cuda_operators final : public operators {
+ public:
+  explicit cuda_operators(int device) : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount) {}
+
+  std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                    std::int64_t head_dim) override {
+    const cuda::quantized_blocks quantized{.keys = format_of(keys), .values = format_of(values)};
+    const int dim = static_cast<int>(head_dim);
+    if (!cuda::supports_quantization({.kv_heads = 1, .head_dim = dim, .ring = 64 * 4, .quantized = quantized}))
+      throw std::invalid_argument(
+          "engine_options.kv.quantization is of a form that CUDA devices do not have: they have int8(), int8_int4(), "
+          "int4() "
+          "and kivi2(), and heads of 64, 96, 128 or 256");
+    return cuda::quantized_head_bytes(quantized, dim);
+  }
+
+  at::Tensor quantize(const at::Tensor& codes) override {
+    constexpr std::int64_t outputs_at_once = 8, inputs_of_a_tile = 16;
+    const auto outputs = codes.size(0), inputs = codes.size(1);
+    const auto tiles = inputs % (8 * inputs_of_a_tile) == 0 ? 8 : inputs % (4 * inputs_of_a_tile) == 0 ? 4 : 2;
+    if (outputs % outputs_at_once != 0 || inputs % (tiles * inputs_of_a_tile) != 0)
+      throw std::invalid_argument("weights of " + std::to_string(outputs) + " outputs and " + std::to_string(inputs) +
+                                  " inputs are not kept in 4 bits; multiples of 8 and 32 are needed");
+    const auto pairs = codes.view({outputs, inputs / 2, 2});
+    return at::_convert_weight_to_int4pack(pairs.select(2, 0) * 16 + pairs.select(2, 1), tiles);
+  }
+
+  void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
+    const auto& table = from.table;
+    cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
+                 .slots = numbers<std::int32_t>(rows.slots),
+                 .last_tokens = numbers<std::int32_t>(last),
+                 .table = table.const_data_ptr(),
+                 .type = number_of(table),
+                 .out = x.mutable_data_ptr(),
+                 .out_type = number_of(x),
+                 .rows = size_of(x, 0),
+                 .vocabulary = size_of(table, 0),
+                 .width = size_of(x, 1)},
+                current_stream());
+  }
+
+  void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override {
+    if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(normed(x, before), by)));
+    if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
+    auto product = product_of(x, by, y);
+    put_before(product, before);
+    cuda::linear(product, current_stream());
+  }
+
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation&,
+                      const at::Tensor& y) override {
+    if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
+    if (x.size(0) > few_rows) {
+      const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
+      multiply(normed(x, before), by, gate_up);
+      return gate(gate_up, y);
+    }
+    auto product = product_of(x, by, y);
+    product.result = cuda::linear_result::gated;
+    put_before(product, before);
+    cuda::linear(product, current_stream());
+  }
+
+  void linear_add(const at::Tensor& y, const projection& by, const residual&, const at::Tensor& x) override {
+    if (is_quantized(by)) return static_cast<void>(x.add_(quantized_product(y, by)));
+    if (y.size(0) > few_rows) {
+      auto sum = x;
+      if (by.bias.defined()) sum.add_(by.bias);
+      at::addmm_out(sum, sum, y, by.weights.t(), at::kFloat);
+      return;
+    }
+    auto product = product_of(y, by, x);
+    product.result = cuda::linear_result::added;
+    cuda::linear(product, current_stream());
+  }
+
+  void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override {
+    norm_linear(x, before, by.product, logits);
+  }
+
+  void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
+                         const step_rows& rows, const cache::device_layer& layer) override {
+    const auto& qkv = numbers.qkv;
+    cuda::rotate_and_append(layer_of(layer), tokens_of(rows, {0, qkv.size(0)}),
+                            {.table = turn.near.const_data_ptr<float>(),
+                             .positions = size_of(turn.near, 0),
+                             .pairs = size_of(turn.near, 1) / 2,
+                             .far = turn.far.const_data_ptr<float>(),
+                             .multiples = size_of(turn.far, 0)},
+                            {.qkv = qkv.mutable_data_ptr(),
+                             .stride = qkv.stride(0),
+                             .type = number_of(qkv),
+                             .heads = static_cast<int>(shape.heads),
+                             .sink_q = sinks_of(numbers, layer)},
+                            current_stream());
+  }
+
+  void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+              const cache::device_layer& layer, const at::Tensor& out) override {
+    const token_range single{0, rows.single}, others{rows.single, numbers.qkv.size(0) - rows.single};
+    if (single.count > 0) attend_each(numbers, shape, rows, single, layer, out);
+    if (rows.prompts.empty()) return;
+    if (layer.span.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
+    const auto queries = queries_of(numbers, shape, others);
+    const auto result = out.narrow(0, others.first, others.count);
+    const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
+    if (!as_it_lies) return attend_gathered(queries, shape, rows, layer, result);
+    attend_in_place(queries, shape, rows, layer, result);
+  }
+
+  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
+              const at::Tensor& statuses) override {
+    C10_CUDA_CHECK(cogen::cuda::sample({.logits = logits.mutable_data_ptr<float>(),
+                                        .stride = logits.stride(0),
+                                        .vocabulary = size_of(logits, 1),
+                                        .rows = size_of(logits, 0),
+                                        .sampling = bytes_as<const sampling_row>(how.rows),
+                                        .biases = bytes_as<const token_bias>(how.biases),
+                                        .counts = bytes_as<const token_count>(how.counts),
+                                        .last_tokens = last.mutable_data_ptr<std::int32_t>(),
+                                        .tokens = tokens.mutable_data_ptr<std::int32_t>(),
+                                        .statuses = bytes_as<sampling_status>(statuses)},
+                                       current_stream()));
+  }
+
+ private:
+  cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+    return {.x = x.const_data_ptr(),
+            .weights = by.weights.const_data_ptr(),
+            .bias = by.bias.defined() ? by.bias.const_data_ptr() : nullptr,
+            .out = y.mutable_data_ptr(),
+            .out_type = number_of(y),
+            .type = number_of(by.weights),
+            .rows = size_of(x, 0),
+            .inputs = size_of(x, 1),
+            .outputs = size_of(y, 1),
+            .blocks = processors_};
+  }
+
+  static void put_before(cuda::linear_operands& product, const norm& by) {
+    product.norm = by.weight.const_data_ptr();
+    product.epsilon = static_cast<float>(by.epsilon);
+  }
+
+  static at::Tensor normed(const at::Tensor& x, const norm& by) {
+    auto out = at::empty(x.sizes(), by.weight.options());
+    cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
+                        .residual_type = number_of(x),
+                        .weight = by.weight.const_data_ptr(),
+                        .weight_type = number_of(by.weight),
+                        .epsilon = static_cast<float>(by.epsilon),
+                        .out = out.mutable_data_ptr(),
+                        .type = number_of(out),
+                        .rows = size_of(x, 0),
+                        .width = size_of(x, 1)},
+                       current_stream());
+    return out;
+  }
+
+  static void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+    auto out = y;
+    if (out.scalar_type() != x.scalar_type()) {
+      at::mm_out(out, x, by.weights.t(), out.scalar_type());
+      if (by.bias.defined()) out.add_(by.bias);
+    } else if (by.bias.defined()) {
+      at::addmm_out(out, by.bias, x, by.weights.t());
+    } else {
+      at::mm_out(out, x, by.weights.t());
+    }
+  }
+
+  static bool is_quantized(const projection& by) { return by.scales.defined(); }
+
+  /// By LibTorch's own kernels, which take bfloat16 activations.
+  static at::Tensor quantized_product(const at::Tensor& x, const projection& by) {
+    constexpr std::int64_t group = 32;
+    auto product = by.weights.scalar_type() == at::kChar ? at::_weight_int8pack_mm(x, by.weights, by.scales)
+                                                         : at::_weight_int4pack_mm(x, by.weights, group, by.scales);
+    if (by.bias.defined()) product.add_(by.bias);
+    return product;
+  }
+
+  static void gate(const at::Tensor& gate_up, const at::Tensor& out) {
+    cuda::gated_activation({.gate_up = gate_up.const_data_ptr(),
+                            .out = out.mutable_data_ptr(),
+                            .type = number_of(out),
+                            .rows = size_of(out, 0),
+                            .width = size_of(out, 1)},
+                           current_stream());
+  }
+
+  static void* sinks_of(const qkv_rows& numbers, const cache::device_layer& layer) {
+    return layer.span.sinks > 0 ? numbers.sink_q.mutable_data_ptr() : nullptr;
+  }
+
+  /// Each query by itself, for any layer.
+  void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                   const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
+    const int count = static_cast<int>(which.count);
+    const int heads = static_cast<int>(shape.heads);
+    const auto keys = layer_of(layer);
+    const int splits = cuda::suggested_splits(count, keys.kv_heads, reach_of(layer), processors_);
+    const auto of = [&](const at::Tensor& all) { return all.narrow(0, which.first, which.count); };
+    cuda::decode_attention(keys, tokens_of(rows, which),
+                           {.q = of(numbers.qkv).const_data_ptr(),
+                            .q_stride = numbers.qkv.stride(0),
+                            .type = number_of(numbers.qkv),
+                            .heads = heads,
+                            .scale = shape.scale,
+                            .out = of(out).mutable_data_ptr(),
+                            .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
+                            .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
+                            .splits = splits},
+                           current_stream());
+  }
+
+  /// How far back and ahead a query attends, as parameters of flash attention.
+  struct reach {
+    explicit reach(int window) {
+      if (window > 0) left = window - 1, right = 0;
+    }
+    std::optional<std::int64_t> left;
+    std::optional<std::int64_t> right;
+  };
+
+  static void attend_in_place(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+                              const cache::device_layer& layer, const at::Tensor& out) {
+    const reach span(layer.span.window);
+    const auto values = in_one_row(layer.values);
+    const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
+    const auto attended = std::get<0>(
+        at::_flash_attention_forward(queries, keys, values, rows.prompt_starts, rows.prompt_origins, rows.longest,
+                                     rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
+                                     std::optional<double>(shape.scale), span.left, span.right, rows.prompt_lengths));
+    out.copy_(attended.flatten(1));
+  }
+
+  /// The same for what flash attention cannot read in place: one prompt after the other.
+  static void attend_gathered(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+                              const cache::device_layer& layer, const at::Tensor& out) {
+    const reach span(layer.span.window);
+    std::int64_t begin = 0;
+    for (const auto& row : rows.prompts) {
+      const auto first = cache::first_seen(layer.span, static_cast<int>(row.held));
+      const auto count = row.held + row.count - first;
+      const auto quantized =
+          layer.quantization ? cuda::quantized_tokens(row.held + 1, layer.quantization->residual) : 0;
+      const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, queries.options());
+      const auto values = at::empty_like(keys);
+      cuda::gather_keys_values(layer_of(layer),
+                               {.slot = row.slot,
+                                .first = first,
+                                .count = static_cast<int>(count),
+                                .quantized = static_cast<int>(quantized),
+                                .keys = keys.mutable_data_ptr(),
+                                .values = values.mutable_data_ptr(),
+                                .type = number_of(keys)},
+                               current_stream());
+      const auto attended = std::get<0>(at::_flash_attention_forward(
+          queries.narrow(0, begin, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, count,
+          /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
+          span.left, span.right));
+      out.narrow(0, begin, row.count).copy_(attended[0].flatten(1));
+      begin += row.count;
+    }
+  }
+
+  /// Captured graphs keep using the old one, so a larger one is added.
+  void* workspace(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    if (workspaces_.empty() || workspaces_.back().nbytes() < bytes)
+      workspaces_.push_back(
+          at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions(at::kCUDA).dtype(at::kByte)));
+    return workspaces_.back().mutable_data_ptr();
+  }
+
+  const int processors_;
+  std::vector<at::Tensor> workspaces_;
+};
+
+}  // namespace
+
+std::unique_ptr<operators> make_cuda_operators(int device) { return std::make_unique<cuda_operators>(device); }
+
+}  // namespace cogen::device

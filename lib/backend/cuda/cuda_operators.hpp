@@ -1,0 +1,13 @@
+#pragma once
+
+#include "backend/operators.hpp"
+
+#include <memory>
+
+namespace cogen::device {
+
+/// Matrix products of many rows run in LibTorch, attention of prompts in its flash attention, the rest in kernels.
+/// Weights and caches are bfloat16 or float16.
+std::unique_ptr<operators> make_cuda_operators(int device);
+
+}  // namespace cogen::device

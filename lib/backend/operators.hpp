@@ -1,0 +1,102 @@
+#pragma once
+
+#include "backend/tensors.hpp"
+
+#include <cogen/cache/device_cache.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace cogen::device {
+
+/// What the host knows of a row with several tokens.
+struct prompt_row {
+  int slot = 0;
+  std::int64_t held = 0;   ///< tokens that the slot holds before the step
+  std::int64_t count = 0;  ///< new ones
+};
+
+/// The new tokens of one step; rows of a single token first. Tensors are int32 and on the device. If all rows have a
+/// single token, the host knows only their number, so a captured graph can be replayed for other rows.
+struct step_rows {
+  at::Tensor ids;        ///< [tokens]; -1: the one that was sampled last in the row's slot
+  at::Tensor slots;      ///< [tokens]; -1: a padding row, without a result
+  at::Tensor positions;  ///< [tokens], tokens that the slot holds before this one
+
+  std::int64_t single = 0;  ///< rows of one token
+
+  // The other rows; their tokens follow.
+  std::vector<prompt_row> prompts;
+  at::Tensor prompt_starts;   ///< [prompts + 1], indices of their tokens, counted from the first of them
+  at::Tensor prompt_origins;  ///< [prompts + 1], device_cache::origin() of their slots; the last one is not read
+  at::Tensor prompt_lengths;  ///< [prompts], tokens that the slot holds with this step
+  std::int64_t longest = 0;   ///< new tokens of a prompt, at most
+  std::int64_t reach = 0;     ///< tokens that a prompt's slot holds with this step, at most
+};
+
+/// Queries, keys and values of a step's tokens.
+struct qkv_rows {
+  at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries for sinks; none if there are no sinks
+};
+
+/// The sampling parameters of one step's rows, on the device.
+struct step_sampling {
+  at::Tensor rows;    ///< [rows * sizeof(sampling_row)] bytes
+  at::Tensor biases;  ///< sampling_lists::biases, in bytes
+  at::Tensor counts;  ///< sampling_lists::counts, in bytes
+};
+
+/// The operators of networks on one kind of device. Results are written to tensors that the caller owns; calls only
+/// enqueue work on the device's current stream. Activations have the weights' type; the residual stream `x` is float32.
+/// Used by one thread at a time.
+class operators {
+ public:
+  virtual ~operators() = default;
+
+  /// Bytes of the keys and values of one head in 64 quantized tokens. Throws std::invalid_argument, with the reason,
+  /// for formats or a head_dim that this device does not support.
+  virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                            std::int64_t head_dim) = 0;
+
+  /// Weights of 4 bits in the form of the products below: (code - 8) * scale + zero. codes [outputs, inputs] uint8,
+  /// from 0 to 15. Throws std::invalid_argument, naming it, for a size that this device does not support.
+  virtual at::Tensor quantize(const at::Tensor& codes) = 0;
+
+  /// x[i] = what `from` has for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots] int32,
+  /// x [tokens, hidden] float32
+  virtual void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
+
+  /// y = by(before(x)). x [rows, inputs] float32, y [rows, outputs], also of float32
+  virtual void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
+
+  /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
+  virtual void norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+                              const parts::activation& how, const at::Tensor& y) = 0;
+
+  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
+  virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;
+
+  /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
+  virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
+
+  /// Prepares and rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their
+  /// slots and positions, and quantizes blocks that become due.
+  virtual void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
+                                 const step_rows& rows, const cache::device_layer& layer) = 0;
+
+  /// out [tokens, heads * head_dim]: each query attends to the keys of its slot up to its own position, within its
+  /// layer's span. All of a prompt's queries may read quantized what the first of them does.
+  virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                      const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
+  /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the
+  /// host are skipped.
+  virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+                      const at::Tensor& tokens, const at::Tensor& statuses) = 0;
+};
+
+}  // namespace cogen::device

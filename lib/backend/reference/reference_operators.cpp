@@ -1,0 +1,321 @@
+#include "backend/reference/reference_operators.hpp"
+
+#include "sampling/described_sampling.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/expm1.h>
+#include <ATen/ops/floor_divide.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/log1p.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace cogen::device {
+
+namespace {
+
+std::vector<std::int64_t> numbers_of(const at::Tensor& of) {
+  const auto values = of.to(at::kCPU, at::kLong).contiguous();
+  return {values.const_data_ptr<std::int64_t>(), values.const_data_ptr<std::int64_t>() + values.numel()};
+}
+
+/// Halves of the first 2 * pairs dimensions turn with one another. x [tokens, heads, head_dim]
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles) {
+  const auto pairs = angles.size(1) / 2;
+  const auto cosines = angles.narrow(1, 0, pairs).unsqueeze(1);
+  const auto sines = angles.narrow(1, pairs, pairs).unsqueeze(1);
+  const auto low = x.narrow(2, 0, pairs);
+  const auto high = x.narrow(2, pairs, pairs);
+  const auto rest = x.narrow(2, 2 * pairs, x.size(2) - 2 * pairs);
+  return at::cat({low * cosines - high * sines, high * cosines + low * sines, rest}, 2);
+}
+
+std::int64_t quantized_before(const cache::device_layer& layer, std::int64_t length) {
+  return layer.quantization ? cache::quantized_tokens(length, layer.quantization->residual) : 0;
+}
+
+/// The quantized keys (plane 0) or values (plane 1) of a slot: [tokens, kv_heads, head_dim] float32, a view.
+at::Tensor unquantized(const cache::device_layer& layer, std::int64_t slot, int plane) {
+  const auto head_dim = layer.keys.size(3);
+  return layer.quantized.select(0, slot)
+      .view(at::kFloat)
+      .view({layer.quantized.size(1), layer.quantized.size(2), 2, 64, head_dim})
+      .select(2, plane)
+      .transpose(1, 2);
+}
+
+/// Keys or values at positions [first, length) as the query with token number `length` reads them, once for each head
+/// of queries: [heads, positions, head_dim].
+at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot, std::int64_t first,
+                  std::int64_t length, std::int64_t heads) {
+  const auto& rows = plane == 0 ? layer.keys : layer.values;
+  const auto quantized = quantized_before(layer, length);
+  std::vector<std::int64_t> places;
+  for (auto position = std::max(first, quantized); position < length; ++position)
+    places.push_back(layer.place_of(position));
+  const auto newest = at::tensor(places, at::kLong).to(rows.device());
+  const auto bytes = at::index_select(rows.view(at::kByte).select(0, slot), 0, newest);
+  auto all = bytes.view(rows.scalar_type()).to(at::kFloat);
+  if (first < quantized)
+    all = at::cat({unquantized(layer, slot, plane).narrow(0, 0, quantized / 64).flatten(0, 1).slice(0, first), all});
+  return all.repeat_interleave(heads / rows.size(2), 1).transpose(0, 1);
+}
+
+at::Tensor capped(const at::Tensor& x, float cap) { return cap > 0 ? at::tanh(x / cap) * cap : x; }
+
+/// A query [heads, 1, head_dim] at `position` against keys [heads, keys, head_dim] from position `first` on.
+at::Tensor scores(const at::Tensor& query, const at::Tensor& keys, const attention_shape& shape, std::int64_t position,
+                  std::int64_t first) {
+  auto all = capped(at::matmul(query, keys.transpose(1, 2)) * shape.scale, shape.softcap);
+  if (!shape.slopes.defined()) return all;
+  const auto distances = at::arange(first - position, first - position + keys.size(1), all.options());
+  return all + shape.slopes.view({-1, 1, 1}) * distances;
+}
+
+/// The angles of each position: [tokens, 2 * pairs].
+at::Tensor angles_of(const rotation& turn, const at::Tensor& positions) {
+  const auto near = at::index_select(turn.near, 0, positions % turn.near.size(0)).chunk(2, 1);
+  const auto far = at::index_select(turn.far, 0, at::floor_divide(positions, turn.near.size(0))).chunk(2, 1);
+  return at::cat({near[0] * far[0] - near[1] * far[1], near[1] * far[0] + near[0] * far[1]}, 1);
+}
+
+at::Tensor rotated(const at::Tensor& x, const rotation& turn, const at::Tensor& positions) {
+  return turn.near.defined() ? rotated(x, angles_of(turn, positions)) : x;
+}
+
+/// Block `block` of a slot becomes what its codec makes of it.
+void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
+  const auto head_dim = static_cast<int>(layer.keys.size(3));
+  for (const int plane : {0, 1}) {
+    const auto codec = cache::make_group_codec(plane == 0 ? layer.quantization->keys : layer.quantization->values);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->quantized_bytes(head_dim)));
+    const auto& rows = plane == 0 ? layer.keys : layer.values;
+    for (std::int64_t head = 0; head < rows.size(2); ++head) {
+      auto numbers =
+          rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head).to(at::kFloat).contiguous();
+      codec->quantize(numbers.const_data_ptr<float>(), head_dim, bytes.data());
+      codec->dequantize(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
+      unquantized(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
+    }
+  }
+}
+
+at::Tensor normed(const at::Tensor& x, const norm& by) {
+  if (!by.weight.defined()) return x;
+  const auto centered = by.is_layer_norm ? x - x.mean(-1, true) : x;
+  const auto scaled = centered * at::rsqrt(centered.square().mean(-1, true) + by.epsilon);
+  const auto weighted = scaled * (by.weight.to(at::kFloat) + by.weight_offset);
+  return by.bias.defined() ? weighted + by.bias.to(at::kFloat) : weighted;
+}
+
+/// Each `width` neighbors by themselves, with weights of their own.
+at::Tensor normed(const at::Tensor& x, const head_norm& how) {
+  if (!how.by.weight.defined()) return x;
+  auto each = how.by;
+  each.weight = how.by.weight.view({-1, how.width});
+  return normed(x.unflatten(-1, {-1, how.width}), each).flatten(-2);
+}
+
+at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
+  switch (how.kind) {
+    case kernels::activation::silu:
+      return at::silu(x);
+    case kernels::activation::gelu:
+      return at::gelu(x);
+    case kernels::activation::gelu_tanh:
+      return at::gelu(x, "tanh");
+    case kernels::activation::relu:
+      return at::relu(x);
+    case kernels::activation::relu_squared:
+      return at::relu(x).square();
+    case kernels::activation::xielu: {
+      const auto [p, n, b, e] = how.parameters;
+      const auto below = (at::expm1(x.clamp_max(e)) - x) * n;
+      return at::where(x > 0, x.square() * p, below) + x * b;
+    }
+  }
+  return x;
+}
+
+void norm_heads(const at::Tensor& qkv, const attention_shape& shape) {
+  const auto q = qkv.narrow(1, 0, shape.heads * shape.head_dim);
+  const auto k = qkv.narrow(1, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim);
+  q.copy_(normed(q.to(at::kFloat), shape.q_norm));
+  k.copy_(normed(k.to(at::kFloat), shape.k_norm));
+}
+
+void grow(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& positions) {
+  const auto turns = at::floor_divide(positions, shape.growth_length).to(at::kDouble);
+  const auto factors = (at::log1p(turns) * shape.growth + 1).to(at::kFloat).unsqueeze(1);
+  const auto q = qkv.narrow(1, 0, shape.heads * shape.head_dim);
+  q.copy_(q.to(at::kFloat) * factors);
+}
+
+/// As numbers, [outputs, inputs] float32. They are stored as such, in int8, or as quantize() returned them.
+at::Tensor weights_of(const projection& by) {
+  const auto numbers = by.weights.to(at::kFloat);
+  if (!by.scales.defined()) return numbers;
+  if (by.scales.dim() == 1) return numbers * by.scales.to(at::kFloat).unsqueeze(1);
+  const auto scales = by.scales.to(at::kFloat);  // [groups, outputs, 2]
+  return ((numbers - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1)).transpose(0, 1).flatten(1);
+}
+
+at::Tensor projected(const at::Tensor& x, const projection& by) {
+  auto y = at::matmul(x, weights_of(by).t());
+  if (by.bias.defined()) y.add_(by.bias.to(at::kFloat));
+  return y;
+}
+
+/// What was sent as bytes.
+template <class T>
+std::vector<T> as_sent(const at::Tensor& bytes) {
+  const auto here = bytes.to(at::kCPU).contiguous();
+  std::vector<T> all(here.nbytes() / sizeof(T));
+  if (!all.empty()) std::memcpy(all.data(), here.const_data_ptr(), here.nbytes());
+  return all;
+}
+
+}  // namespace
+
+std::int64_t reference_operators::quantized_head_bytes(const cache::group_format&, const cache::group_format&,
+                                                       std::int64_t head_dim) {
+  return 2 * 64 * head_dim * static_cast<std::int64_t>(sizeof(float));
+}
+
+at::Tensor reference_operators::quantize(const at::Tensor& codes) {
+  return codes.unflatten(1, {-1, 32}).transpose(0, 1).contiguous();
+}
+
+void reference_operators::embed(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                                const at::Tensor& x) {
+  const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
+  const auto ids = at::where(rows.ids < 0, sampled, rows.ids);
+  auto found = at::index_select(from.table, 0, ids).to(at::kFloat) * from.scale;
+  if (from.to_hidden.weights.defined()) found = projected(found, from.to_hidden);
+  if (from.positions.defined()) {
+    const auto table = from.positions.view({-1, x.size(1)});
+    found = found + at::index_select(table, 0, rows.positions.clamp_max(table.size(0) - 1));
+  }
+  x.copy_(normed(found, from.after));
+}
+
+void reference_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by,
+                                      const at::Tensor& y) {
+  y.copy_(projected(normed(x, before), by));
+}
+
+void reference_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+                                         const parts::activation& how, const at::Tensor& y) {
+  const auto product = projected(normed(x, before), by);
+  if (!how.gated) return static_cast<void>(y.copy_(activated(product, how)));
+  const auto halves = product.chunk(2, 1);
+  y.copy_(activated(halves[0], how) * halves[1]);
+}
+
+void reference_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how,
+                                     const at::Tensor& x) {
+  x.add_(normed(projected(y.to(at::kFloat), by), how.after) * how.scale);
+  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+}
+
+void reference_operators::score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) {
+  auto hidden = normed(x, before);
+  if (by.to_width.weights.defined()) hidden = projected(hidden, by.to_width);
+  logits.copy_(capped(projected(hidden, by.product) * by.scale, by.softcap));
+}
+
+void reference_operators::rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
+                                            const step_rows& rows, const cache::device_layer& layer) {
+  const auto qkv = numbers.qkv.narrow(1, 0, (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+  const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+  if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
+  if (!shape.norms_after_rotation) norm_heads(qkv, shape);
+  if (shape.growth > 0) grow(qkv, shape, rows.positions);
+  const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
+  if (layer.span.sinks > 0) {
+    const auto inside = rows.positions.clamp_max(layer.span.sinks + layer.span.window - 1);
+    const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
+    numbers.sink_q.narrow(1, 0, shape.heads * shape.head_dim).copy_(rotated(queries, turn, inside).flatten(1));
+  }
+  turning.copy_(rotated(turning.to(at::kFloat), turn, rows.positions));
+  if (shape.norms_after_rotation) norm_heads(qkv, shape);
+  const auto slots = numbers_of(rows.slots);
+  const auto positions = numbers_of(rows.positions);
+  for (std::size_t token = 0; token < slots.size(); ++token) {
+    if (slots[token] < 0) continue;
+    const auto of = heads.select(0, static_cast<std::int64_t>(token));
+    const auto place = layer.place_of(positions[token]);
+    layer.keys.select(0, slots[token]).select(0, place).copy_(of.narrow(0, shape.heads, shape.kv_heads));
+    layer.values.select(0, slots[token])
+        .select(0, place)
+        .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
+    const auto quantized = quantized_before(layer, positions[token] + 1);
+    if (quantized > quantized_before(layer, positions[token])) quantize_block(layer, slots[token], quantized / 64 - 1);
+  }
+}
+
+void reference_operators::attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                                 const cache::device_layer& layer, const at::Tensor& out) {
+  const auto slots = numbers_of(rows.slots);
+  const auto positions = numbers_of(rows.positions);
+  for (std::size_t token = 0; token < slots.size(); ++token) {
+    const auto index = static_cast<std::int64_t>(token);
+    const auto into = out.select(0, index);
+    if (slots[token] < 0) {
+      into.zero_();
+      continue;
+    }
+    const auto length = positions[token] + 1;
+    const auto sinks = std::min<std::int64_t>(layer.span.sinks, length);
+    const auto first = std::max<std::int64_t>(sinks, cache::first_seen(layer.span, static_cast<int>(positions[token])));
+    const auto query_of = [&](const at::Tensor& all) {
+      return all.select(0, index)
+          .narrow(0, 0, shape.heads * shape.head_dim)
+          .view({shape.heads, 1, shape.head_dim})
+          .to(at::kFloat);
+    };
+    const auto seen = [&](int plane, std::int64_t begin, std::int64_t end) {
+      return spread(layer, plane, slots[token], begin, end, shape.heads);
+    };
+    auto weights = scores(query_of(numbers.qkv), seen(0, first, length), shape, positions[token], first);
+    auto values = seen(1, first, length);
+    if (sinks > 0) {
+      weights = at::cat({scores(query_of(numbers.sink_q), seen(0, 0, sinks), shape, positions[token], 0), weights}, 2);
+      values = at::cat({seen(1, 0, sinks), values}, 1);
+    }
+    into.narrow(0, 0, shape.heads * shape.head_dim).copy_(at::matmul(at::softmax(weights, -1), values).flatten());
+  }
+}
+
+void reference_operators::sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+                                 const at::Tensor& tokens, const at::Tensor& statuses) {
+  const auto rows = as_sent<sampling_row>(how.rows);
+  const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
+  for (std::int64_t row = 0; row < logits.size(0); ++row) {
+    const auto& sampling = rows[static_cast<std::size_t>(row)];
+    if (sampling.slot < 0 || sampling.by_host) continue;
+    const auto here = logits.select(0, row).to(at::kCPU).contiguous();
+    const auto* scores = here.const_data_ptr<float>();
+    const auto [status, id] = described_sampling(sampling, lists)({scores, scores + here.numel()},
+                                                                  last.select(0, sampling.slot).item<token>());
+    tokens.select(0, row).fill_(id);
+    statuses.select(0, row).fill_(static_cast<std::uint8_t>(status));
+    last.select(0, sampling.slot).fill_(id);
+  }
+}
+
+}  // namespace cogen::device

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "backend/operators.hpp"
+
+namespace cogen::device {
+
+/// The operators as plain tensor arithmetic in float32: the readable specification, which kernels are compared with.
+/// Runs where its tensors are. Quantized tokens are stored dequantized.
+class reference_operators final : public operators {
+ public:
+  std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                    std::int64_t head_dim) override;
+  /// In the order of their scales: [inputs / 32, outputs, 32].
+  at::Tensor quantize(const at::Tensor& codes) override;
+  void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override;
+  void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override;
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
+                      const at::Tensor& y) override;
+  void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override;
+  void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override;
+  void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
+                         const step_rows& rows, const cache::device_layer& layer) override;
+  void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+              const cache::device_layer& layer, const at::Tensor& out) override;
+  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
+              const at::Tensor& statuses) override;
+};
+
+}  // namespace cogen::device

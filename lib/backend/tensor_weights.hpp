@@ -1,0 +1,118 @@
+#pragma once
+
+#include "backend/operators.hpp"
+#include "backend/quantized_rows.hpp"
+#include "weights/named_tensors.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+#include <cogen/load_model.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cogen::device {
+
+/// The source of a device network's weights.
+class tensor_weights {
+ public:
+  /// Numbers get the type and the device of `like`.
+  explicit tensor_weights(at::TensorOptions like) : like_(like) {}
+  virtual ~tensor_weights() = default;
+
+  /// NAME + ".weight" of the first of them that there is.
+  virtual std::string first_of(const std::vector<std::string>& names) { return names.front() + ".weight"; }
+
+  virtual bool has(const std::string&) { return true; }
+
+  /// The named tensor of that shape, which is read on the host.
+  virtual std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) = 0;
+
+  weights::read_numbers number_reader() {
+    return [this](const std::string& name, std::initializer_list<std::int64_t> shape) { return numbers(name, shape); };
+  }
+
+  /// The named matrices, concatenated: [sum of rows, inputs], on the device and in its number format.
+  virtual at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) = 0;
+
+  /// The named vectors, concatenated: [sum of rows].
+  virtual at::Tensor vector(std::span<const weights::named_rows> parts) = 0;
+
+  /// The product with such matrices, without a bias; it may use fewer bits.
+  virtual device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
+    return {matrix(parts, inputs)};
+  }
+
+  /// NAME + ".weight" and, if there is one, NAME + ".bias" [width].
+  device::norm norm(const models::norm_spec& spec, std::int64_t width);
+
+  at::Tensor as_vector(const std::vector<float>& numbers) const;
+
+  /// The angles of all positions, and tables of the first `positions` ones.
+  device::rotations rotation(const load::rope_config& config, std::int64_t positions) const;
+
+ protected:
+  const at::TensorOptions& like() const { return like_; }
+
+ private:
+  at::TensorOptions like_;
+};
+
+/// How projections are stored, and the operators that quantize those of 4 bits; they must outlive its users.
+struct projection_form {
+  cogen::device_weights bits = cogen::device_weights::whole;
+  device::operators* on = nullptr;
+};
+inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::device_weights::int4; }
+
+/// Weights of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
+/// the progress function throws.
+class stored_weights final : public tensor_weights {
+ public:
+  stored_weights(const load::checkpoint& files, at::TensorOptions like, weights::named_tensors::progress report,
+                 const projection_form& form = {});
+
+  weights::named_tensors& tensors() { return tensors_; }
+
+  std::string first_of(const std::vector<std::string>& names) override { return tensors_.first_of(names); }
+  bool has(const std::string& name) override { return tensors_.has(name); }
+  std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override;
+  at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+  at::Tensor vector(std::span<const weights::named_rows> parts) override;
+  device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+
+ private:
+  void read(const weights::matrix_rows& from, const at::Tensor& into);
+  quantized_rows read_quantized(const weights::matrix_rows& from, std::int64_t first, std::int64_t last) const;
+
+  weights::named_tensors tensors_;
+  const projection_form form_;
+};
+
+/// Normally distributed numbers, the same for the same seed and order of calls: for measuring speed.
+class random_weights final : public tensor_weights {
+ public:
+  random_weights(at::TensorOptions like, double deviation, const projection_form& form = {})
+      : tensor_weights(like), deviation_(deviation), form_(form) {}
+
+  std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t> shape) override {
+    return std::vector<float>(
+        static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  }
+
+  at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+  at::Tensor vector(std::span<const weights::named_rows> parts) override;
+  device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+
+ private:
+  const double deviation_;
+  const projection_form form_;
+};
+
+}  // namespace cogen::device

@@ -1,0 +1,54 @@
+#include "backend/tensors.hpp"
+
+#include <ATen/ops/tensor.h>
+
+#include <utility>
+
+namespace cogen::device {
+
+namespace {
+
+std::int64_t bytes_of(const at::Tensor& of) { return of.defined() ? static_cast<std::int64_t>(of.nbytes()) : 0; }
+
+head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& weights, int heads) {
+  using scope = models::qk_norm_spec::scope;
+  const auto& how = *spec.qk_norm;
+  auto weight = at::tensor(weights);
+  if (how.over == scope::head) weight = weight.repeat({heads});
+  return {{.weight = std::move(weight),
+           .epsilon = how.epsilon,
+           .weight_offset = how.weight_offset,
+           .is_layer_norm = how.type == models::norm_spec::kind::layer},
+          how.over == scope::width ? std::int64_t{heads} * spec.head_dim : spec.head_dim};
+}
+
+attention_shape shape_of(const models::attention_spec& spec) {
+  attention_shape made{.heads = spec.heads,
+                       .kv_heads = spec.kv_heads,
+                       .head_dim = spec.head_dim,
+                       .scale = static_cast<float>(spec.scale),
+                       .softcap = spec.softcap,
+                       .clip = spec.qkv_clip};
+  if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes);
+  if (spec.query_growth) {
+    made.growth = spec.query_growth->beta;
+    made.growth_length = spec.query_growth->length;
+  }
+  return made;
+}
+
+}  // namespace
+
+heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
+             rotations by)
+    : shape(shape_of(spec)), turn(std::move(by)) {
+  if (!spec.qk_norm) return;
+  shape.q_norm = norm_of(spec, q_norm, spec.heads);
+  shape.k_norm = norm_of(spec, k_norm, spec.kv_heads);
+  shape.norms_after_rotation = spec.qk_norm->after_rope;
+}
+
+std::int64_t tensors::bytes(const projection& of) { return bytes_of(of.weights) + bytes_of(of.scales); }
+std::int64_t tensors::bytes(const norm& of) { return bytes_of(of.weight) + bytes_of(of.bias); }
+
+}  // namespace cogen::device

@@ -1,0 +1,81 @@
+#include "weights/matrix_rows.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <span>
+
+namespace cogen::weights {
+
+namespace {
+
+load::weight find(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs) {
+  if (!inputs) return files.at(part.name, {part.stored_rows()});
+  if (part.transposed) return files.at(part.name, {*inputs, part.stored_rows()});
+  return files.at(part.name, {part.stored_rows(), *inputs});
+}
+
+}  // namespace
+
+struct matrix_rows::turned_matrix {
+  std::once_flag once;
+  std::vector<float> values;
+};
+
+matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs)
+    : source_(find(files, part, inputs)),
+      runs_(part.order()),
+      columns_(inputs.value_or(1)),
+      turned_(part.transposed && inputs ? std::make_shared<turned_matrix>() : nullptr) {}
+
+load::element_type matrix_rows::type() const { return turned_ ? load::element_type::f32 : source_.type(); }
+
+std::uint64_t matrix_rows::row_bytes() const {
+  return turned_ ? static_cast<std::uint64_t>(columns_) * sizeof(float) : source_.row_bytes();
+}
+
+template <class Number, class Read>
+void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size,
+                               const Read& read) const {
+  std::int64_t begin = 0;  // of the run, among the part's rows
+  for (const auto& run : runs_) {
+    const auto from = std::max(first, begin), to = std::min(last, begin + run.count);
+    if (from < to) read(run.first + from - begin, run.first + to - begin, out + (from - first) * row_size);
+    begin += run.count;
+  }
+}
+
+void matrix_rows::read(std::int64_t first, std::int64_t last, std::byte* out) const {
+  if (turned_) return read_as_float(first, last, reinterpret_cast<float*>(out));
+  const auto bytes = static_cast<std::int64_t>(source_.row_bytes());
+  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
+    source_.read_rows(from, to, {at, static_cast<std::size_t>((to - from) * bytes)});
+  });
+}
+
+void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* out) const {
+  const float* const all = turned_ ? turned() : nullptr;
+  for_each_run(first, last, out, columns_, [&](std::int64_t from, std::int64_t to, float* at) {
+    if (all)
+      std::copy(all + from * columns_, all + to * columns_, at);
+    else
+      source_.read_rows_as_float(from, to, {at, static_cast<std::size_t>((to - from) * columns_)});
+  });
+}
+
+/// Stored row i holds the i-th input of all outputs.
+const float* matrix_rows::turned() const {
+  std::call_once(turned_->once, [&] {
+    const auto rows = source_.columns();
+    auto& values = turned_->values;
+    values.resize(static_cast<std::size_t>(rows * columns_));
+    std::vector<float> stored(static_cast<std::size_t>(rows));
+    for (std::int64_t input = 0; input < columns_; ++input) {
+      source_.read_rows_as_float(input, input + 1, stored);
+      for (std::int64_t row = 0; row < rows; ++row)
+        values[static_cast<std::size_t>(row * columns_ + input)] = stored[static_cast<std::size_t>(row)];
+    }
+  });
+  return turned_->values.data();
+}
+
+}  // namespace cogen::weights

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::weights {
+
+/// Rows [first, first + count) of a tensor.
+struct row_run {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// Rows of a matrix, or elements of a vector, of a checkpoint by its Hugging Face name.
+struct named_rows {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t stored = 0;         // rows of the tensor; 0: these are all
+  std::vector<row_run> runs = {};  // which of them, in this order; none: the first ones
+  bool transposed = false;         // stored as [inputs, rows]
+
+  std::int64_t stored_rows() const { return stored == 0 ? rows : stored; }
+  std::vector<row_run> order() const { return runs.empty() ? std::vector<row_run>{{0, rows}} : runs; }
+};
+
+/// Reads the named tensor of exactly that shape as float32, in stored order.
+using read_numbers =
+    std::function<std::vector<float>(const std::string& name, std::initializer_list<std::int64_t> shape)>;
+
+/// Reads the rows that a part names. Cheap to copy; any thread; valid as long as the checkpoint.
+class matrix_rows {
+ public:
+  /// A matrix with rows of `inputs` elements, or without `inputs` a vector. Throws load::load_error if the tensor is
+  /// missing or of another shape.
+  matrix_rows(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs);
+
+  const load::weight& source() const { return source_; }
+  std::int64_t columns() const { return columns_; }
+
+  /// Of what read() writes: the tensor's, or f32 if it is transposed.
+  load::element_type type() const;
+  std::uint64_t row_bytes() const;
+
+  /// Rows [first, last) in that type.
+  void read(std::int64_t first, std::int64_t last, std::byte* out) const;
+
+  /// The same as float32.
+  void read_as_float(std::int64_t first, std::int64_t last, float* out) const;
+
+ private:
+  template <class Number, class Read>
+  void for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size, const Read& read) const;
+  const float* turned() const;  // [rows, columns]
+
+  struct turned_matrix;
+
+  load::weight source_;
+  std::vector<row_run> runs_;
+  std::int64_t columns_;
+  std::shared_ptr<turned_matrix> turned_;  // null unless the tensor is transposed; filled by the first read
+};
+
+}  // namespace cogen::weights

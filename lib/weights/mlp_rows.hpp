@@ -1,0 +1,20 @@
+#pragma once
+
+#include "models/model_spec.hpp"
+#include "weights/matrix_rows.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace cogen::weights {
+
+/// Where a checkpoint has the rows of gate and up, in this order, or of up alone. Names get the prefix and no suffix.
+std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix);
+
+/// xIELU's parameters p, n, b and e; zeros for other activations. The file has the first two as what softplus turns
+/// into them.
+std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,
+                                           const read_numbers& read);
+
+}  // namespace cogen::weights

@@ -1,0 +1,50 @@
+#include "weights/named_tensors.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::weights {
+
+named_tensors::named_tensors(const load::checkpoint& files, progress report)
+    : files_(files), report_(std::move(report)) {}
+
+void named_tensors::expect(const models::model_spec& spec) {
+  const auto has_base = [&](const std::string& name) { return name.starts_with(spec.base); };
+  missing_base_ = std::ranges::any_of(files_.weight_names(), has_base) ? "" : spec.base;
+  for (const auto& name : spec.unread) names_.push_back(stored(name));
+}
+
+matrix_rows named_tensors::rows(const named_rows& part, std::optional<std::int64_t> inputs) const {
+  auto in_file = part;
+  in_file.name = stored(part.name);
+  return {files_, in_file, inputs};
+}
+
+load::weight named_tensors::at(const std::string& name, std::initializer_list<std::int64_t> shape) const {
+  return files_.at(stored(name), shape);
+}
+
+bool named_tensors::has(const std::string& name) const { return files_.find(stored(name)).has_value(); }
+
+std::string named_tensors::first_of(const std::vector<std::string>& names) {
+  const auto found = std::ranges::find_if(names, [&](const auto& name) { return has(name + ".weight"); });
+  for (const auto& each : names) names_.push_back(stored(each + ".weight"));
+  return (found == names.end() ? names.front() : *found) + ".weight";
+}
+
+bool named_tensors::count(const load::weight& read) {
+  if (last_counted_ == read.name()) return false;
+  last_counted_ = read.name();
+  names_.push_back(read.name());
+  bytes_ += read.bytes();
+  if (report_) report_(bytes_);
+  return true;
+}
+
+void named_tensors::finish() const { files_.refuse_others(names_); }
+
+std::string named_tensors::stored(const std::string& name) const {
+  return !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
+}
+
+}  // namespace cogen::weights

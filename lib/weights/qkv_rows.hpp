@@ -1,0 +1,20 @@
+#pragma once
+
+#include "models/model_spec.hpp"
+#include "weights/matrix_rows.hpp"
+
+#include <string>
+#include <vector>
+
+namespace cogen::weights {
+
+/// Where a checkpoint has the rows of queries, keys and values, in the order q | k | v of halves that are rotated
+/// together: neighbors that the model rotates are taken apart. Names get the prefix and no suffix.
+std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix);
+
+/// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or
+/// [head_dim] if all heads have the same.
+std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+                                   const read_numbers& read);
+
+}  // namespace cogen::weights

@@ -1,0 +1,106 @@
+// The order in which blocks run, with operators that only write down what they are asked for.
+#include "nn/blocks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+struct names {
+  using rows = std::string;
+  using projection = std::string;
+  using norm = std::string;
+  struct heads {
+    static int qkv_width() { return 0; }
+  };
+  using block_part = std::variant<parts::attention<names>, parts::mlp<names>>;
+};
+
+parts::block<names> attention(const std::string& name, bool parallel = false) {
+  return {.what = parts::attention<names>{.qkv = name, .heads = {}, .output = name, .layer = 0},
+          .before = {},
+          .after = {},
+          .parallel = parallel};
+}
+
+parts::block<names> mlp(const std::string& name, bool parallel = false) {
+  return {.what = parts::mlp<names>{.up = name, .activation = {}, .intermediate = 0, .down = name},
+          .before = {},
+          .after = {},
+          .parallel = parallel};
+}
+
+/// Rows are called after what has become of them: "x", "x'" once the wanted ones are kept.
+class recorder {
+ public:
+  explicit recorder(bool wants_rows = true) : wants_rows_(wants_rows) {}
+
+  std::vector<std::string> calls;
+
+  static int scratch() { return 0; }
+  bool is_empty(const std::string& rows) const { return !wants_rows_ && rows.ends_with('\''); }
+  static std::string keep(const std::string& rows) { return rows + "'"; }
+
+  static std::string norm_linear(const std::string& x, const std::string&, const std::string& by, int) {
+    return by + "(" + x + ")";
+  }
+  std::string attend(const names::heads&, int, const std::string& qkv) {
+    calls.push_back("attend " + qkv);
+    return qkv;
+  }
+  std::string norm_activated(const std::string& x, const std::string&, const std::string& by, const parts::activation&,
+                             std::int64_t) {
+    calls.push_back("activate " + by + "(" + x + ")");
+    return by + "(" + x + ")";
+  }
+  void linear_add(const std::string& y, const std::string&, const parts::residual<std::string>&, const std::string& x) {
+    calls.push_back("add " + y + " to " + x);
+  }
+
+ private:
+  bool wants_rows_;
+};
+
+void check(std::vector<parts::block<names>> blocks, const std::vector<std::string>& expected, bool wants_rows = true) {
+  recorder on(wants_rows);
+  BOOST_TEST(nn::blocks<names>(std::move(blocks)).run(on, "x") == "x'");
+  BOOST_TEST(on.calls == expected, boost::test_tools::per_element());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(blocks)
+
+BOOST_AUTO_TEST_CASE(behind_the_last_attention_only_wanted_rows_go_on) {
+  check({attention("a"), mlp("m"), attention("b"), mlp("n")},
+        {"attend a(x)", "add a(x) to x", "activate m(x)", "add m(x) to x", "attend b(x)", "add b(x)' to x'",
+         "activate n(x')", "add n(x') to x'"});
+}
+
+BOOST_AUTO_TEST_CASE(parallel_blocks_all_read_x_before_one_of_them_adds_to_it) {
+  check({attention("a"), mlp("m", true), attention("b"), mlp("n", true)},
+        {"attend a(x)", "activate m(x)", "add m(x) to x", "add a(x) to x", "attend b(x)", "activate n(x')",
+         "add n(x') to x'", "add b(x)' to x'"});
+}
+
+BOOST_AUTO_TEST_CASE(parallel_blocks_that_both_mix_tokens_read_all_rows) {
+  check({attention("a"), attention("b", true), mlp("m")},
+        {"attend a(x)", "attend b(x)", "add b(x)' to x'", "add a(x)' to x'", "activate m(x')", "add m(x') to x'"});
+}
+
+BOOST_AUTO_TEST_CASE(an_attention_is_not_parallel_to_a_feed_forward_before_it) {
+  BOOST_CHECK_THROW(nn::blocks<names>({mlp("m"), attention("a", true)}), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(without_wanted_rows_nothing_runs_behind_the_last_attention) {
+  check({attention("a"), mlp("m"), attention("b"), mlp("n")},
+        {"attend a(x)", "add a(x) to x", "activate m(x)", "add m(x) to x", "attend b(x)"}, false);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
