@@ -49,7 +49,7 @@ class row_reader {
   void end() {
     if (row_.wanted == output::sample) all_.measured.ended(seq_.sampled - seq_.current.sampled_before);
     seq_.end();
-    rest(all_, seq_);
+    make_idle(all_, seq_);
     if (seq_.options.release_at_end) forget(all_, seq_);
   }
 

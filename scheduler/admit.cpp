@@ -155,10 +155,10 @@ void end_swap(state& all, sequence& seq, bool ok) {
   else
     seq.away.reset();
   if (lost) seq.cached = 0;
-  seq.running ? all.queued.place(seq) : rest(all, seq);
+  seq.running ? all.queued.place(seq) : make_idle(all, seq);
 }
 
-void rest(state& all, sequence& seq) {
+void make_idle(state& all, sequence& seq) {
   all.queued.drop(seq);
   seq.awaits_prefix.reset();
   if (seq.cached == 0) lose_slot(all, seq);

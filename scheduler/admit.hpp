@@ -24,7 +24,7 @@ void depart(state& all, sequence& seq);
 void end_swap(state& all, sequence& seq, bool ok);
 
 /// Frees the slot of an idle sequence if nothing is cached there.
-void rest(state& all, sequence& seq);
+void make_idle(state& all, sequence& seq);
 
 enum class admission_result : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow

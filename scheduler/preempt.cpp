@@ -11,7 +11,7 @@ bool can_be_preempted(const state& all, const sequence& seq) {
   return !awaits_rows && all.slots.only_its_owners(seq.slot);
 }
 
-bool has_rested(const state& all, const sequence& seq) {
+bool idle_long_enough(const state& all, const sequence& seq) {
   return seq.since && all.now - *seq.since >= all.within.idle_timeout;
 }
 
@@ -19,10 +19,10 @@ holder as_holder(const state& all, const sequence& seq) {
   return {seq.as_candidate(), seq.since, seq.cached, all.slots[seq.slot].bytes};
 }
 
-/// The first of the resting sequences, in the order in which they began to rest, for which `may` holds.
-sequence* first_of_resting(state& all, const auto& may) {
+/// The first of the sequences that are idle in a slot, the longest idle first, for which `may` holds.
+sequence* first_idle(state& all, const auto& may) {
   sequence* first = nullptr;
-  for (sequence* each : all.queued.resting) {
+  for (sequence* each : all.queued.idle_in_slots) {
     if (!may(*each)) break;
     if (!can_be_preempted(all, *each)) continue;
     if (!first || all.leaves->before(as_holder(all, *each), as_holder(all, *first))) first = each;
@@ -51,13 +51,13 @@ sequence* lowest_of_running(state& all, const auto& may) {
 }  // namespace
 
 sequence* next_to_leave(state& all, const sequence& waits) {
-  if (auto* const rests = first_of_resting(all, [&](auto& each) { return has_rested(all, each); })) return rests;
+  if (auto* const found = first_idle(all, [&](auto& each) { return idle_long_enough(all, each); })) return found;
   const auto above = waits.as_candidate();
   return lowest_of_running(all, [&](const candidate& each) { return all.policy->displaces(above, each); });
 }
 
 sequence* next_to_make_way(state& all, const sequence& grows) {
-  if (auto* const rests = first_of_resting(all, [](auto&) { return true; })) return rests;
+  if (auto* const found = first_idle(all, [](auto&) { return true; })) return found;
   const auto above = grows.as_candidate();
   return lowest_of_running(all, [&](const candidate& each) { return precedes(*all.policy, above, each); });
 }
@@ -66,8 +66,8 @@ std::optional<time> next_to_preempt(const state& all) {
   const auto& waiting = all.queued.waiting;
   if (waiting.empty() || (all.slots.has_free_slot() && all.slots.fits(to_be_reserved(all, *waiting.first()))))
     return std::nullopt;
-  for (const auto* each : all.queued.resting)
-    if (each->since && !has_rested(all, *each) && can_be_preempted(all, *each))
+  for (const auto* each : all.queued.idle_in_slots)
+    if (each->since && !idle_long_enough(all, *each) && can_be_preempted(all, *each))
       return all.within.idle_timeout < time::max() - *each->since
                  ? std::optional(*each->since + all.within.idle_timeout)
                  : std::nullopt;

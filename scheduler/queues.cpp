@@ -17,16 +17,16 @@ void queues::place(sequence& seq) noexcept {
   auto& own = seq.nodes;
   if (target == phase::decoding && seq.where == phase::decoding)
     return decoding.splice(decoding.end(), decoding, own.turn);
-  if (seq.rests && seq.resting()) return void(seq.where = target);
+  if (seq.listed_as_idle && seq.idle_in_slot()) return void(seq.where = target);
   remove(seq);
   seq.where = target;
   if (target == phase::waiting || target == phase::prefilling) seq.queued_as = seq.as_candidate();
   if (target == phase::waiting) wait(seq);
   if (target == phase::prefilling) prefilling.insert(seq);
   if (target == phase::decoding) decoding.splice(decoding.end(), own.unordered, own.turn);
-  if (!seq.resting()) return;
-  resting.splice(resting.end(), own.unordered, own.turn);
-  seq.rests = true;
+  if (!seq.idle_in_slot()) return;
+  idle_in_slots.splice(idle_in_slots.end(), own.unordered, own.turn);
+  seq.listed_as_idle = true;
 }
 
 void queues::remove(sequence& seq) noexcept {
@@ -34,7 +34,7 @@ void queues::remove(sequence& seq) noexcept {
   if (seq.where == phase::waiting) waiting.remove(seq);
   if (seq.where == phase::prefilling) prefilling.remove(seq);
   if (seq.where == phase::decoding) own.unordered.splice(own.unordered.end(), decoding, own.turn);
-  if (std::exchange(seq.rests, false)) own.unordered.splice(own.unordered.end(), resting, own.turn);
+  if (std::exchange(seq.listed_as_idle, false)) own.unordered.splice(own.unordered.end(), idle_in_slots, own.turn);
   seq.since.reset();
   seq.where = phase::idle;
 }
@@ -45,7 +45,8 @@ bool queues::left_behind(std::uint64_t step) const noexcept {
 }
 
 void queues::see(time now) noexcept {
-  for (auto each = resting.rbegin(); each != resting.rend() && !(*each)->since; ++each) (*each)->since = now;
+  for (auto each = idle_in_slots.rbegin(); each != idle_in_slots.rend() && !(*each)->since; ++each)
+    (*each)->since = now;
 }
 
 void queues::join(std::uint64_t tenant) {

@@ -11,8 +11,8 @@ namespace cogen::scheduler {
 phase belongs_in(const sequence& each);
 
 /// The sequences that could have a row, by what they wait for, and those that hold a slot without anything to run. A
-/// sequence is in the queue of its phase, among the resting, or in none. Changing queues never fails: each sequence has
-/// its own nodes.
+/// sequence is in the queue of its phase, among the idle ones, or in none. Changing queues never fails: each sequence
+/// has its own nodes.
 class queues {
  public:
   explicit queues(scheduling_policy& policy)
@@ -27,13 +27,13 @@ class queues {
   // Read only.
   ordered_queue waiting;
   ordered_queue prefilling;
-  std::list<sequence*> decoding;  ///< longest wait first
-  std::list<sequence*> resting;   ///< sequences with a slot and nothing to run, the longest idle first
+  std::list<sequence*> decoding;       ///< longest wait first
+  std::list<sequence*> idle_in_slots;  ///< sequences with a slot and nothing to run, the longest idle first
 
   /// Whether a sequence that could run has no row in the step.
   bool left_behind(std::uint64_t step) const noexcept;
 
-  /// Sets the start of rest to `now` for sequences that were not seen resting before.
+  /// Sets the start of being idle to `now` for sequences that were not seen idle before.
   void see(time now) noexcept;
 
   // Reports to the counters of a policy that divides.

@@ -192,7 +192,7 @@ void scheduler::truncate(sequence_id id, int length) {
     throw std::invalid_argument(name(id) + " of " + std::to_string(seq.length()) + " tokens cannot be cut to " +
                                 std::to_string(length));
   seq.keep(length);
-  rest(*state_, seq);
+  make_idle(*state_, seq);
 }
 
 void scheduler::suspend(sequence_id id) {
@@ -232,7 +232,7 @@ void scheduler::abandon(sequence_id id) {
   if (!seq || !seq->running) return;
   seq->undo();
   seq->end();
-  rest(*state_, *seq);
+  make_idle(*state_, *seq);
 }
 
 // Steps

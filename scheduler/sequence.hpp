@@ -92,11 +92,11 @@ struct sequence {
   candidate queued_as{};      ///< its place there, if that is ordered
   double mark = 0;            ///< of its tenant, if it leads its tenant's runs there
   bool leads = false;
-  std::int64_t to_be_fed = 0;  ///< tokens still to feed of those counted when it got its slot
-  queue_nodes nodes;           ///< its nodes while it is in no queue
-  std::uint64_t served = 0;    ///< number of the last step with a row of it
-  bool rests = false;          ///< it is in the resting list
-  std::optional<time> since;   ///< when it was first seen resting
+  std::int64_t to_be_fed = 0;   ///< tokens still to feed of those counted when it got its slot
+  queue_nodes nodes;            ///< its nodes while it is in no queue
+  std::uint64_t served = 0;     ///< number of the last step with a row of it
+  bool listed_as_idle = false;  ///< it is in queues::idle_in_slots
+  std::optional<time> since;    ///< when it was first seen idle
 
   int length() const { return static_cast<int>(tokens.size()); }
 
@@ -128,7 +128,7 @@ struct sequence {
   bool ready() const;
 
   /// Whether it has a slot and nothing to run.
-  bool resting() const { return slot >= 0 && !ready() && !in_transfer(); }
+  bool idle_in_slot() const { return slot >= 0 && !ready() && !in_transfer(); }
 
   bool ends_with(token sampled_token) const;
 

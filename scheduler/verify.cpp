@@ -45,8 +45,10 @@ void verify_known(const state& all, const sequence& each) {
 void verify_one(const state& all, const sequence& each) {
   require(each.where == belongs_in(each), "it is in the wrong queue", each);
   require(listed(all.queued, each) == each.ready(), "its queue has lost it, or keeps it", each);
-  require(each.rests == each.resting(), "it rests and should not, or the other way round", each);
-  require(among(all.queued.resting, each) == each.rests, "those that rest have lost it, or keep it", each);
+  require(each.listed_as_idle == each.idle_in_slot(), "it is listed as idle and should not, or the other way round",
+          each);
+  require(among(all.queued.idle_in_slots, each) == each.listed_as_idle,
+          "the list of idle sequences lacks it, or keeps it", each);
   require(each.length() <= each.capacity, "it holds more than it may", each);
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);

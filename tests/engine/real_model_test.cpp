@@ -52,20 +52,20 @@ std::vector<completion> run(std::vector<request> requests, engine_options option
   return results;
 }
 
-void check_same(const std::vector<sampled_token>& alone, const std::vector<sampled_token>& in_company) {
-  BOOST_REQUIRE(alone.size() == in_company.size());
+void check_same(const std::vector<sampled_token>& alone, const std::vector<sampled_token>& in_batch) {
+  BOOST_REQUIRE(alone.size() == in_batch.size());
   for (std::size_t i = 0; i < alone.size(); ++i) {
-    BOOST_TEST(alone[i].id == in_company[i].id);
-    BOOST_TEST(alone[i].logprob == in_company[i].logprob);  // to the last bit
-    BOOST_REQUIRE(alone[i].top.size() == in_company[i].top.size());
+    BOOST_TEST(alone[i].id == in_batch[i].id);
+    BOOST_TEST(alone[i].logprob == in_batch[i].logprob);  // to the last bit
+    BOOST_REQUIRE(alone[i].top.size() == in_batch[i].top.size());
     for (std::size_t k = 0; k < alone[i].top.size(); ++k)
-      BOOST_TEST(alone[i].top[k].logprob == in_company[i].top[k].logprob);
+      BOOST_TEST(alone[i].top[k].logprob == in_batch[i].top[k].logprob);
   }
 }
 
-void check_same(const completion& alone, const completion& in_company) {
-  BOOST_TEST(alone.text == in_company.text);
-  check_same(alone.tokens, in_company.tokens);
+void check_same(const completion& alone, const completion& in_batch) {
+  BOOST_TEST(alone.text == in_batch.text);
+  check_same(alone.tokens, in_batch.tokens);
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_says_the_same_in_any_batch_chunking_and_number_of_threads) {

@@ -27,8 +27,8 @@ net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<t
 }
 
 /// Streams, and how far each is read.
-struct company {
-  explicit company(int slots)
+struct other_streams {
+  explicit other_streams(int slots)
       : toy({.slots = slots,
              .max_sequence_length = 64,
              .max_batched_tokens = 64,
@@ -74,7 +74,7 @@ struct company {
 
 /// Fifteen brisk ones alone.
 std::size_t steps_without_it() {
-  company others(16);
+  other_streams others(16);
   for (token first = 1; first < 16; ++first) others.open(first);
   for (std::size_t i = 0; i < 15; ++i) others.read_up_to(i, length);
   return others.steps_until_the_end_from(0);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_SUITE(slow_readers)
 
 BOOST_DATA_TEST_CASE(fifteen_take_no_more_steps_beside_one_that_is_not_read,
                      data::make({0, 1, 7, 16}) * data::make({true, false}), slow_reads, slot_is_wanted) {
-  company all(slot_is_wanted ? 15 : 16);
+  other_streams all(slot_is_wanted ? 15 : 16);
   all.open(0);
   all.read_up_to(0, static_cast<std::size_t>(slow_reads));
   all.toy.settle(all.context);
@@ -110,7 +110,7 @@ BOOST_DATA_TEST_CASE(fifteen_take_no_more_steps_beside_one_that_is_not_read,
 
 BOOST_AUTO_TEST_CASE(one_that_stops_midway_gives_its_slot_to_the_next_and_the_others_do_not_notice) {
   const auto alone = steps_without_it();
-  company all(16);
+  other_streams all(16);
   for (token first = 0; first < 16; ++first) all.open(first);
   all.read_up_to(0, 6);
   for (std::size_t i = 1; i < 16; ++i) all.read_up_to(i, length);

@@ -87,7 +87,7 @@ verdict judge_on_device(std::shared_ptr<const model> model, const golden& refere
   context.run();
   for (std::size_t i = 0; i < together.size(); ++i) {
     compare(result, together[i], reference.prompts[i], tolerance);
-    if (together[i] != alone[i]) result.changed.push_back(fmt::format("prompt {} in company", i));
+    if (together[i] != alone[i]) result.changed.push_back(fmt::format("prompt {} in a batch", i));
   }
   return result;
 }

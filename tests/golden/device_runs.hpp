@@ -13,7 +13,7 @@ namespace cogen::golden {
 constexpr float device_tolerance = 1.0F;
 
 /// Runs all prompts in an engine of a model that is on a device: one after the other, and together, and compares. In
-/// company logits may be other bits there; that is reported, and no failure.
+/// a batch logits may be other bits there; that is reported, and no failure.
 verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance);
 
 }  // namespace cogen::golden

@@ -105,7 +105,7 @@ bool check(const request& wanted, const std::string& path) {
   auto result = judged(wanted, model, reference, tolerance);
   const bool on_device = wanted.device != "cpu";
   const auto changed = on_device ? std::exchange(result.changed, {}) : result.changed;
-  const auto* const same = on_device ? "alone, chunked, swapped, forked, together" : "same bits in all company";
+  const auto* const same = on_device ? "alone, chunked, swapped, forked, together" : "same bits alone and in batches";
   const bool passed = result.passes(tolerance);
   const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);
   std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}  {}  {}\n", reference.name,

@@ -1,4 +1,4 @@
-// Who rests in a slot that another one waits for gives it up, and loses nothing by that.
+// An idle sequence is preempted when another one waits for its slot, and loses nothing.
 #include "scheduler/served.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(who_runs_keeps_its_slot) {
   BOOST_CHECK(s.sched.phase_of(waits) == phase::waiting);
 }
 
-BOOST_AUTO_TEST_CASE(who_was_asked_for_more_has_not_rested) {
+BOOST_AUTO_TEST_CASE(a_sequence_that_was_extended_is_not_idle) {
   served s(crowded(1));
   const auto busy = prefilled(s, 5);
   submit_stream(s, 20, 1);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(who_was_asked_for_more_has_not_rested) {
   BOOST_CHECK(!s.sched.scheduled(busy));
 }
 
-BOOST_AUTO_TEST_CASE(the_one_that_has_rested_longest_goes_and_no_other) {
+BOOST_AUTO_TEST_CASE(only_the_longest_idle_one_is_preempted) {
   served s(crowded(3));
   const auto first = prefilled(s, 5);
   s.step();

@@ -22,9 +22,9 @@ sequence_id ask(served& s, int priority, int first_token, int samples = 4) {
                         {counting(5, first_token), output::sample, samples});
 }
 
-/// Three idle sequences of 20, 5 and 9 tokens, the first of which has rested longest.
-struct three_resting {
-  explicit three_resting(std::unique_ptr<preemption_policy> who) : s(at_once(3), fcfs(), std::move(who)) {
+/// Three idle sequences of 20, 5 and 9 tokens, the first of which has been idle longest.
+struct three_idle {
+  explicit three_idle(std::unique_ptr<preemption_policy> who) : s(at_once(3), fcfs(), std::move(who)) {
     for (const int length : {20, 5, 9}) ids.push_back(prefilled(s, length));
   }
 
@@ -75,12 +75,12 @@ class ranks final : public scheduling_policy {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(of_those_that_rest_the_policy_says_who_leaves) {
-  three_resting rested(longest_idle()), cheap(least_cached()), large(largest()), none(nullptr);
-  BOOST_CHECK(rested.leaves() == rested.ids[0]);
+  three_idle idlest(longest_idle()), cheap(least_cached()), large(largest()), none(nullptr);
+  BOOST_CHECK(idlest.leaves() == idlest.ids[0]);
   BOOST_CHECK(cheap.leaves() == cheap.ids[1]);
   BOOST_CHECK(large.leaves() == large.ids[0]);  // all have the same set aside
   BOOST_CHECK(none.leaves() == none.ids[0]);
-  three_resting own(std::make_unique<newest_first>());
+  three_idle own(std::make_unique<newest_first>());
   BOOST_CHECK(own.leaves() == own.ids[2]);
 }
 

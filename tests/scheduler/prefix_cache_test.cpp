@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(no_sequence_is_preempted_for_a_slot_that_can_be_evicted_aft
   within.depth = 2;
   within.idle_timeout = time(0);
   served s(within);
-  const auto resting = prefilled(s, 9);
+  const auto idle = prefilled(s, 9);
   s.sched.submit({.end_tokens = alone(counting(20, 100), 1), .release_at_end = true},
                  {counting(20, 100), output::sample, 9});
   s.launch();
@@ -373,7 +373,7 @@ BOOST_AUTO_TEST_CASE(no_sequence_is_preempted_for_a_slot_that_can_be_evicted_aft
   s.absorb();
   BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), 1);
   BOOST_CHECK(s.launch().rows.empty());
-  BOOST_CHECK(s.sched.scheduled(resting));
+  BOOST_CHECK(s.sched.scheduled(idle));
   s.absorb();
   BOOST_CHECK(row_of(s.launch(), waits));
 }
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(nor_for_memory_of_a_slot_that_only_such_a_one_reads) {
   served s(within);
   ask(s, prompt(100, 6, 1));
   s.finish();
-  const auto resting = s.sched.submit({.max_sequence_length = 12}, {counting(9, 800), output::last_logits});
+  const auto idle = s.sched.submit({.max_sequence_length = 12}, {counting(9, 800), output::last_logits});
   s.finish();
   const auto second = prompt(100, 3, 2);
   s.sched.submit({.end_tokens = alone(second, 1), .max_new_tokens = 9, .release_at_end = true},
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(nor_for_memory_of_a_slot_that_only_such_a_one_reads) {
   s.absorb();
   BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), 2);
   BOOST_CHECK(s.launch().rows.empty());
-  BOOST_CHECK(s.sched.scheduled(resting));
+  BOOST_CHECK(s.sched.scheduled(idle));
   s.absorb();
   s.absorb();  // what the first one held beyond its reader was given up at once
   BOOST_CHECK(row_of(s.step(), waits));

@@ -131,16 +131,16 @@ BOOST_AUTO_TEST_CASE(the_last_in_order_leaves_itself_when_it_grows) {
 
 BOOST_AUTO_TEST_CASE(those_that_rest_leave_before_those_that_run_and_before_their_time) {
   auto s = growing(16);
-  const auto rests = prefilled(s, 8);
+  const auto idle = prefilled(s, 8);
   const auto first = ask(s, 4, 10), second = ask(s, 4, 2, 20);
   s.step();
   const auto made = s.step();
   BOOST_REQUIRE_EQUAL(made.swap_outs.size(), 1u);
-  BOOST_CHECK(made.swap_outs[0].sequence == rests);
+  BOOST_CHECK(made.swap_outs[0].sequence == idle);
   s.finish();
   BOOST_CHECK(s.sampled(first) == alone(counting(4), 10));
   BOOST_CHECK(s.sampled(second) == alone(counting(4, 20), 2));
-  check_continues(s, rests, counting(8));
+  check_continues(s, idle, counting(8));
 }
 
 BOOST_AUTO_TEST_CASE(slots_are_given_up_to_the_high_mark_and_taken_down_to_the_low_one) {
@@ -170,10 +170,10 @@ BOOST_AUTO_TEST_CASE(one_that_rests_leaves_for_one_that_would_come_above_the_hig
   auto within = tight(40);
   within.idle_timeout = time(0);
   served s(within, fcfs(), longest_idle(), watermarks({.high = 0.5, .low = 0.5, .step = 0}));
-  const auto rests = prefilled(s, 16);
+  const auto idle = prefilled(s, 16);
   const auto comes = ask(s, 8, 1, 50);
   s.finish();
-  BOOST_CHECK(!s.sched.scheduled(rests));
+  BOOST_CHECK(!s.sched.scheduled(idle));
   BOOST_CHECK(s.sampled(comes) == alone(counting(8, 50), 1));
 }
 

@@ -30,15 +30,15 @@ std::int64_t mirror::room() const {
 void mirror::abandon() {
   tokens.resize(static_cast<std::size_t>(length_before_));
   sampled = sampled_before_;
-  rest();
+  make_idle();
 }
 
 void mirror::truncate(int length) {
   tokens.resize(static_cast<std::size_t>(length));
-  rest();
+  make_idle();
 }
 
-void mirror::rest() {
+void mirror::make_idle() {
   running = false;
   ahead.clear();
   reached = std::min(reached, static_cast<int>(tokens.size()));
@@ -86,12 +86,12 @@ std::vector<event> mirror::absorb(const row& done, int end, const toy::model& mo
     if (wanted == output::all_logits && end - done.count > reported_to_)
       throw std::logic_error("logits of its tokens are missing");
     reported_to_ = std::max(reported_to_, end);
-    if (last) rest();
+    if (last) make_idle();
     return {{.what = event::kind::logits, .sequence = done.sequence, .last = last}};
   }
   seen.visit(last ? feature::no_room : feature::chunk);
   if (!last) return {};
-  rest();
+  make_idle();
   return {{.what = event::kind::finished, .sequence = done.sequence, .reason = finish::length}};
 }
 
@@ -107,7 +107,7 @@ std::vector<event> mirror::take_token(token taken, coverage& seen) {
   }
   const bool full = static_cast<int>(tokens.size()) == capacity || sampled == options.max_new_tokens;
   const bool over = samples == 0 && ahead.empty();
-  if (end || full || over) rest();
+  if (end || full || over) make_idle();
   if (!end && full) seen.visit(feature::length);
   if (!end && !full && over) seen.visit(feature::samples_over);
   if (end || full)
@@ -121,7 +121,7 @@ std::vector<event> mirror::fail(int begin, coverage& seen) {
   seen.visit(nothing_sampled ? feature::failed_prefill : feature::failed_decode);
   if (nothing_sampled) tokens.resize(static_cast<std::size_t>(length_before_));
   reached = std::min(reached, begin);
-  rest();
+  make_idle();
   return {{.what = event::kind::finished, .sequence = {}, .reason = finish::failed}};
 }
 

@@ -68,8 +68,8 @@ class mirror {
   bool began = false;      ///< it has had a row
   int stay = 0;            ///< tokens run since it took its slot
 
-  std::optional<time> rested;   ///< since when it was seen resting in a slot
-  std::optional<swap_id> away;  ///< what it had reached was swapped out under this name
+  std::optional<time> idle_since;  ///< since when it was seen idle in a slot
+  std::optional<swap_id> away;     ///< what it had reached was swapped out under this name
   stage moves = stage::swapped_out;
   std::optional<swap_id> copied;  ///< what its slot holds is copied under this name
   bool opened = false;            ///< that is what it was saved as, and it has not gone on
@@ -79,7 +79,7 @@ class mirror {
   std::int64_t room() const;
   std::vector<event> take_token(token taken, coverage& seen);
   std::vector<event> fail(int begin, coverage& seen);
-  void rest();
+  void make_idle();
 
   bool samples_none_ = false;
   int length_before_ = 0;

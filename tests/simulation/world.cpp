@@ -204,7 +204,7 @@ void world::suspend(sequence_id id) {
   require(!seq->running && seq->scheduled && !seq->away, "it was preempted although it runs, or has no slot");
   require(!machine_.scheduled(id), "it was preempted and has kept its slot");
   seq->scheduled = false;
-  seq->rested.reset();
+  seq->idle_since.reset();
   seq->preempted = true;
   ++preempted_;
   check_sequences();

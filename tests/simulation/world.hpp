@@ -113,8 +113,8 @@ class world {
   void check_no_overtaking(const std::set<sequence_id>& waited);
   void note_scheduled();
   void note_rest();
-  bool rests(sequence_id id) const;
-  bool has_rested(const mirror& seq) const;
+  bool is_idle(sequence_id id) const;
+  bool idle_long_enough(const mirror& seq) const;
   void check_preempted(const std::set<sequence_id>& waited);
   bool was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const;
   bool has_another_above(sequence_id id) const;

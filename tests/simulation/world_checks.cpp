@@ -188,32 +188,32 @@ void world::note_scheduled() {
     require(machine_.scheduled(id) == each.scheduled, text(id) + " has a slot, or has none, against the contract");
     if (!each.scheduled) each.stay = 0;
     if (!machine_.moving(id)) each.copied.reset();  // it has left the slot that is copied
-    if (rests(id)) continue;
-    each.rested.reset();
+    if (is_idle(id)) continue;
+    each.idle_since.reset();
   }
 }
 
 // Preemption
 
-bool world::rests(sequence_id id) const {
+bool world::is_idle(sequence_id id) const {
   const auto where = machine_.phase_of(id);
   const auto& seq = live_.at(id);
   return machine_.scheduled(id) && !seq.away && !seq.copied && (where == phase::idle || where == phase::paused);
 }
 
-bool world::has_rested(const mirror& seq) const {
-  return seq.rested && now_ - *seq.rested >= settings_.within.idle_timeout;
+bool world::idle_long_enough(const mirror& seq) const {
+  return seq.idle_since && now_ - *seq.idle_since >= settings_.within.idle_timeout;
 }
 
 void world::note_rest() {
   for (auto& [id, each] : live_) each.has_room = static_cast<int>(each.with_ahead().size()) <= machine_.reserved(id);
   for (auto& [id, each] : live_)
-    if (rests(id) && !each.rested) each.rested = now_;
+    if (is_idle(id) && !each.idle_since) each.idle_since = now_;
 }
 
 /// One that ran has lost its slot to one that was put above it.
 bool world::was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const {
-  if (seq.rested || !seq.scheduled || !seq.running) return false;
+  if (seq.idle_since || !seq.scheduled || !seq.running) return false;
   return std::ranges::any_of(waited, [&](sequence_id above) {
     return live_.contains(above) && may_displace(settings_, {above, live_.at(above)}, {id, seq});
   });
@@ -232,24 +232,24 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
     if (machine_.scheduled(id)) continue;
     if (settings_.growing && each.scheduled) {
       seen_.visit(feature::made_way);
-      require(settings_.forks || each.rested || !each.has_room || has_another_above(id),
+      require(settings_.forks || each.idle_since || !each.has_room || has_another_above(id),
               text(id) + " has left for one that comes later");
-      each.rested.reset();
+      each.idle_since.reset();
       each.preempted = true;
       continue;
     }
     const bool displaced = was_displaced(id, each, waited);
-    if (!each.rested && !displaced) continue;
+    if (!each.idle_since && !displaced) continue;
     if (displaced && settings_.forks) {
       each.preempted = true;
       continue;
     }
     say(text(id) + (displaced ? " was displaced" : " was preempted"));
-    require(displaced || has_rested(each), text(id) + " was preempted and has not rested for long");
+    require(displaced || idle_long_enough(each), text(id) + " was preempted and has not been idle for long");
     require(!waited.empty() || settings_.forks, text(id) + " was preempted for no other");
     seen_.visit(displaced ? feature::displaced : feature::preempted);
     each.scheduled = false;
-    each.rested.reset();
+    each.idle_since.reset();
     each.preempted = true;
     ++preempted_;
   }
@@ -265,7 +265,7 @@ void world::check_ranks() const {
   if (waiting.empty()) return;
   const auto head = firsts(waiting).front();
   for (const auto& [id, each] : live_)
-    if (machine_.scheduled(id) && !rests(id))
+    if (machine_.scheduled(id) && !is_idle(id))
       require(!may_displace(settings_, {head, live_.at(head)}, {id, each}), text(head) + " waits for " + text(id));
 }
 
@@ -276,14 +276,14 @@ void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (!runner_.cache().on_their_way().empty()) return;
   bool one_rests = false;
   for (const auto& [id, each] : live_) {
-    if (!rests(id)) continue;
-    require(!has_rested(each), text(id) + " has rested for long, and a sequence waits");
+    if (!is_idle(id)) continue;
+    require(!idle_long_enough(each), text(id) + " has been idle for long, and a sequence waits");
     one_rests = true;
   }
   if (!nothing_planned) return;
   const auto wake = machine_.wake();
   require(wake.has_value() == (one_rests && settings_.within.idle_timeout != limits().idle_timeout),
-          "a sequence waits for one that rests, and the time is not known");
+          "a sequence waits for one that is idle, and the time is not known");
   require(!wake || *wake > now_, "it would be woken for nothing");
 }
 

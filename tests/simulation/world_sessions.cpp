@@ -22,7 +22,7 @@ void world::copy_out(sequence_id id) {
     session begun{seq->options, {seq->tokens, seq->sampled, at_hand->snapshot, machine_.exact(id)}, {}};
     if (possible) {
       seq->copied = at_hand->name;
-      seq->rested.reset();
+      seq->idle_since.reset();
       copies_[at_hand->name] = std::move(begun);
     } else if (!seq->running) {
       begun.snapshot = runner_.cache().kept(at_hand->name);

@@ -38,8 +38,8 @@ class client {
         return drop(any_stream());
       case deed::fork:
         return fork();
-      case deed::rest:
-        return rest();
+      case deed::idle:
+        return idle();
       case deed::ask_for_nonsense:
         return ask_for_nonsense();
     }
@@ -209,7 +209,7 @@ class client {
     if (below(3) > 0 && co_await decode_all(child, expected, at)) ++counts_.forked;
   }
 
-  net::awaitable<void> rest() {
+  net::awaitable<void> idle() {
     const story& expected = any_story();
     auto place = all_.running->open();
     std::size_t at = 0;

@@ -12,8 +12,8 @@
 namespace cogen::soak {
 
 /// What a client does with a request.
-enum class deed { read, dawdle, cancel, stop, drop, fork, rest, ask_for_nonsense };
-constexpr std::array deed_names{"read", "dawdle", "cancel", "stop", "drop", "fork", "rest", "ask for nonsense"};
+enum class deed { read, dawdle, cancel, stop, drop, fork, idle, ask_for_nonsense };
+constexpr std::array deed_names{"read", "dawdle", "cancel", "stop", "drop", "fork", "idle", "ask for nonsense"};
 
 /// What all clients have done. Operations are asked for and answered.
 struct tally {

@@ -43,7 +43,7 @@ struct subject {
   bool swap_outs = false;  // what is preempted; else it is run again
 };
 
-/// Preempts whatever rests while another one waits, and takes in fewer sequences than the clients may want at once, as
+/// Preempts idle sequences while another one waits, and takes in fewer sequences than the clients may want at once, as
 /// those that fork want two.
 subject make_subject(const options& wanted);
 

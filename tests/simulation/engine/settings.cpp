@@ -31,7 +31,7 @@ void crowd(settings& sampled, random& from) {
   sampled.most_live = from.between(5, 12);
 }
 
-/// Who displaces others need not wait until those have rested for long.
+/// Who displaces others need not wait until those have been idle for long.
 void add_urgency(settings& sampled, random& from) {
   sampled.urgent = true;
   sampled.boost = std::chrono::microseconds(from.between(0, 5000));

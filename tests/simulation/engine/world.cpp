@@ -157,11 +157,11 @@ void world::check_stats() {
   require(stats.cache_bytes >= 0 && stats.cache_bytes + stats.prefix_cached_bytes <= settings_.within.memory_bytes,
           "more memory is set aside than there is");
   require(stats.waiting >= 0 && stats.waiting <= stats.sequences, "more wait than there are");
-  const bool none_rested =
+  const bool none_idle =
       settings_.within.idle_timeout >= long_idle_timeout && now().time_since_epoch() < long_idle_timeout;
   for (; preempted_ < stats.preempted; ++preempted_) {
     seen_.visit(feature::preempted);
-    if (none_rested && preempted_ >= suspend_requested_) seen_.visit(feature::displaced);
+    if (none_idle && preempted_ >= suspend_requested_) seen_.visit(feature::displaced);
   }
 }
 
