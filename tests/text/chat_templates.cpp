@@ -1,4 +1,5 @@
 // Chat templates, compared with what Transformers makes of them.
+#include "chats.hpp"
 #include "cogen/text/chat_template.hpp"
 #include "mentions.hpp"
 
@@ -12,41 +13,11 @@
 namespace {
 
 using namespace cogen::text;
-using namespace std::chrono_literals;
-
-constexpr auto reference_time = std::chrono::sys_days(std::chrono::year(2024) / 2 / 9) + 13h + 5min + 7s;
 
 std::string content_of(const std::string& name) {
   std::ifstream file(std::string(COGEN_TEST_DATA "/text/") + name, std::ios::binary);
   BOOST_REQUIRE(file.good());
   return std::move(std::ostringstream() << file.rdbuf()).str();
-}
-
-std::vector<chat_message> messages_of(const boost::json::array& given) {
-  std::vector<chat_message> messages;
-  for (const auto& entry : given) {
-    auto fields = entry.as_object();
-    auto& message = messages.emplace_back();
-    message.role = fields.at("role").as_string();
-    if (auto* text = fields.at("content").if_string()) {
-      message.content = *text;
-      fields.erase("content");
-    }
-    fields.erase("role");
-    message.extra = fields;
-  }
-  return messages;
-}
-
-template_options options_of(boost::json::object variables) {
-  template_options options;
-  options.bos = "<s>";
-  options.eos = "</s>";
-  options.now = reference_time;
-  if (auto* flag = variables.if_contains("add_generation_prompt")) options.add_generation_prompt = flag->as_bool();
-  variables.erase("add_generation_prompt");
-  options.extra = std::move(variables);
-  return options;
 }
 
 std::string rendered(const std::string& source, const std::vector<chat_message>& messages = {},
@@ -103,7 +74,7 @@ void check(const boost::json::object& expected, const std::function<std::string(
 BOOST_AUTO_TEST_SUITE(chat_templates)
 
 BOOST_AUTO_TEST_CASE(templates_render_as_in_transformers) {
-  auto content = boost::json::parse(content_of("chats.json")).as_object();
+  const auto& content = reference_chats();
   std::size_t errors = 0;
   for (const auto& entry : content.at("cases").as_array()) {
     const auto& expected = entry.as_object();
@@ -117,7 +88,7 @@ BOOST_AUTO_TEST_CASE(templates_render_as_in_transformers) {
     }
     errors += expected.contains("error");
   }
-  BOOST_TEST(content.at("cases").as_array().size() == 180u);
+  BOOST_TEST(content.at("cases").as_array().size() == 231u);
   BOOST_TEST(errors > 10u);
 }
 
@@ -135,7 +106,7 @@ BOOST_AUTO_TEST_CASE(an_exception_of_the_template_says_its_words_and_its_line) {
   BOOST_TEST(refusal("\n\n{{ raise_exception('only two roles') }}") == "chat template, line 3: raised: only two roles");
 }
 
-BOOST_AUTO_TEST_CASE(unknown_constructs_are_named_with_their_line_before_anything_is_rendered) {
+BOOST_AUTO_TEST_CASE(unknown_statements_are_named_with_their_line_before_anything_is_rendered) {
   auto refused = [](std::string_view construct, std::string_view name) {
     try {
       chat_template("{% if false %}\n" + std::string(construct) + "\n{% endif %}");
@@ -144,15 +115,24 @@ BOOST_AUTO_TEST_CASE(unknown_constructs_are_named_with_their_line_before_anythin
     }
     return false;
   };
-  BOOST_TEST(refused("{{ x | shout }}", "filter 'shout'"));
-  BOOST_TEST(refused("{{ x is shiny }}", "test 'shiny'"));
-  BOOST_TEST(refused("{{ shout(x) }}", "function 'shout'"));
-  BOOST_TEST(refused("{{ x.shout() }}", "method 'shout'"));
-  BOOST_TEST(refused("{{ x.append(1) }}", "method 'append'"));
   BOOST_TEST(refused("{% include 'x' %}", "statement 'include'"));
   BOOST_TEST(refused("{% call f() %}{% endcall %}", "statement 'call'"));
   BOOST_TEST(refused("{% for x in y recursive %}{% endfor %}", "recursive"));
+  BOOST_TEST(refused("{% for x in y %}{% filter trim %}{% break %}{% endfilter %}{% endfor %}", "outside of a loop"));
   BOOST_TEST(refused("{% macro f(a) %}{% endmacro %}{{ f(*x) }}", "'*'"));
+}
+
+BOOST_AUTO_TEST_CASE(unknown_names_are_refused_with_their_line_where_they_are_used) {
+  auto refused = [](std::string_view construct) { return refusal("\n" + std::string(construct)); };
+  BOOST_TEST(refused("{{ 'x' | shout }}") == "chat template, line 2: the filter 'shout' is unknown");
+  BOOST_TEST(refused("{% filter shout %}{% endfilter %}") == "chat template, line 2: the filter 'shout' is unknown");
+  BOOST_TEST(refused("{{ 'x' is shiny }}") == "chat template, line 2: the test 'shiny' is unknown");
+  BOOST_TEST(refused("{{ shout(1) }}") == "chat template, line 2: 'shout' is undefined and cannot be called");
+  BOOST_TEST(refused("{{ 'x'.shout() }}") == "chat template, line 2: a text has no method 'shout'");
+  BOOST_TEST(refused("{{ [].append(1) }}") == "chat template, line 2: a list has no method 'append'");
+  BOOST_TEST(refused("{{ '{:>5}'.format(1) }}") ==
+             "chat template, line 2: 'format' has no argument for the field ':>5'");
+  BOOST_TEST(refused("{{ [1] | select }}") == "chat template, line 2: a generator cannot be written as text");
 }
 
 BOOST_AUTO_TEST_CASE(the_text_is_cut_by_who_wrote_it) {
@@ -168,9 +148,11 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
   auto trusted = [&](const std::string& expression) {
     return trusted_part(segments_of("{% set m = messages[0].content %}{{ " + expression + " }}", messages));
   };
-  for (auto expression : {"m", "m.strip()", "m | trim", "m[1:3]", "m[0]", "m.split('|')[0]", "m.upper()",
-                          "m | replace('a', m)", "m | tojson", "[m] | string", "[m] | join", "m * 2", "m | title",
-                          "{'k': m}.k", "m | list | first", "m.splitlines()[0]", "{m: 1}"}) {
+  for (auto expression : {"m",          "m.strip()",       "m | trim",         "m[1:3]",
+                          "m[0]",       "m.split('|')[0]", "m.upper()",        "m | replace('a', m)",
+                          "m | tojson", "[m] | string",    "[m] | join",       "m * 2",
+                          "m | title",  "{'k': m}.k",      "m | list | first", "m.splitlines()[0]",
+                          "{m: 1}",     "m | safe",        "(m | safe) + m",   "m.format()"}) {
     BOOST_TEST_CONTEXT(expression) BOOST_TEST(trusted(expression) == "_");
   }
   BOOST_TEST(trusted("'<' + m + '>'") == "<_>");
@@ -178,6 +160,8 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
   BOOST_TEST(trusted("('<' ~ m ~ '>')[0]") == "<");
   BOOST_TEST(trusted("'<%>'.replace('%', m)") == "<_>");
   BOOST_TEST(trusted("['<', m, '>'] | join('-')") == "<-_->");
+  BOOST_TEST(trusted("'<{}>'.format(m)") == "<_>");
+  BOOST_TEST(trusted("('<' | safe) + ('<' ~ m)") == "<&lt;_");
   BOOST_TEST(trusted("m | length") == "5");
   BOOST_TEST(trusted("'x' if m else 'y'") == "x");
 }

@@ -29,12 +29,16 @@ def write(path, content):
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
+def variables_of(messages, setting):
+    return {"messages": messages, "tools": None, "documents": None, "bos_token": "<s>", "eos_token": "</s>", **setting}
+
+
 def chat_cases(folder):
     for template in TEMPLATES:
         source = (folder / "templates" / (template + ".jinja")).read_text()
         for chat, messages in CHATS.items():
             for setting, variables in SETTINGS.items():
-                given = {"messages": messages, "tools": None, "documents": None, "bos_token": "<s>", "eos_token": "</s>", **variables}
+                given = variables_of(messages, variables)
                 yield {"template": template, "chat": chat, "setting": setting, **rendered(source, given)}
 
 

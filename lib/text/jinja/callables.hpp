@@ -71,9 +71,10 @@ function find_function(std::string_view name);
 filter find_text_filter(std::string_view name);
 filter find_sequence_filter(std::string_view name);
 
-/// Whether any kind of value has a method of that name.
-bool is_method(std::string_view name);
-/// Whether this value has it.
+/// The method `format` of texts, with fields such as {}, {0} and {name}. Fails for any other field.
+value format(renderer& run, const value& self, const arguments& given);
+
+/// Whether the value has a method of that name.
 bool has_method(const value& object, std::string_view name);
 /// Fails if the value has no such method.
 value call_method(renderer& run, const value& object, std::string_view name, const arguments& given);

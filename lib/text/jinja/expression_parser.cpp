@@ -19,8 +19,6 @@ constexpr std::array<named_comparison, 6> comparisons{{{"==", comparison::equal}
                                                        {">", comparison::greater},
                                                        {">=", comparison::greater_or_equal}}};
 
-std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 }  // namespace
 
 expression_parser::nesting::nesting(expression_parser& parser) : parser_(&parser) {
@@ -286,14 +284,12 @@ expression_ptr expression_parser::parse_slice(expression_ptr object, expression_
 expression_ptr expression_parser::parse_call(expression_ptr callee) {
   auto line = from_.line();
   if (auto* named = dynamic_cast<variable*>(callee.get())) {
-    called_names_.emplace_back(named->name(), line);
     auto name = named->name();
     return make<call_by_name>(line, std::move(name), parse_arguments());
   }
   auto* method = dynamic_cast<attribute*>(callee.get());
   if (!method) throw template_error("only names and methods can be called", line);
   auto name = method->name();
-  if (!is_method(name)) throw template_error("the method " + in_quotes(name) + " is unknown", line);
   auto object = method->take_object();
   return make<call_of_method>(line, std::move(object), std::move(name), parse_arguments());
 }
@@ -303,7 +299,7 @@ argument_list expression_parser::parse_arguments() {
   from_.expect_symbol("(");
   while (!from_.is_symbol(")")) {
     if (from_.is_symbol("*") || from_.is_symbol("**")) {
-      throw template_error("arguments unpacked by " + in_quotes(from_.now().text) + " are unknown", from_.line());
+      throw template_error("arguments unpacked by '" + from_.now().text + "' are unknown", from_.line());
     }
     bool is_named =
         from_.is(lexeme_kind::name) && from_.after().kind == lexeme_kind::symbol && from_.after().text == "=";
@@ -323,7 +319,7 @@ argument_list expression_parser::parse_arguments() {
 
 expression_ptr expression_parser::parse_filters(expression_ptr input) {
   while (true) {
-    if (from_.is_symbol("|")) {
+    if (from_.take_symbol("|")) {
       input = parse_filter(std::move(input));
     } else if (from_.is_name("is")) {
       input = parse_test(std::move(input));
@@ -336,20 +332,15 @@ expression_ptr expression_parser::parse_filters(expression_ptr input) {
 }
 
 expression_ptr expression_parser::parse_filter(expression_ptr input) {
-  from_.take();
   auto name = from_.expect(lexeme_kind::name, "the name of a filter");
-  auto apply = find_filter(name.text);
-  if (!apply) throw template_error("the filter " + in_quotes(name.text) + " is unknown", name.line);
   auto given = from_.is_symbol("(") ? parse_arguments() : argument_list();
-  return make<filtered>(name.line, std::move(input), apply, std::move(given));
+  return make<filtered>(name.line, std::move(input), std::move(name.text), std::move(given));
 }
 
 expression_ptr expression_parser::parse_test(expression_ptr input) {
   auto line = from_.take().line;
   bool is_negated = from_.take_name("not");
   auto name = from_.expect(lexeme_kind::name, "the name of a test");
-  auto check = find_test(name.text);
-  if (!check) throw template_error("the test " + in_quotes(name.text) + " is unknown", name.line);
   argument_list given;
   if (from_.is_symbol("(")) {
     given = parse_arguments();
@@ -361,7 +352,7 @@ expression_ptr expression_parser::parse_test(expression_ptr input) {
              from_.is_symbol("[") || from_.is_symbol("{")) {
     given.positional.push_back(parse_postfix(parse_primary()));
   }
-  auto result = make<tested>(line, std::move(input), check, std::move(given));
+  auto result = make<tested>(line, std::move(input), std::move(name.text), std::move(given));
   return is_negated ? make<negation>(line, negation::kind::logical, std::move(result)) : std::move(result);
 }
 

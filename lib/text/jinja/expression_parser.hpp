@@ -23,8 +23,8 @@ class expression_parser {
   /// One expression, or several with commas between them as a tuple.
   expression_ptr parse_tuple(bool with_condition = true);
 
-  /// Names that were called as functions, and where, for a check when all macros are known.
-  const std::vector<std::pair<std::string, std::size_t>>& called_names() const noexcept { return called_names_; }
+  /// The name of a filter of `input`, perhaps with arguments.
+  expression_ptr parse_filter(expression_ptr input);
 
   /// One level of nesting during its lifetime.
   class nesting {
@@ -61,7 +61,6 @@ class expression_parser {
   expression_ptr parse_slice(expression_ptr object, expression_ptr begin, std::size_t line);
   expression_ptr parse_call(expression_ptr callee);
   expression_ptr parse_filters(expression_ptr input);
-  expression_ptr parse_filter(expression_ptr input);
   expression_ptr parse_test(expression_ptr input);
   argument_list parse_arguments();
   std::optional<comparison> take_comparison();
@@ -75,7 +74,6 @@ class expression_parser {
 
   lexeme_stream& from_;
   std::size_t depth_ = 0;
-  std::vector<std::pair<std::string, std::size_t>> called_names_;
 };
 
 }  // namespace cogen::text::jinja

@@ -88,24 +88,34 @@ value call_of_method::compute(renderer& run) const {
   return call_method(run, object, name_, evaluated(run, given_));
 }
 
-filtered::filtered(std::size_t line, expression_ptr input, filter apply, argument_list given)
-    : expression(line), input_(std::move(input)), apply_(apply), given_(std::move(given)) {
+filtered::filtered(std::size_t line, expression_ptr input, std::string name, argument_list given)
+    : expression(line),
+      input_(std::move(input)),
+      name_(std::move(name)),
+      apply_(find_filter(name_)),
+      given_(std::move(given)) {
   contains(*input_);
   contains(given_);
 }
 
 value filtered::compute(renderer& run) const {
+  if (!apply_) run.fail("the filter '" + name_ + "' is unknown");
   auto input = input_->evaluate(run);
   return apply_(run, input, evaluated(run, given_));
 }
 
-tested::tested(std::size_t line, expression_ptr input, value_test check, argument_list given)
-    : expression(line), input_(std::move(input)), check_(check), given_(std::move(given)) {
+tested::tested(std::size_t line, expression_ptr input, std::string name, argument_list given)
+    : expression(line),
+      input_(std::move(input)),
+      name_(std::move(name)),
+      check_(find_test(name_)),
+      given_(std::move(given)) {
   contains(*input_);
   contains(given_);
 }
 
 value tested::compute(renderer& run) const {
+  if (!check_) run.fail("the test '" + name_ + "' is unknown");
   auto input = input_->evaluate(run);
   return check_(run, input, evaluated(run, given_));
 }

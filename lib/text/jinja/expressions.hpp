@@ -138,11 +138,12 @@ class call_of_method final : public expression {
 /// input | name(...)
 class filtered final : public expression {
  public:
-  filtered(std::size_t line, expression_ptr input, filter apply, argument_list given);
+  filtered(std::size_t line, expression_ptr input, std::string name, argument_list given);
 
  private:
   value compute(renderer& run) const override;
   expression_ptr input_;
+  std::string name_;
   filter apply_;
   argument_list given_;
 };
@@ -150,11 +151,12 @@ class filtered final : public expression {
 /// input is name(...)
 class tested final : public expression {
  public:
-  tested(std::size_t line, expression_ptr input, value_test check, argument_list given);
+  tested(std::size_t line, expression_ptr input, std::string name, argument_list given);
 
  private:
   value compute(renderer& run) const override;
   expression_ptr input_;
+  std::string name_;
   value_test check_;
   argument_list given_;
 };

@@ -184,11 +184,12 @@ value cycle(renderer& run, const value& self, const arguments& given) {
 
 using method = std::pair<std::string_view, filter>;
 
-constexpr std::array<method, 25> text_methods{{
+constexpr std::array<method, 26> text_methods{{
     {"capitalize", change_case<capitalize>},
     {"count", count_part},
     {"endswith", begins_or_ends<false>},
     {"find", find_part<false>},
+    {"format", format},
     {"isalnum", consists_of<is_letter_or_digit>},
     {"isalpha", consists_of<is_letter>},
     {"isdigit", consists_of<is_numeric>},
@@ -237,11 +238,6 @@ std::span<const method> methods_of(const value& object) {
 }
 
 }  // namespace
-
-bool is_method(std::string_view name) {
-  return find_named<filter>(text_methods, name) || find_named<filter>(dictionary_methods, name) ||
-         find_named<filter>(list_methods, name) || find_named<filter>(loop_methods, name);
-}
 
 bool has_method(const value& object, std::string_view name) {
   return find_named<filter>(methods_of(object), name) != nullptr;

@@ -105,8 +105,9 @@ value calculate_real(renderer& run, arithmetic operation, double left, double ri
 }
 
 value joined(renderer& run, const traced_text& left, const traced_text& right) {
-  auto result = left;
-  result.append(right);
+  bool is_markup = left.is_markup() || right.is_markup();
+  auto result = is_markup && !left.is_markup() ? escaped(left).as_markup() : left;
+  result.append(is_markup && !right.is_markup() ? escaped(right) : right);
   return run.make_text(std::move(result));
 }
 
@@ -241,11 +242,9 @@ bool is_exactly_true(const value& what) { return what.is<bool>() && jinja::is_tr
 bool is_exactly_false(const value& what) { return what.is<bool>() && !jinja::is_true(what); }
 bool is_callable(const value& what) { return what.function() || what.is<uncalled_function>(); }
 
-bool is_iterable(const value& what) {
-  return what.text() || what.items() || what.members() || what.is_undefined() || what.loop();
-}
-
 bool is_sequence(const value& what) { return what.text() || what.items() || what.members() || what.is_undefined(); }
+
+bool is_iterable(const value& what) { return is_sequence(what) || what.loop() || what.is<generator>(); }
 
 std::int64_t whole_number(renderer& run, const value& what) {
   if (auto number = what.integer()) return *number;

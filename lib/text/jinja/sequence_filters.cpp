@@ -15,6 +15,12 @@ namespace {
 
 shared_list share(renderer& run, std::vector<value> items) { return run.make_list(std::move(items)).shared_items(); }
 
+value generated(renderer& run, std::vector<value> items) { return generator{share(run, std::move(items))}; }
+
+void require_list(renderer& run, const value& input, const char* callee) {
+  if (input.is<generator>()) run.fail(std::string("'") + callee + "' does not apply to a generator");
+}
+
 value at_index(const std::vector<value>& items, std::int64_t index) {
   auto size = static_cast<std::int64_t>(items.size());
   if (index < 0) index += size;
@@ -54,6 +60,7 @@ value length(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "length", {});
   if (auto* text = input.text()) return static_cast<std::int64_t>(character_count(text->bytes()));
   if (auto* members = input.members()) return static_cast<std::int64_t>(members->size());
+  require_list(run, input, "length");
   return static_cast<std::int64_t>(items_of(run, input)->items.size());
 }
 
@@ -72,6 +79,7 @@ value first(renderer& run, const value& input, const arguments& given) {
 
 value last(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "last", {});
+  require_list(run, input, "last");
   auto items = items_of(run, input);
   return items->items.empty() ? value() : items->items.back();
 }
@@ -84,8 +92,8 @@ value to_list(renderer& run, const value& input, const arguments& given) {
 
 value pairs_of(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "items", {});
-  if (input.is_undefined()) return run.make_list({});
-  return call_method(run, input, "items", {});
+  if (input.is_undefined()) return generated(run, {});
+  return generator{call_method(run, input, "items", {}).shared_items()};
 }
 
 value reverse(renderer& run, const value& input, const arguments& given) {
@@ -171,7 +179,7 @@ value unique(renderer& run, const value& input, const arguments& given) {
     seen.insert(key, true);
     result.push_back(item);
   }
-  return run.make_list(std::move(result));
+  return generated(run, std::move(result));
 }
 
 value extreme(renderer& run, const value& input, const arguments& given, const char* name, int wanted) {
@@ -217,6 +225,11 @@ value_test known_test(renderer& run, const std::string& name) {
   run.fail("the test '" + name + "' is unknown");
 }
 
+/// Filters that choose or map find nothing to visit in none, false or 0.
+shared_list items_unless_false(renderer& run, const value& input) {
+  return is_true(input) ? items_of(run, input) : share(run, {});
+}
+
 struct choice {
   const char* name;
   bool by_attribute;
@@ -231,12 +244,12 @@ value choose(renderer& run, const value& input, const arguments& given, choice h
   auto test = has_test ? known_test(run, name_in(run, given.positional[used], how.name).bytes()) : nullptr;
   auto rest = without_first(given, has_test ? used + 1 : used);
   std::vector<value> chosen;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = items_unless_false(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = attribute_of(run, item, attribute);
     if ((test ? test(run, what, rest) : is_true(what)) == how.keeps) chosen.push_back(item);
   }
-  return run.make_list(std::move(chosen));
+  return generated(run, std::move(chosen));
 }
 
 value select(renderer& run, const value& input, const arguments& given) {
@@ -255,12 +268,12 @@ value rejectattr(renderer& run, const value& input, const arguments& given) {
 value map_attribute(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "map", {"attribute", "default"});
   std::vector<value> mapped;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = items_unless_false(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = attribute_of(run, item, &bound.at(0));
     mapped.push_back(what.is_undefined() && bound.find(1) ? bound.at(1) : what);
   }
-  return run.make_list(std::move(mapped));
+  return generated(run, std::move(mapped));
 }
 
 value map(renderer& run, const value& input, const arguments& given) {
@@ -270,11 +283,11 @@ value map(renderer& run, const value& input, const arguments& given) {
   if (!apply) run.fail("the filter '" + name + "' is unknown");
   auto rest = without_first(given, 1);
   std::vector<value> mapped;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = items_unless_false(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     mapped.push_back(apply(run, item, rest));
   }
-  return run.make_list(std::move(mapped));
+  return generated(run, std::move(mapped));
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 20> sequence_filters{{
@@ -307,6 +320,7 @@ std::size_t character_count(std::string_view text) {
 
 shared_list items_of(renderer& run, const value& what) {
   if (auto items = what.shared_items()) return items;
+  if (auto items = what.generated()) return items;
   if (what.is_undefined()) return share(run, {});
   if (auto* text = what.text()) return share(run, characters_of(run, *text));
   if (auto* members = what.members()) {

@@ -134,14 +134,11 @@ flow set_statement::perform(renderer& run) const {
   return flow::on;
 }
 
-flow set_block_statement::perform(renderer& run) const {
+value block_text::compute(renderer& run) const {
   renderer::capture written(run);
-  {
-    renderer::block variables(run);
-    execute_all(run, body_);
-  }
-  to_.assign(run, run.make_text(written.take()));
-  return flow::on;
+  renderer::block variables(run);
+  execute_all(run, body_);
+  return run.make_text(written.take());
 }
 
 flow macro_statement::perform(renderer& run) const {

@@ -118,15 +118,16 @@ class set_statement final : public statement {
   expression_ptr what_;
 };
 
-/// {% set target %}...{% endset %}
-class set_block_statement final : public statement {
+/// The text that a body writes: what {% set target %}...{% endset %} and {% filter name %}...{% endfilter %} begin
+/// with.
+class block_text final : public expression {
  public:
-  set_block_statement(std::size_t line, target to, statement_list body)
-      : statement(line), to_(std::move(to)), body_(std::move(body)) {}
+  explicit block_text(std::size_t line) : expression(line) {}
+  /// Its filters are parsed before its body.
+  void set_body(statement_list body) { body_ = std::move(body); }
 
  private:
-  flow perform(renderer& run) const override;
-  target to_;
+  value compute(renderer& run) const override;
   statement_list body_;
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <set>
 
 namespace cogen::text::jinja {
 namespace {
@@ -14,11 +13,7 @@ class template_parser {
  public:
   explicit template_parser(std::string_view source) : from_(lex(source)), expressions_(from_) {}
 
-  statement_list run() {
-    auto body = parse_until({});
-    require_known_calls();
-    return body;
-  }
+  statement_list run() { return parse_until({}); }
 
  private:
   using words = std::initializer_list<std::string_view>;
@@ -68,6 +63,9 @@ class template_parser {
     if (word.text == "for") return parse_for(word.line);
     if (word.text == "set") return parse_set(word.line);
     if (word.text == "macro") return parse_macro(word.line);
+    if (word.text == "filter") {
+      return std::make_unique<output_statement>(word.line, parse_block_text(word.line, true, "endfilter"));
+    }
     if (word.text == "generation") {
       return std::make_unique<generation_statement>(word.line, parse_body("endgeneration"));
     }
@@ -122,18 +120,27 @@ class template_parser {
   statement_ptr parse_set(std::size_t line) {
     auto to = parse_target(true);
     if (!from_.take_symbol("=")) {
-      if (from_.is_symbol("|")) throw template_error("filters of a set block are unknown", from_.line());
-      return std::make_unique<set_block_statement>(line, std::move(to), parse_separately("endset"));
+      return std::make_unique<set_statement>(line, std::move(to), parse_block_text(line, false, "endset"));
     }
     auto what = expressions_.parse_tuple();
     end_statement();
     return std::make_unique<set_statement>(line, std::move(to), std::move(what));
   }
 
+  // What filters make of the text that a body writes. In a filter block the first one stands without its bar.
+  expression_ptr parse_block_text(std::size_t line, bool is_filter_block, std::string_view ending) {
+    auto text = std::make_unique<block_text>(line);
+    auto* unfiltered = text.get();
+    expression_ptr whole = std::move(text);
+    if (is_filter_block) whole = expressions_.parse_filter(std::move(whole));
+    while (from_.take_symbol("|")) whole = expressions_.parse_filter(std::move(whole));
+    unfiltered->set_body(parse_separately(ending));
+    return whole;
+  }
+
   statement_ptr parse_macro(std::size_t line) {
     macro_statement::parts parts;
     parts.name = from_.expect(lexeme_kind::name, "the macro's name").text;
-    macros_.insert(parts.name);
     from_.expect_symbol("(");
     while (!from_.is_symbol(")")) {
       parts.parameters.push_back(parse_parameter(parts));
@@ -183,16 +190,8 @@ class template_parser {
 
   std::string parse_variable() { return from_.expect(lexeme_kind::name, "a variable").text; }
 
-  void require_known_calls() const {
-    for (const auto& [name, line] : expressions_.called_names()) {
-      if (macros_.contains(name) || find_function(name)) continue;
-      throw template_error("the function '" + name + "' is unknown", line);
-    }
-  }
-
   lexeme_stream from_;
   expression_parser expressions_;
-  std::set<std::string, std::less<>> macros_;
   std::size_t loops_ = 0;
 };
 

@@ -151,9 +151,9 @@ value joined(renderer& run, const value& input, const arguments& given) {
   return result;
 }
 
-value as_it_is(renderer& run, const value& input, const arguments& given) {
+value as_markup(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "safe", {});
-  return input;
+  return run.make_text(as_text(run, input).as_markup());
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
@@ -166,7 +166,7 @@ constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
     {"lower", in_other_case<lower>},
     {"replace", with_replaced},
     {"round", round_number},
-    {"safe", as_it_is},
+    {"safe", as_markup},
     {"string", to_text},
     {"title", in_other_case<title_words>},
     {"tojson", to_json},

@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 
 namespace cogen::text::jinja {
 namespace {
@@ -218,6 +219,21 @@ value replaced(renderer& run, const traced_text& text, const traced_text& old, c
   }
   result.append(text.part(std::min(begin, text.size()), text.size()));
   return run.make_text(std::move(result));
+}
+
+traced_text escaped(const traced_text& text) {
+  constexpr std::string_view special = "&<>'\"";
+  constexpr std::array<std::string_view, special.size()> entities{"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+  traced_text result;
+  std::size_t begin = 0;
+  for (auto at = text.bytes().find_first_of(special); at != std::string::npos;
+       at = text.bytes().find_first_of(special, begin)) {
+    result.append(text.part(begin, at));
+    result.append(entities[special.find(text.bytes()[at])], text.part(at, at + 1).is_trusted());
+    begin = at + 1;
+  }
+  result.append(text.part(begin, text.size()));
+  return result;
 }
 
 std::vector<value> lines_of(renderer& run, const traced_text& text, bool keep_ends) {

@@ -65,6 +65,9 @@ std::vector<value> split(renderer& run, const traced_text& text, std::optional<s
 value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& by,
                std::int64_t limit);
 
+/// HTML's special characters as entities.
+traced_text escaped(const traced_text& text);
+
 /// Python's str.splitlines.
 std::vector<value> lines_of(renderer& run, const traced_text& text, bool keep_ends);
 

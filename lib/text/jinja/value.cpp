@@ -36,6 +36,12 @@ bool are_equal_dictionaries(const dictionary& left, const dictionary& right) {
 
 }  // namespace
 
+traced_text traced_text::as_markup() const {
+  auto markup = *this;
+  markup.is_markup_ = true;
+  return markup;
+}
+
 void traced_text::append(const traced_text& more) {
   auto trusted = more.first_is_trusted_;
   std::size_t begin = 0;
@@ -63,6 +69,7 @@ traced_text traced_text::part(std::size_t begin, std::size_t end) const {
   bool trusted = first_is_trusted_ == ((first - switches_.begin()) % 2 == 0);
   traced_text result(bytes_.substr(begin, end - begin), trusted);
   for (auto at = first; at != last; ++at) result.switches_.push_back(*at - begin);
+  result.is_markup_ = is_markup_;
   return result;
 }
 
@@ -128,6 +135,11 @@ shared_list value::shared_items() const {
   return found ? *found : nullptr;
 }
 
+shared_list value::generated() const {
+  auto* found = std::get_if<generator>(&what_);
+  return found ? found->items : nullptr;
+}
+
 bool is_true(const value& what) noexcept {
   if (what.is_undefined() || what.is_none()) return false;
   if (auto number = what.number()) return *number != 0;
@@ -140,6 +152,7 @@ bool is_true(const value& what) noexcept {
 std::size_t depth_of(const value& what) noexcept {
   if (auto* list = what.items()) return list->depth;
   if (auto* members = what.members()) return members->depth();
+  if (auto items = what.generated()) return items->depth;
   return 0;
 }
 
@@ -156,6 +169,7 @@ std::string kind_of(const value& what) {
   if (what.members()) return "a dictionary";
   if (what.space()) return "a namespace";
   if (what.loop()) return "the variable 'loop'";
+  if (what.is<generator>()) return "a generator";
   return what.function() ? "a macro" : "a function";
 }
 

@@ -28,6 +28,10 @@ class traced_text {
   /// Whether every byte is trusted; so it is in an empty text.
   bool is_trusted() const noexcept { return bytes_.empty() || (switches_.empty() && first_is_trusted_); }
 
+  /// Whether the filter `safe` made it: '+' escapes what it joins with such a text.
+  bool is_markup() const noexcept { return is_markup_; }
+  traced_text as_markup() const;
+
   void append(const traced_text& more);
   void append(std::string_view bytes, bool trusted);
   traced_text part(std::size_t begin, std::size_t end) const;
@@ -40,6 +44,7 @@ class traced_text {
   /// Where trust changes, ascending, each above 0 and below the size.
   std::vector<std::size_t> switches_;
   bool first_is_trusted_ = true;
+  bool is_markup_ = false;
 };
 
 class value;
@@ -96,6 +101,11 @@ struct macro {
   std::weak_ptr<scope> defined_in;
 };
 
+/// What `map`, `select` and their kind give: items to visit, without a length, an order of indices or a spelling.
+struct generator {
+  std::shared_ptr<const list> items;
+};
+
 /// A method or one of our functions that is named, but not called.
 struct uncalled_function {
   const std::string* name;
@@ -121,6 +131,7 @@ class value {
   value(std::shared_ptr<const loop_state> loop) : what_(std::move(loop)) {}
   value(std::shared_ptr<const macro> function) : what_(std::move(function)) {}
   value(uncalled_function method) : what_(method) {}
+  value(generator items) : what_(std::move(items)) {}
   value(shared_list items) : what_(std::move(items)) {}
   value(const char*) = delete;
 
@@ -143,12 +154,14 @@ class value {
   std::optional<double> number() const noexcept;
 
   shared_list shared_items() const;
+  /// Of a generator.
+  shared_list generated() const;
 
   const auto& variant() const noexcept { return what_; }
 
  private:
   std::variant<undefined, none, bool, std::int64_t, double, shared_text, shared_list, shared_dictionary, name_space*,
-               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, uncalled_function>
+               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, uncalled_function, generator>
       what_;
 };
 

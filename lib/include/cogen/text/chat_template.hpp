@@ -60,13 +60,13 @@ class chat_template {
  public:
   static constexpr std::size_t max_source_bytes = std::size_t{1} << 20;
 
-  /// Throws template_error for a construct that is unknown or malformed, std::length_error for an oversized source.
+  /// Throws template_error for an unknown statement or malformed syntax, std::length_error for an oversized source.
   explicit chat_template(std::string_view source, template_limits limits = {});
   chat_template(chat_template&&) noexcept;
   chat_template& operator=(chat_template&&) noexcept;
   ~chat_template();
 
-  /// The chat as text. Throws template_error if the template raises an exception, misuses a value or exceeds a limit.
+  /// The chat as text. Throws template_error if the template raises, misuses a name or value, or exceeds a limit.
   std::string render(std::span<const chat_message> messages, const template_options& options = {}) const;
 
   /// The same, divided by author, so that a message cannot inject control tokens: see `tokenizer::encode`.
