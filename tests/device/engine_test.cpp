@@ -472,9 +472,8 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
   BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::f16; }) ==
              "engine_options.kv.dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::fp8, o.kv.quantization = cache::int8(); }) ==
-             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; packed caches keep their newest "
-             "tokens in the "
-             "model's own type");
+             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; quantized caches keep their newest "
+             "tokens in the model's own type");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window(), o.kv.quantization = cache::int8(); }) ==
              "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
   BOOST_TEST(
@@ -484,7 +483,7 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
       "engine_options.kv.offload and kv.sinks are both set; engines on cpu offload what keeps every token in full "
       "precision");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
-             "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
+             "engine_options.kv.sinks.sinks is 65; it may be 0 to 64");
   BOOST_TEST(why_not([](engine_options& o) { o.batching.slots = 0; }) ==
              "engine_options.batching.slots is 0; it must be at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.bytes = 1 << 10; }).find("has 0 MiB for caches") !=

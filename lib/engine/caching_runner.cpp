@@ -1,0 +1,46 @@
+#include "engine/caching_runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::detail {
+
+namespace {
+
+/// A slot that begins with tokens of other slots.
+struct slot_fork {
+  int slot;
+  cache::fork_spec origin;
+};
+
+/// For each slot, the tokens that it shares and those copied to it, together.
+std::vector<slot_fork> forks_in(const scheduler::step& step) {
+  std::vector<slot_fork> forks;
+  for (const auto& each : step.prefix_shares)
+    forks.push_back({each.slot, {.parent = each.of, .shared = each.length, .from = each.of, .end = each.length}});
+  for (const auto& each : step.copies) {
+    auto found = std::ranges::find(forks, each.to, &slot_fork::slot);
+    if (found == forks.end()) found = forks.insert(found, {each.to, {}});
+    found->origin.from = each.from;
+    found->origin.end = each.end;
+  }
+  return forks;
+}
+
+}  // namespace
+
+caching_runner::caching_runner(std::shared_ptr<cache_slots> slots, std::string snapshot_format, swap_room room)
+    : slots_(std::move(slots)), snapshot_format_(std::move(snapshot_format)), swapped_(*slots_, std::move(room)) {}
+
+void caching_runner::prepare_slots(step& step) {
+  swapped_.clear_lost();
+  for (const auto name : step.drops) swapped_.drop(name);
+  for (const int slot : step.clears) slots_->clear(slot);
+  for (const auto& each : step.truncations) slots_->truncate(each.slot, each.length);
+  for (const auto& each : step.releases) slots_->release(each.slot, each.length);
+  for (const auto& each : forks_in(step)) slots_->fork(each.slot, each.origin);
+  for (const auto& each : step.swap_outs) swapped_.begin(each, step.swaps());
+  for (const auto& each : step.swap_ins) swapped_.begin(each, step.swaps());
+}
+
+}  // namespace cogen::detail
