@@ -18,10 +18,10 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(kinds)
 
-BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_engines()), each) {
+BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_engines_everywhere()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
-  engine running(model, options);
+  engine running(each.model(), options);
   net::io_context context;
   std::vector<std::vector<token>> prompts;
   std::vector<token_stream> streams;
