@@ -181,8 +181,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
 }
 
 /// A sequence is swapped out to a file or to memory, saved from there, comes back, and is opened from what was saved.
-/// Everything that is lost on the way is computed again, or not opened. Returns whether something was to be lost: one of
-/// the copies and allocations of host memory.
+/// Whatever is lost on the way is computed again, or not opened. Returns whether there was something to lose: the
+/// failing one of the copies and allocations of host memory.
 bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, bool on_a_file, int failing) {
   int calls = 0;
   where.before = {};
