@@ -1,6 +1,6 @@
 // How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
 // device's memory could give.
-#include "engine/device_engine.hpp"
+#include "engine/make_parts.hpp"
 #include "library_backend.hpp"
 #include "nn/network_on_device.hpp"
 #include "random_model.hpp"
@@ -222,9 +222,7 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
   if (wanted.fp8) options.kv.dtype = cache::scalar::fp8;
   if (wanted.kv_offload) options.kv.offload = std::make_shared<cache::immediate_transfer>();
   if (!wanted.trace.empty()) options.events = std::make_shared<chrome_trace>(wanted.trace);
-  engine_parts parts;
-  detail::put_on_device(parts, *of->on_device(), static_cast<int>(of->config().vocabulary), of->config().max_positions,
-                        options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
+  auto parts = detail::make_parts(of, options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
   parts.limits.swap_bytes = std::int64_t{64} << 30;
   measurement result;
   std::optional<engine> running(std::in_place, std::move(parts), options);

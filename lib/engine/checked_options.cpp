@@ -1,27 +1,117 @@
 #include "engine/checked_options.hpp"
 
+#include <cogen/cache/layer.hpp>
+#include <cogen/cache/span_with_sinks.hpp>
+#include <cogen/load/model_config.hpp>
+
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace cogen::detail {
 
+namespace {
+
+/// The default maximum length for a model without a limit. It only reserves address space, which must stay affordable.
+constexpr int length_of_unlimited = 1 << 20;
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
+  throw std::invalid_argument("engine_options." + fmt::format(why, std::forward<Args>(args)...));
+}
+
+template <class Number>
+void check_at_least(std::string_view name, Number value, Number least) {
+  if (value < least) refuse("{} is {}; it must be at least {}", name, value, least);
+}
+
+void check(const kv_options& kv) {
+  constexpr int most_sinks = 64;
+  if (kv.bytes) check_at_least<std::int64_t>("kv.bytes", *kv.bytes, 1);
+  check_at_least("kv.max_rollback_tokens", kv.max_rollback_tokens, 0);
+  if (kv.quantization && kv.sinks) refuse("kv.quantization and kv.sinks are both set; a cache has one or the other");
+  if (!kv.sinks) return;
+  check_at_least("kv.sinks.window", kv.sinks->window, 1);
+  if (kv.sinks->sinks < 0 || kv.sinks->sinks > most_sinks)
+    refuse("kv.sinks.sinks is {}; it may be 0 to {}", kv.sinks->sinks, most_sinks);
+}
+
+void check(const swap_options& swap) {
+  if (swap.bytes) check_at_least<std::int64_t>("swap.bytes", *swap.bytes, 0);
+  check_at_least<std::int64_t>("swap.file_bytes", swap.file_bytes, 0);
+  if (swap.format != swap_format::exact && swap.format != swap_format::q8)
+    refuse("swap.format is {}; it may be exact ({}) or q8 ({})", static_cast<int>(swap.format),
+           static_cast<int>(swap_format::exact), static_cast<int>(swap_format::q8));
+}
+
+void check_codecs(const cache::quantization& how, std::string_view device) {
+  if (how.keys->format() == nullptr || how.values->format() == nullptr)
+    refuse("kv.quantization has keys {} and values {}; engines on {} have no codecs of your own", how.keys->name(),
+           how.values->name(), device);
+}
+
+bool same_window_in_all(const std::vector<cache::kv_cache_spec>& shapes, const cache::sink_window& sinks) {
+  const auto window_in = [&](const auto& shape) { return cache::span_of(shape, sinks).window; };
+  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window_in(shapes.front()); });
+}
+
+}  // namespace
+
 void check(const engine_options& options) {
-  const auto refuse = [](std::string_view name, auto value, auto least) {
-    throw std::invalid_argument(fmt::format("engine_options.{} is {}; it must be at least {}", name, value, least));
-  };
-  if (options.batching.max_batch_delay.count() < 0)
-    refuse("batching.max_batch_delay", options.batching.max_batch_delay.count(), 0);
-  if (options.policies.idle_timeout.count() < 0)
-    refuse("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
-  if (options.kv.bytes && *options.kv.bytes < 1) refuse("kv.bytes", *options.kv.bytes, 1);
-  if (options.swap.bytes && *options.swap.bytes < 0) refuse("swap.bytes", *options.swap.bytes, 0);
-  if (options.swap.file_bytes < 0) refuse("swap.file_bytes", options.swap.file_bytes, std::int64_t{0});
-  if (options.limits.max_sequences < 1) refuse("limits.max_sequences", options.limits.max_sequences, 1);
-  if (options.limits.max_waiting < 1) refuse("limits.max_waiting", options.limits.max_waiting, 1);
-  if (options.threads && *options.threads < 1) refuse("threads", *options.threads, 1);
+  const auto& batching = options.batching;
+  check_at_least("batching.slots", batching.slots, 1);
+  if (batching.max_batched_tokens) check_at_least("batching.max_batched_tokens", *batching.max_batched_tokens, 1);
+  if (batching.target_step_latency && batching.target_step_latency->count() < 1)
+    refuse("batching.target_step_latency is {} µs; it must be at least 1", batching.target_step_latency->count());
+  check_at_least<std::int64_t>("batching.max_batch_delay", batching.max_batch_delay.count(), 0);
+  check_at_least<std::int64_t>("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
+  check(options.kv);
+  check(options.swap);
+  check_at_least("limits.max_sequences", options.limits.max_sequences, 1);
+  check_at_least("limits.max_waiting", options.limits.max_waiting, 1);
+  if (options.threads) check_at_least("threads", *options.threads, 1);
+}
+
+void check_on_cpu(const engine_options& options) {
+  if (options.kv.dtype == cache::scalar::fp8) refuse("kv.dtype is fp8; engines on cpu keep f32, f16 or bf16");
+}
+
+void check_on_device(const engine_options& options, const nn::device_model& model) {
+  const auto device = model.backend->name();
+  const auto& kv = options.kv;
+  const auto own = model.network->type();
+  if (kv.layer_factory) refuse("kv.layer_factory is set; engines on {} have no layers of your own", device);
+  if (options.compute_type != compute_type::float32)
+    refuse("compute_type is int8; engines on {} compute in float32 alone", device);
+  if (const auto type = kv.dtype ? cache::tensor_type(*kv.dtype) : own; type != own) {
+    if (type != at::kFloat8_e4m3fn)
+      refuse("kv.dtype is {}; engines on {} keep {} or {}", c10::toString(type), device, c10::toString(own),
+             c10::toString(at::kFloat8_e4m3fn));
+    if (kv.quantization)
+      refuse(
+          "kv.quantization and a kv.dtype of fp8 are both set; quantized caches keep their newest tokens in the "
+          "model's own type");
+  }
+  if (kv.quantization) check_codecs(*kv.quantization, device);
+  if (kv.offload && (kv.quantization || kv.sinks))
+    refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
+           kv.sinks ? "kv.sinks" : "kv.quantization", device);
+  if (kv.sinks && !same_window_in_all(model.network->kv_cache_specs(), *kv.sinks))
+    refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
+}
+
+int length_limit(const engine_options& options, std::int64_t positions) {
+  if (options.kv.sinks) positions = load::unlimited_positions;
+  if (const auto length = options.limits.max_sequence_length) {
+    if (*length < 1 || *length > positions)
+      refuse("limits.max_sequence_length is {}; this model holds {} positions", *length, positions);
+    return *length;
+  }
+  if (options.kv.sinks) return length_of_endless;
+  return positions == load::unlimited_positions ? length_of_unlimited : static_cast<int>(positions);
 }
 
 }  // namespace cogen::detail

@@ -1,10 +1,26 @@
 #pragma once
 
+#include "nn/network_on_device.hpp"
+
 #include <cogen/engine_options.hpp>
+
+#include <cstdint>
 
 namespace cogen::detail {
 
-/// Throws std::invalid_argument, with the option, its value and its limit, if an option makes no sense for any model.
+/// The default maximum length with a cache whose size does not grow with the sequence.
+inline constexpr int length_of_endless = 1 << 30;
+
+// All throw std::invalid_argument with the option, its value and its limit.
+
+/// Checks what makes no sense for any model on any backend.
 void check(const engine_options& options);
+
+// Check what engines on the CPU, or on this device, do not support.
+void check_on_cpu(const engine_options& options);
+void check_on_device(const engine_options& options, const nn::device_model& model);
+
+/// The most tokens of a sequence: as the options say, or what is the default for a model of that many positions.
+int length_limit(const engine_options& options, std::int64_t positions);
 
 }  // namespace cogen::detail

@@ -1,7 +1,6 @@
 #include "engine/device_runner.hpp"
 
 #include "engine/diagnostics_of.hpp"
-#include "engine/slot_forks.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -18,8 +17,16 @@ namespace {
 /// The least number of logits rows that are computed at a time; with more slots, one for each slot.
 constexpr std::int64_t least_score_rows = 64;
 
-std::int64_t score_rows(const device_runner_options& options) {
-  return std::max<std::int64_t>(options.slots, least_score_rows);
+std::int64_t score_rows(const cache_slots& slots) { return std::max<std::int64_t>(slots.count(), least_score_rows); }
+
+std::int64_t most_tokens(const cache_slots& slots, const device_runner_options& options) {
+  return std::max(options.max_batched_tokens, slots.count());
+}
+
+bool has_sinks(const cache::device_cache& kv) {
+  for (int index = 0; index < kv.layers(); ++index)
+    if (kv.layer(index).span.sinks > 0) return true;
+  return false;
 }
 
 /// The numbers of rows for which graphs are captured. A decode step replays the smallest graph that holds its rows.
@@ -31,20 +38,6 @@ std::vector<std::int64_t> buckets_for(std::int64_t slots) {
   return buckets;
 }
 
-cache::device_options cache_options(const device::backend& where, const nn::device_network& network,
-                                    const device_runner_options& options) {
-  cache::device_options kept{.device = network.device(),
-                             .type = options.type.value_or(network.type()),
-                             .slots = options.slots,
-                             .max_sequence_length = options.max_sequence_length,
-                             .sinks = options.sinks,
-                             .quantization = options.quantization,
-                             .ring = options.ring};
-  if (options.host)
-    kept.host = where.make_host(options.slots * cache::device_cache::slot_bytes(network.kv_cache_specs(), kept));
-  return kept;
-}
-
 /// Fails the row if memory is short.
 void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::span<const float> more) noexcept try {
   scores.insert(scores.end(), more.begin(), more.end());
@@ -53,50 +46,48 @@ void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::sp
 }
 
 /// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
-const device_runner_options& checked(const device_runner_options& options, const nn::device_network& network) {
-  const auto planes = 2 * (options.host ? 1 : static_cast<std::int64_t>(network.kv_cache_specs().size()));
-  const auto rows = std::int64_t{options.slots} * planes * options.max_sequence_length;
+void check_offsets(const cache::device_cache& kv) {
+  const auto planes = 2 * std::int64_t{kv.on_host() ? 1 : kv.layers()};
+  const auto rows = std::int64_t{kv.slots()} * planes * kv.max_sequence_length();
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
-  if (options.ring == 0 && rows > most)
+  if (kv.layer(0).ring == 0 && rows > most)
     throw std::invalid_argument(fmt::format(
         "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
         "at most {}",
-        options.slots, options.max_sequence_length, network.kv_cache_specs().size(), most / planes));
-  return options;
+        kv.slots(), kv.max_sequence_length(), kv.layers(), most / planes));
 }
 
 }  // namespace
 
-device_runner::device_runner(std::shared_ptr<const device::backend> where,
-                             std::shared_ptr<const nn::device_network> network, const device_runner_options& options)
-    : where_(std::move(where)),
+device_runner::device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
+                             std::string snapshot_format, swap_room room, const device_runner_options& options)
+    : caching_runner(slots, std::move(snapshot_format), std::move(room)),
       network_(std::move(network)),
-      options_(checked(options, *network_)),
-      operators_(where_->make_operators()),
-      cache_(network_->kv_cache_specs(), cache_options(*where_, *network_, options_)),
-      work_(where_->make_stream()),
-      prefetcher_(options_.host ? std::make_unique<kv_prefetcher>(*where_, *work_, cache_) : nullptr),
-      swapped_(*where_, cache_),
-      single_(*where_, options_.slots),
-      ragged_(*where_, std::max(options_.max_batched_tokens, options_.slots)),
-      sampling_(*where_, score_rows(options_)),
-      scratch_(
-          network_->make_scratch(std::max(options_.max_batched_tokens, options_.slots), options_.sinks.has_value())) {
-  work_->run_on_stream([this] {
+      slots_(std::move(slots)),
+      options_(options),
+      operators_(slots_->where->make_operators()),
+      prefetcher_(slots_->kv.on_host() ? std::make_unique<kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
+                                       : nullptr),
+      single_(*slots_->where, slots_->count()),
+      ragged_(*slots_->where, most_tokens(*slots_, options_)),
+      sampling_(*slots_->where, score_rows(*slots_)),
+      scratch_(network_->make_scratch(most_tokens(*slots_, options_), has_sinks(slots_->kv))) {
+  check_offsets(slots_->kv);
+  slots_->work->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
-    last_ = at::zeros({options_.slots}, on_device.dtype(at::kInt));
-    logits_ = at::empty({score_rows(options_), options_.vocabulary}, on_device.dtype(at::kFloat));
+    last_ = at::zeros({slots_->count()}, on_device.dtype(at::kInt));
+    logits_ = at::empty({score_rows(*slots_), options_.vocabulary}, on_device.dtype(at::kFloat));
     host_logits_ =
-        where_->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
+        slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
     warm_up();
     if (options_.recorded && !prefetcher_) record_steps();
   });
-  work_->wait();
+  slots_->work->wait();
 }
 
 device_runner::~device_runner() {
   try {
-    work_->wait();
+    slots_->work->wait();
   } catch (...) {  // the steps that a device error ended have already reported it
   }
 }
@@ -104,54 +95,37 @@ device_runner::~device_runner() {
 /// Runs a dummy prompt, so that libraries allocate now what they allocate on first use.
 void device_runner::warm_up() {
   if (options_.max_batched_tokens < 2) return;
-  const auto tokens = std::min(options_.max_batched_tokens, options_.max_sequence_length);
+  const auto tokens = std::min(options_.max_batched_tokens, slots_->kv.max_sequence_length());
   ragged_.write_nothing(tokens);
   forward({});
 }
 
 /// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.
 void device_runner::record_steps() {
-  auto buckets = buckets_for(options_.slots);
+  auto buckets = buckets_for(slots_->count());
   std::ranges::reverse(buckets);
-  single_.write({}, {}, cache_, {});
-  single_.fill_up(options_.slots);
+  single_.write({}, {}, slots_->kv, {});
+  single_.fill_up(slots_->count());
   single_.send();
   for (const auto rows : buckets) {
     const auto step = [this, rows] {
       const auto hidden =
-          network_->forward(*operators_, single_.single_rows(rows), last_, {}, {cache_}, scratch_.first(rows));
+          network_->forward(*operators_, single_.single_rows(rows), last_, {}, {slots_->kv}, scratch_.first(rows));
       network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
     };
     step();  // makes one-time allocations before the capture
-    if (auto made = work_->record(step)) graphs_[rows] = std::move(made);
+    if (auto made = slots_->work->record(step)) graphs_[rows] = std::move(made);
   }
 }
 
 void device_runner::launch(step& step) {
-  work_->run_on_stream([&] {
+  slots_->work->run_on_stream([&] {
     prepare_slots(step);
-    begin_swaps(step);
     if (step.rows.empty())
       step.done();
     else
       begin_rows(step);
   });
-}
-
-void device_runner::prepare_slots(const scheduler::step& step) {
-  swapped_.clear_lost();
-  for (const auto name : step.drops) swapped_.drop(name);
-  for (const int slot : step.clears) cache_.clear(slot);
-  for (const auto& each : step.truncations) cache_.truncate(each.slot, each.length);
-  for (const auto& each : step.releases) cache_.truncate(each.slot, each.length);
-  const auto forks = forks_in(step);
-  if (prefetcher_ && !forks.empty()) work_->wait();  // the copies run on the host
-  for (const auto& each : forks) cache_.copy(each.origin.from, each.slot, each.origin.end);
-}
-
-void device_runner::begin_swaps(step& step) {
-  for (const auto& each : step.swap_outs) swapped_.begin(each, *work_, step.swaps());
-  for (const auto& each : step.swap_ins) swapped_.begin(each, *work_, step.swaps());
 }
 
 void device_runner::begin_rows(step& step) {
@@ -162,7 +136,7 @@ void device_runner::begin_rows(step& step) {
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
-  cache_.advance(cache::step(std::move(ran)));
+  slots_->kv.advance(cache::step(std::move(ran)));
 
   const auto total = static_cast<std::int64_t>(recorded ? rows.size() : outputs_.size());
   const auto first = std::min(total, logits_.size(0));
@@ -206,7 +180,7 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 /// Replays a graph, which writes the logits of every row to logits_.
 at::Tensor device_runner::run_recorded(const scheduler::step& step) {
   const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(step.rows.size()));
-  single_.write(step, order_, cache_, {});
+  single_.write(step, order_, slots_->kv, {});
   single_.fill_up(graph->first);
   single_.send();
   graph->second->replay();
@@ -214,7 +188,7 @@ at::Tensor device_runner::run_recorded(const scheduler::step& step) {
 }
 
 at::Tensor device_runner::run_ragged(const scheduler::step& step) {
-  ragged_.write(step, order_, cache_, outputs_);
+  ragged_.write(step, order_, slots_->kv, outputs_);
   return forward(step.rows);
 }
 
@@ -223,8 +197,8 @@ at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
   ragged_.send();
   if (prefetcher_) prefetcher_->begin(rows);
   const auto tokens = ragged_.rows().ids.size(0);
-  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(), {cache_, prefetcher_.get()},
-                                  scratch_.first(tokens));
+  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(),
+                                  {slots_->kv, prefetcher_.get()}, scratch_.first(tokens));
   if (prefetcher_) prefetcher_->end();
   return hidden;
 }
@@ -257,7 +231,7 @@ device_runner::sampled_by device_runner::describe(step& step, std::size_t row, s
 }
 
 void device_runner::finish_on_device(step& step) {
-  work_->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
+  slots_->work->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
     if (!error) take_sampled(step, turn);
     step.done(error);
   });
@@ -279,7 +253,7 @@ void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int6
     const auto count = std::min(total - first, logits_.size(0));
     if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
     host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
-    work_->wait();
+    slots_->work->wait();
     for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
       const auto begin = std::max(each.first, first);
       const auto end = std::min(each.first + each.count, first + count);

@@ -1,51 +1,40 @@
 #pragma once
 
+#include "engine/caching_runner.hpp"
 #include "engine/kv_prefetcher.hpp"
 #include "engine/sampling_block.hpp"
 #include "engine/step_block.hpp"
 #include "nn/device_network.hpp"
-#include "snapshot/device_swap.hpp"
-
-#include <cogen/extend/runner.hpp>
+#include "snapshot/device_slots.hpp"
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 namespace cogen::detail {
 
 struct device_runner_options {
-  int slots = 1;
-  int max_sequence_length = 0;
   int max_batched_tokens = 0;  ///< of one step, at most
   int vocabulary = 0;
-  std::optional<at::ScalarType> type = {};  ///< of keys and values; none: the network's
-  std::optional<cache::sink_window> sinks = {};
-  std::optional<cache::device_quantization> quantization = {};
-  int ring = 0;          ///< as in cache::device_options
-  bool host = false;     ///< the cache is in host memory, and layers are prefetched
-  bool recorded = true;  ///< decode steps replay graphs, if the device supports them and `host` is false
+  bool recorded = true;  ///< decode steps replay graphs, if the device supports them and the cache is on it
 };
 
 /// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
 /// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
 /// that return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
-class device_runner final : public runner {
+class device_runner final : public caching_runner {
  public:
-  /// Allocates all memory that steps need. Throws std::invalid_argument if the caches are too large for the device's
-  /// int32 token offsets.
-  device_runner(std::shared_ptr<const device::backend> where, std::shared_ptr<const nn::device_network> network,
-                const device_runner_options& options);
+  /// Allocates all other memory that steps need. Throws std::invalid_argument if the caches are too large for the
+  /// device's int32 token offsets. The slots are of the network's layers.
+  device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
+                std::string snapshot_format, swap_room room, const device_runner_options& options);
   ~device_runner() override;
 
   int vocabulary() const override { return options_.vocabulary; }
   void launch(step& step) override;
-
-  const cache::device_cache& cache() const { return cache_; }
 
  private:
   enum class sampled_by : std::uint8_t { host, device, none };
@@ -58,8 +47,6 @@ class device_runner final : public runner {
     sampled_by by = sampled_by::host;
   };
 
-  void prepare_slots(const scheduler::step& step);
-  void begin_swaps(step& step);
   void begin_rows(step& step);
   void put_in_order(std::span<const scheduler::row> rows, bool recorded);
   at::Tensor run_recorded(const scheduler::step& step);
@@ -73,15 +60,12 @@ class device_runner final : public runner {
   void warm_up();
   void record_steps();
 
-  const std::shared_ptr<const device::backend> where_;
   const std::shared_ptr<const nn::device_network> network_;
+  const std::shared_ptr<device_slots> slots_;
   const device_runner_options options_;
   const std::unique_ptr<device::operators> operators_;
-  cache::device_cache cache_;
-  const std::unique_ptr<device::stream> work_;
   const std::unique_ptr<kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
-  device_swap swapped_;
-  step_block single_;  // read by the graphs
+  step_block single_;                                // read by the graphs
   step_block ragged_;
   sampling_block sampling_;
   const nn::device_scratch scratch_;

@@ -19,6 +19,10 @@ namespace cogen {
 
 namespace {
 
+std::string_view name_of(device_weights bits) {
+  return bits == device_weights::int8 ? "int8" : bits == device_weights::int4 ? "int4" : "whole";
+}
+
 std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
   std::uint64_t bytes = 0;
   for (const auto& name : files.weight_names()) bytes += files.find(name)->bytes();
@@ -83,13 +87,15 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
   if (options.device == "cpu" && options.device_weights != device_weights::whole)
     throw std::invalid_argument(
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
-                    options.device_weights == device_weights::int8 ? "int8" : "int4"));
+                    name_of(options.device_weights)));
   auto config = files.config();
   auto text = nn::read_text(files, config);
   const auto spec = describe(files.fields(), config);
   auto network = options.device == "cpu" ? read_network(files, spec, config, options)
                                          : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);
+  if (options.device_weights != device_weights::whole)
+    fingerprint += fmt::format(", in {}", name_of(options.device_weights));
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
 }
 

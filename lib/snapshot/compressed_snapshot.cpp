@@ -8,10 +8,9 @@ namespace {
 
 constexpr std::int64_t piece_bytes = std::int64_t{1} << 20;
 
-std::size_t total_bytes(std::span<const cache::exported_run> runs) {
-  std::int64_t bytes = 0;
-  for (const auto& run : runs) bytes += run.bytes;
-  return static_cast<std::size_t>(bytes);
+stored_snapshot made_for(std::span<const cache::exported_run> runs, int encoder_input) {
+  const auto size = static_cast<std::size_t>(cache::compressed_bytes(runs));
+  return {std::make_shared_for_overwrite<std::byte[]>(size), size, encoder_input};
 }
 
 /// The part of a run that is read at a time: as many rows as fit in 1 MiB, at least one.
@@ -22,10 +21,14 @@ cache::exported_run first_piece(const cache::exported_run& of) {
 
 }  // namespace
 
+std::size_t total_bytes(std::span<const cache::exported_run> runs) {
+  std::int64_t bytes = 0;
+  for (const auto& run : runs) bytes += run.bytes;
+  return static_cast<std::size_t>(bytes);
+}
+
 compressed_snapshot::compressed_snapshot(std::vector<cache::exported_run> runs, int encoder_input)
-    : runs_(std::move(runs)),
-      size_(total_bytes(runs_)),
-      kept_(static_cast<std::size_t>(cache::compressed_bytes(runs_)), encoder_input) {}
+    : runs_(std::move(runs)), size_(total_bytes(runs_)), kept_(made_for(runs_, encoder_input)) {}
 
 void compressed_snapshot::pack(std::span<const std::byte> whole) {
   cache::compress(runs_, whole, kept_.bytes());

@@ -8,6 +8,9 @@
 
 namespace cogen::detail {
 
+/// The bytes of all runs together.
+std::size_t total_bytes(std::span<const cache::exported_run> runs);
+
 /// A snapshot of one slot, stored with 8 bits for each number. read() gives the decompressed bytes.
 class compressed_snapshot final : public kv_snapshot {
  public:

@@ -13,13 +13,8 @@ constexpr std::size_t part_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
-stored_snapshot::stored_snapshot(std::size_t size, int encoder_input)
-    : size_(size), encoder_input_(encoder_input), bytes_(std::make_unique_for_overwrite<std::byte[]>(size)) {}
-
-stored_snapshot::stored_snapshot(std::span<const std::byte> bytes, int encoder_input)
-    : stored_snapshot(bytes.size(), encoder_input) {
-  std::ranges::copy(bytes, bytes_.get());
-}
+stored_snapshot::stored_snapshot(host_bytes bytes, std::size_t size, int encoder_input)
+    : size_(size), encoder_input_(encoder_input), bytes_(std::move(bytes)) {}
 
 stored_snapshot::~stored_snapshot() {
   if (counted_in_) *counted_in_ -= static_cast<std::int64_t>(size_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "snapshot/cache_slots.hpp"
 #include "snapshot/swap_file.hpp"
 
 #include <cogen/extend/runner.hpp>
@@ -14,12 +15,11 @@ namespace cogen::detail {
 /// A snapshot of one slot, in memory until it is moved to a file.
 class stored_snapshot final : public kv_snapshot {
  public:
-  /// Allocates `size` bytes, to be filled in later.
-  stored_snapshot(std::size_t size, int encoder_input);
+  /// `size` bytes, which may be filled in later.
+  stored_snapshot(host_bytes bytes, std::size_t size, int encoder_input);
 
-  /// Copies the bytes.
-  stored_snapshot(std::span<const std::byte> bytes, int encoder_input);
-
+  stored_snapshot(const stored_snapshot&) = delete;
+  stored_snapshot& operator=(const stored_snapshot&) = delete;
   ~stored_snapshot() override;
 
   std::size_t size() const noexcept override { return size_; }
@@ -42,8 +42,8 @@ class stored_snapshot final : public kv_snapshot {
  private:
   std::size_t size_;
   int encoder_input_;
-  std::unique_ptr<std::byte[]> bytes_;  // null: they are in the file
-  std::uint64_t checksum_ = 0;          // of the bytes in the file
+  host_bytes bytes_;            // null: they are in the file
+  std::uint64_t checksum_ = 0;  // of the bytes in the file
   std::shared_ptr<swap_file> file_;
   std::int64_t begin_ = 0;
   std::shared_ptr<std::atomic<std::int64_t>> counted_in_;

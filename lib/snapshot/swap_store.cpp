@@ -38,9 +38,8 @@ std::span<const std::byte> bytes_in_memory(const kv_snapshot& of) {
 
 }  // namespace
 
-swap_store::swap_store(cache::cache& slots, std::shared_ptr<cache::transfer> by, swap_room room)
-    : slots_(slots), by_(std::move(by)), room_(std::move(room)) {
-  lost_.reserve(static_cast<std::size_t>(slots.slots()));
+swap_store::swap_store(cache_slots& slots, swap_room room) : slots_(slots), room_(std::move(room)) {
+  lost_.reserve(static_cast<std::size_t>(slots.count()));
 }
 
 swap_store::~swap_store() {
@@ -53,18 +52,15 @@ std::shared_ptr<const kv_snapshot> swap_store::snapshot(scheduler::swap_id name)
   return found == kept_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<stored_snapshot> swap_store::make_snapshot(int slot) const {
-  const int encoder_input = slots_.encoder_length(slot);
-  const auto size = static_cast<std::size_t>(slots_.exported_bytes(slots_.length(slot), encoder_input));
-  return std::make_shared<stored_snapshot>(size, encoder_input);
+std::shared_ptr<stored_snapshot> swap_store::stored(std::size_t bytes, int encoder_input) const {
+  return std::make_shared<stored_snapshot>(slots_.allocate(bytes), bytes, encoder_input);
 }
 
-/// Null if the bytes are kept as exported: with swap_format::exact, and for all copies made for copy_out().
-std::shared_ptr<compressed_snapshot> swap_store::make_packed(const scheduler::swapping_out& what) const {
-  if (what.beside || room_.format == swap_format::exact) return nullptr;
-  const int encoder_input = slots_.encoder_length(what.slot);
-  return std::make_shared<compressed_snapshot>(slots_.exported_runs(slots_.length(what.slot), encoder_input),
-                                               encoder_input);
+std::shared_ptr<const kv_snapshot> swap_store::make_snapshot(std::span<const std::byte> bytes,
+                                                             int encoder_input) const {
+  auto made = stored(bytes.size(), encoder_input);
+  std::ranges::copy(bytes, made->bytes().begin());
+  return made;
 }
 
 void swap_store::find_room(stored_snapshot& made) const {
@@ -75,15 +71,23 @@ void swap_store::find_room(stored_snapshot& made) const {
   made.reserve(room_.file, *begin);
 }
 
+/// The copies made for copy_out() are exact in every format.
 void swap_store::begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept try {
-  auto made = make_snapshot(what.slot);
-  auto compressed = make_packed(what);
+  const int encoder_input = slots_.encoder_input(what.slot);
+  auto runs = slots_.runs(what.slot, what.length);
+  auto made = stored(total_bytes(runs), encoder_input);
+  std::shared_ptr<compressed_snapshot> compressed;
+  if (!what.beside && room_.format != swap_format::exact)
+    compressed = std::make_shared<compressed_snapshot>(std::move(runs), encoder_input);
   if (!what.beside) find_room(compressed ? compressed->kept() : *made);
-  auto copies = slots_.begin_export(what.slot, made->bytes());
   kept_[what.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : made;
-  start(std::move(copies), [this, made, compressed, name = what.name, &listener](std::exception_ptr error) mutable {
-    if (!error) error = put_away(made, compressed);
-    ended({name, -1}, std::move(error), listener);
+  const auto to = made->bytes();
+  transfer([&](cache::transfer& by) {
+    slots_.copy_out(what.slot, what.length, to, by,
+                    [this, made, compressed, name = what.name, &listener](std::exception_ptr error) mutable {
+                      if (!error) error = put_away(made, compressed);
+                      ended({name, -1}, std::move(error), listener);
+                    });
   });
 } catch (...) {
   kept_.erase(what.name);
@@ -105,23 +109,27 @@ void swap_store::begin(const scheduler::swapping_in& what, swap_listener& listen
 /// bytes immediately.
 void swap_store::read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
                             swap_listener& listener) {
-  auto read = std::make_shared<stored_snapshot>(held->size(), held->encoder_input());
+  auto read = stored(held->size(), held->encoder_input());
   std::function<void()> next = [this, what, read, &listener] { fill(what, read, read->bytes(), listener); };
-  start({}, [this, held, read, next, name = what.name, &listener](std::exception_ptr error) mutable {
-    if (!error) error = copy(*held, *read);
-    if (error) return ended({name, -1}, std::move(error), listener);
-    listener.go_on(std::move(next));
-    const std::lock_guard lock(mutex_);
-    if (--on_their_way_ == 0) none_left_.notify_all();
+  transfer([&](cache::transfer& by) {
+    by.start({}, [this, held, read, next, name = what.name, &listener](std::exception_ptr error) mutable {
+      if (!error) error = copy(*held, *read);
+      if (error) return ended({name, -1}, std::move(error), listener);
+      listener.go_on(std::move(next));
+      const std::lock_guard lock(mutex_);
+      if (--on_their_way_ == 0) none_left_.notify_all();
+    });
   });
 }
 
 void swap_store::fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
                       std::span<const std::byte> bytes, swap_listener& listener) {
   try {
-    auto copies = slots_.begin_import(what.slot, what.length, bytes, held->encoder_input());
-    start(std::move(copies), [this, held, at = loss{what.name, what.slot}, &listener](std::exception_ptr error) {
-      ended(at, std::move(error), listener);
+    transfer([&](cache::transfer& by) {
+      slots_.copy_in(what.slot, what.length, bytes, held->encoder_input(), by,
+                     [this, held, at = loss{what.name, what.slot}, &listener](std::exception_ptr error) {
+                       ended(at, std::move(error), listener);
+                     });
     });
   } catch (...) {
     slots_.clear(what.slot);
@@ -129,15 +137,16 @@ void swap_store::fill(const scheduler::swapping_in& what, std::shared_ptr<const 
   }
 }
 
-template <class Done>
-void swap_store::start(std::vector<cache::byte_copy> copies, Done done) {
-  if (!by_) by_ = std::make_shared<cache::worker_transfer>();
+/// Counts a transfer that `start` begins, until its end.
+template <class Start>
+void swap_store::transfer(Start start) {
+  if (!room_.by) room_.by = std::make_shared<cache::worker_transfer>();
   {
     const std::lock_guard lock(mutex_);
     ++on_their_way_;
   }
   try {
-    by_->start(std::move(copies), std::move(done));
+    start(*room_.by);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --on_their_way_;

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "snapshot/cache_slots.hpp"
 #include "snapshot/compressed_snapshot.hpp"
 
-#include <cogen/cache/cache.hpp>
-#include <cogen/cache/transfer.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/extend/runner.hpp>
 
@@ -15,19 +14,20 @@
 
 namespace cogen::detail {
 
-/// Where swapped-out snapshots are kept, and in which format.
+/// Where swapped-out snapshots are kept, in which format, and what moves them.
 struct swap_room {
   std::int64_t bytes = 0;           ///< of memory; snapshots beyond that go to the file
   std::shared_ptr<swap_file> file;  ///< null: all snapshots stay in memory
   swap_format format = swap_format::exact;
+  std::shared_ptr<cache::transfer> by;  ///< null: a worker thread, which starts with the first swap
 };
 
 /// Swaps slots of a cache out and back in, and keeps the snapshots. Only the thread that changes the cache may use it.
 /// A swap that fails, or finds no memory, is reported to the listener and leaves nothing behind.
 class swap_store {
  public:
-  /// The cache must outlive this object. If `by` is null, a worker thread copies; it starts with the first swap.
-  swap_store(cache::cache& slots, std::shared_ptr<cache::transfer> by, swap_room room);
+  /// The slots must outlive this object.
+  swap_store(cache_slots& slots, swap_room room);
 
   /// Waits for the transfers in progress.
   ~swap_store();
@@ -38,6 +38,9 @@ class swap_store {
 
   /// The snapshot of a swap-out that has ended; null if there is none.
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const;
+
+  /// A snapshot of these bytes, which begin() can swap in.
+  std::shared_ptr<const kv_snapshot> make_snapshot(std::span<const std::byte> bytes, int encoder_input) const;
 
   /// Keeps a snapshot as if it had been swapped out. It is neither compressed nor moved to the file.
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) { kept_[name] = std::move(what); }
@@ -52,19 +55,17 @@ class swap_store {
     int slot;  ///< to clear; -1: none
   };
 
-  std::shared_ptr<stored_snapshot> make_snapshot(int slot) const;
-  std::shared_ptr<compressed_snapshot> make_packed(const scheduler::swapping_out& what) const;
+  std::shared_ptr<stored_snapshot> stored(std::size_t bytes, int encoder_input) const;
   void find_room(stored_snapshot& made) const;
   void read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held, swap_listener& listener);
   void fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
             std::span<const std::byte> bytes, swap_listener& listener);
-  template <class Done>
-  void start(std::vector<cache::byte_copy> copies, Done done);
+  template <class Start>
+  void transfer(Start start);
   void ended(loss if_it_fails, std::exception_ptr error, swap_listener& listener) noexcept;
 
-  cache::cache& slots_;
-  std::shared_ptr<cache::transfer> by_;
-  const swap_room room_;
+  cache_slots& slots_;
+  swap_room room_;
   const std::shared_ptr<std::atomic<std::int64_t>> in_memory_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::unordered_map<scheduler::swap_id, std::shared_ptr<const kv_snapshot>> kept_;
 

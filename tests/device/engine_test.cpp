@@ -1,8 +1,10 @@
 // Engines whose model is on a device say what loops on the processor say.
 #include "../engine/model_engines.hpp"
+#include "../engine/session_files.hpp"
 #include "../test_data.hpp"
 #include "device_models.hpp"
 #include "plain_backend.hpp"
+#include "snapshot/device_slots.hpp"
 
 #include <cogen/cache/transfer.hpp>
 
@@ -176,6 +178,73 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
   drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
   BOOST_TEST(running.stats().swapped_out > 3u);
   BOOST_TEST(running.stats().free_slots + running.stats().prefix_cached_slots == 2);
+}
+
+/// A sequence is swapped out to a file or to memory, saved from there, comes back, and is opened from what was saved.
+/// Whatever is lost on the way is computed again, or not opened. Returns whether there was something to lose: the
+/// failing one of the copies and allocations of host memory.
+bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, bool on_a_file, int failing) {
+  int calls = 0;
+  where.before = {};
+  auto options = small_engine(*model);
+  options.batching.slots = 2;
+  if (on_a_file) {
+    options.swap.bytes = 0;
+    options.swap.directory = std::filesystem::temp_directory_path();
+  }
+  const auto reference = golden_model("llama_default");
+  const auto tokens = some_tokens(*reference, 90, 2);
+  const auto next = loop_by_hand(*reference, tiny_engine(*reference), joined(tokens, {7}), 1).front();
+  const session_path file;
+  engine running(model, options);
+  answer(running, {{1, 2}}, 4);  // the memory of steps is made
+  where.before = [&](std::string_view what) {
+    if ((what == "copy" || what == "host memory") && ++calls == failing) throw std::runtime_error("it was lost");
+  };
+  drive(running, [&]() -> net::awaitable<void> {
+    auto seq = running.open();
+    co_await seq.async_forward(tokens);
+    co_await seq.async_save(file.path);
+    co_await seq.async_suspend();
+    co_await seq.async_save(file.path);
+    BOOST_TEST((co_await seq.async_decode({7})).id == next);
+    try {
+      auto opened = co_await running.async_open(file.path);
+      BOOST_TEST((co_await opened.async_decode({7})).id == next);
+    } catch (const generation_error& error) {
+      BOOST_TEST(error.what() == "it was lost");
+    }
+  });
+  BOOST_TEST(!running.error());
+  BOOST_TEST(running.stats().sequences == 0);
+  BOOST_TEST(running.stats().swap_bytes == 0);
+  where.before = {};
+  return calls >= failing;
+}
+
+BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again, data::make({false, true}), on_a_file) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  int failing = 1;
+  while (swaps_survive(*where, model, on_a_file, failing)) ++failing;
+  BOOST_TEST(failing > 7);  // two copies out and one in, with memory for each, and what was read
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_takes_the_bytes_of_its_tokens_and_no_others) {
+  const auto where = std::make_shared<plain_backend>();
+  const std::vector<cache::kv_cache_spec> shapes(2, {.kv_heads = 1, .head_dim = 4});
+  detail::device_slots slots(where, shapes, {.type = at::kFloat, .slots = 1, .max_sequence_length = 8});
+  cache::immediate_transfer by;
+  std::vector<std::byte> bytes(2 * 2 * 3 * 4 * sizeof(float));
+  const auto copy_in = [&](std::size_t count) {
+    bool done = false;
+    slots.copy_in(0, 3, std::span(bytes).first(count), 0, by, [&](std::exception_ptr error) { done = !error; });
+    return done;
+  };
+  BOOST_CHECK_THROW(copy_in(bytes.size() - 1), std::invalid_argument);
+  slots.clear(0);
+  BOOST_TEST(copy_in(bytes.size()));
+  BOOST_TEST(slots.kv.length(0) == 3);
 }
 
 /// What a cache quantizes does not depend on chunks, and equals what the processor quantizes.
@@ -472,9 +541,8 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
   BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::f16; }) ==
              "engine_options.kv.dtype is Half; engines on cpu keep Float or Float8_e4m3fn");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.dtype = cache::scalar::fp8, o.kv.quantization = cache::int8(); }) ==
-             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; packed caches keep their newest "
-             "tokens in the "
-             "model's own type");
+             "engine_options.kv.quantization and a kv.dtype of fp8 are both set; quantized caches keep their newest "
+             "tokens in the model's own type");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window(), o.kv.quantization = cache::int8(); }) ==
              "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
   BOOST_TEST(
@@ -484,7 +552,7 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
       "engine_options.kv.offload and kv.sinks are both set; engines on cpu offload what keeps every token in full "
       "precision");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==
-             "device cache: 65 sinks and a window of 30; possible are 0 to 64, and windows of at least 1");
+             "engine_options.kv.sinks.sinks is 65; it may be 0 to 64");
   BOOST_TEST(why_not([](engine_options& o) { o.batching.slots = 0; }) ==
              "engine_options.batching.slots is 0; it must be at least 1");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.bytes = 1 << 10; }).find("has 0 MiB for caches") !=

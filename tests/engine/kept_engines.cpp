@@ -22,7 +22,9 @@ std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_s
   return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
 }
 
-std::ostream& operator<<(std::ostream& out, const kept_engine& each) { return out << each.golden << ' ' << each.kind; }
+std::ostream& operator<<(std::ostream& out, const kept_engine& each) {
+  return out << each.golden << ' ' << each.kind << ' ' << each.device;
+}
 
 std::vector<kept_engine> kept_engines() {
   const std::vector<std::pair<std::string, keep>> kinds{
@@ -41,6 +43,20 @@ std::vector<kept_engine> kept_engines() {
   for (const std::string golden : {"llama_gguf", "jamba_tiny"})
     all.push_back(
         {golden, "fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }});
+  return all;
+}
+
+std::vector<kept_engine> kept_engines_everywhere() {
+  const auto suits = [](const kept_engine& each) {
+    if (each.golden == "llama_default") return each.kind != "own";
+    const bool windows = each.golden == "mistral_window" || each.golden == "gemma3_text";
+    return windows && (each.kind == "plain" || each.kind == "offloaded" || each.kind == "without rollback limit");
+  };
+  auto all = kept_engines();
+  for (auto each : kept_engines()) {
+    each.device = "reference";
+    if (suits(each)) all.push_back(each);
+  }
   return all;
 }
 

@@ -24,6 +24,10 @@ struct kept_engine {
   std::string golden;
   std::string kind;
   test::keep keep;
+  std::string device = "cpu";
+
+  /// The one that the engine runs; what it should say is said by that on the CPU.
+  std::shared_ptr<const cogen::model> model() const { return golden_model(golden, device); }
 
   engine_options options() const {
     auto wanted = tiny_engine(*golden_model(golden));
@@ -36,6 +40,9 @@ std::ostream& operator<<(std::ostream& out, const kept_engine& each);
 
 /// Every golden architecture over every kind of cache that suits it.
 std::vector<kept_engine> kept_engines();
+
+/// The same, and those that caches on a device suit.
+std::vector<kept_engine> kept_engines_everywhere();
 
 inline std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
 

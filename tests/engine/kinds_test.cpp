@@ -18,10 +18,10 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(kinds)
 
-BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_engines()), each) {
+BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_engines_everywhere()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
-  engine running(model, options);
+  engine running(each.model(), options);
   net::io_context context;
   std::vector<std::vector<token>> prompts;
   std::vector<token_stream> streams;
@@ -240,37 +240,85 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_positions_are_refused_whatever_the_cache
   }
 }
 
-BOOST_AUTO_TEST_CASE(options_below_their_limits_are_refused_with_name_value_and_limit) {
+BOOST_AUTO_TEST_CASE(options_beyond_their_limits_are_refused_with_name_value_and_limit_on_every_backend) {
   const auto refused = [](const std::string& sentence, const keep& spoil) {
     auto options = tiny_engine();
     spoil(options);
-    const auto is_it = [&](const auto& error) { return error.what() == sentence; };
-    BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument, is_it);
+    const auto is_it = [&](const auto& error) {
+      BOOST_TEST(error.what() == "engine_options." + sentence);
+      return true;
+    };
+    for (const auto& device : devices)
+      BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default", device), options), std::invalid_argument, is_it);
     BOOST_CHECK_EXCEPTION(estimate_memory(COGEN_TEST_DATA "/golden/llama_default", options), std::invalid_argument,
                           is_it);
   };
-  refused("engine_options.kv.bytes is 0; it must be at least 1", [](auto& options) { options.kv.bytes = 0; });
-  refused("engine_options.kv.bytes is -5; it must be at least 1", [](auto& options) { options.kv.bytes = -5; });
-  refused("engine_options.threads is 0; it must be at least 1", [](auto& options) { options.threads = 0; });
-  refused("engine_options.threads is -1; it must be at least 1", [](auto& options) { options.threads = -1; });
-  refused("engine_options.swap.bytes is -1; it must be at least 0", [](auto& options) { options.swap.bytes = -1; });
-}
-
-BOOST_AUTO_TEST_CASE(options_that_no_cache_can_keep_are_refused_by_name) {
-  const auto refused = [](const std::string& word, const keep& spoil) {
-    auto options = tiny_engine();
-    spoil(options);
-    BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), options), std::invalid_argument,
-                          [&](const auto& error) { return std::string(error.what()).find(word) != std::string::npos; });
-  };
-  refused("max_rollback_tokens", [](auto& options) { options.kv.max_rollback_tokens = -1; });
-  refused("sinks.window", [](auto& options) { options.kv.sinks = {.sinks = 4, .window = 0}; });
-  refused("sinks.sinks", [](auto& options) { options.kv.sinks = {.sinks = 65, .window = 100}; });
-  refused("sinks", [](auto& options) {
+  refused("kv.bytes is 0; it must be at least 1", [](auto& options) { options.kv.bytes = 0; });
+  refused("kv.bytes is -5; it must be at least 1", [](auto& options) { options.kv.bytes = -5; });
+  refused("threads is 0; it must be at least 1", [](auto& options) { options.threads = 0; });
+  refused("threads is -1; it must be at least 1", [](auto& options) { options.threads = -1; });
+  refused("swap.bytes is -1; it must be at least 0", [](auto& options) { options.swap.bytes = -1; });
+  refused("swap.format is 7; it may be exact (0) or q8 (1)",
+          [](auto& options) { options.swap.format = static_cast<swap_format>(7); });
+  refused("batching.slots is 0; it must be at least 1", [](auto& options) { options.batching.slots = 0; });
+  refused("batching.max_batched_tokens is 0; it must be at least 1",
+          [](auto& options) { options.batching.max_batched_tokens = 0; });
+  refused("batching.target_step_latency is 0 µs; it must be at least 1",
+          [](auto& options) { options.batching.target_step_latency = std::chrono::microseconds(0); });
+  refused("kv.max_rollback_tokens is -1; it must be at least 0",
+          [](auto& options) { options.kv.max_rollback_tokens = -1; });
+  refused("kv.sinks.window is 0; it must be at least 1",
+          [](auto& options) { options.kv.sinks = {.sinks = 4, .window = 0}; });
+  refused("kv.sinks.sinks is 65; it may be 0 to 64",
+          [](auto& options) { options.kv.sinks = {.sinks = 65, .window = 100}; });
+  refused("kv.quantization and kv.sinks are both set; a cache has one or the other", [](auto& options) {
     options.kv.sinks = {.sinks = 4, .window = 12};
     options.kv.quantization = cache::int8();
   });
-  refused("max_sequence_length", [](auto& options) { options.limits.max_sequence_length = 257; });
+  refused("limits.max_sequence_length is 257; this model holds 256 positions",
+          [](auto& options) { options.limits.max_sequence_length = 257; });
+}
+
+/// A codec of its own.
+class plain_codec final : public cache::codec {
+ public:
+  std::string name() const override { return "plain"; }
+  std::int64_t quantized_bytes(int head_dim) const override { return 256LL * head_dim; }
+  void quantize(const float*, int, std::byte*) const override {}
+  void dequantize(const std::byte*, int, float*) const override {}
+};
+
+BOOST_AUTO_TEST_CASE(what_only_another_backend_has_is_refused_by_name) {
+  const auto why_not = [](const std::string& device, const keep& spoil) {
+    auto options = tiny_engine();
+    spoil(options);
+    try {
+      engine running(golden_model("llama_default", device), options);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto own_layers = [](auto& options) { options.kv.layer_factory = own_first_layer; };
+  const auto int8_products = [](auto& options) { options.compute_type = compute_type::int8; };
+  const auto fp8 = [](auto& options) { options.kv.dtype = cache::scalar::fp8; };
+  const auto own_codec = [](auto& options) {
+    options.kv.quantization = cache::quantization{std::make_shared<plain_codec>(), std::make_shared<plain_codec>()};
+  };
+  BOOST_TEST(why_not("reference", own_layers) ==
+             "engine_options.kv.layer_factory is set; engines on reference have no layers of your own");
+  BOOST_TEST(why_not("reference", int8_products) ==
+             "engine_options.compute_type is int8; engines on reference compute in float32 alone");
+  BOOST_TEST(why_not("reference", own_codec) ==
+             "engine_options.kv.quantization has keys plain and values plain; engines on reference have no codecs of "
+             "your own");
+  BOOST_TEST(why_not("cpu", fp8) == "engine_options.kv.dtype is fp8; engines on cpu keep f32, f16 or bf16");
+  for (const keep& allowed : {keep(own_layers), keep(int8_products), keep(own_codec)})
+    BOOST_TEST(why_not("cpu", allowed) == "");
+  BOOST_TEST(why_not("reference", fp8) == "");
+}
+
+BOOST_AUTO_TEST_CASE(encoder_inputs_beyond_their_limits_are_refused) {
   const auto refuses_encoder_inputs = [](int longest) {
     auto options = tiny_engine(*golden_model("bart_tiny"));
     options.limits.max_encoder_length = longest;

@@ -8,10 +8,10 @@
 
 namespace cogen::test {
 
-std::shared_ptr<const model> golden_model(const std::string& name) {
-  static std::map<std::string, std::shared_ptr<const model>> loaded;
-  auto& found = loaded[name];
-  if (!found) found = load_model(test_data() + "/golden/" + name, {.threads = 1});
+std::shared_ptr<const model> golden_model(const std::string& name, const std::string& device) {
+  static std::map<std::pair<std::string, std::string>, std::shared_ptr<const model>> loaded;
+  auto& found = loaded[{name, device}];
+  if (!found) found = load_model(test_data() + "/golden/" + name, {.threads = 1, .device = device});
   return found;
 }
 

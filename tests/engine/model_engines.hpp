@@ -14,7 +14,10 @@
 namespace cogen::test {
 
 /// A tiny golden model; the same object each time.
-std::shared_ptr<const model> golden_model(const std::string& name);
+std::shared_ptr<const model> golden_model(const std::string& name, const std::string& device = "cpu");
+
+/// Those that every build and machine has.
+inline const std::vector<std::string> devices{"cpu", "reference"};
 
 /// Tokens of the model's vocabulary, the same for the same seed; those of an answer beside an encoder input begin as
 /// answers do.

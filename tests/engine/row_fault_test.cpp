@@ -36,8 +36,9 @@ BOOST_AUTO_TEST_SUITE(faults)
 
 BOOST_AUTO_TEST_CASE(logits_without_memory_are_the_failure_of_their_row) {
   const auto model = golden_model("gemma3_text");
-  detail::model_runner runner(model, {.type = cache::scalar::f32, .slots = 2, .max_sequence_length = 64}, {}, nullptr,
-                              {}, workspace(1, compute_type::float32));
+  auto slots = std::make_shared<detail::cpu_slots>(
+      model->make_cache({.type = cache::scalar::f32, .slots = 2, .max_sequence_length = 64}));
+  detail::model_runner runner(model, std::move(slots), "", {}, workspace(1, compute_type::float32));
   const auto tokens = some_tokens(*model, 9, 1);
   std::uint64_t number = 0;
   std::optional<std::vector<float>> expected;

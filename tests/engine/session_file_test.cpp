@@ -152,6 +152,14 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
   BOOST_TEST(s.code == make_error_code(error::bad_session));
 }
 
+BOOST_AUTO_TEST_CASE(a_session_of_another_backend_is_refused) {
+  saved_one s;
+  const auto said = s.refusal(s.options, golden_model("llama_default", "reference"));
+  BOOST_TEST(has(said, "it is of another kind of cache: of \"f32\", and this engine's is \"Float on reference\""),
+             said);
+  BOOST_TEST(s.code == make_error_code(error::bad_session));
+}
+
 BOOST_AUTO_TEST_CASE(opening_a_file_of_another_model_throws_the_sentence) {
   saved_one s;
   const auto other = golden_model("llama_yarn");
@@ -172,6 +180,10 @@ BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
   BOOST_TEST(golden_model("llama_default")->fingerprint() != golden_model("llama_linear")->fingerprint());
   BOOST_TEST(golden_model("llama_default")->fingerprint() ==
              load_model(COGEN_TEST_DATA "/golden/llama_default")->fingerprint());
+  BOOST_TEST(golden_model("llama_default")->fingerprint() == golden_model("llama_default", "reference")->fingerprint());
+  const auto in_int8 =
+      load_model(COGEN_TEST_DATA "/golden/llama_gguf", {.device = "reference", .device_weights = device_weights::int8});
+  BOOST_TEST(in_int8->fingerprint() == golden_model("llama_gguf")->fingerprint() + ", in int8");
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {

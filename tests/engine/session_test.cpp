@@ -57,10 +57,10 @@ struct one_engine {
 }  // namespace
 
 BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
-                     data::make(kept_engines()) *
+                     data::make(kept_engines_everywhere()) *
                          data::make({place::scheduled, place::swapped_out, place::on_a_file, place::no_budget}),
                      each, at) {
-  const auto model = golden_model(each.golden);
+  const auto model = each.model();
   const auto options = options_for(each, at);
   const session_path file;
   std::vector<token> expected, forked;

@@ -81,10 +81,10 @@ const error_code well;
 }  // namespace
 
 BOOST_DATA_TEST_CASE(one_that_preempts_after_every_token_goes_on_to_the_same_bits,
-                     data::make(kept_engines()) * data::make({true, false}), each, kept) {
+                     data::make(kept_engines_everywhere()) * data::make({true, false}), each, kept) {
   const auto model = golden_model(each.golden);
   const auto options = one_slot(each, kept);
-  engine running(model, options);
+  engine running(each.model(), options);
   std::vector<token> answer;
   drive(running, [&] { return answer_by_parts(running, *model, answer); });
   BOOST_TEST(answer == loop_by_hand(*model, options, some_tokens(*model, 10, 7), 5), boost::test_tools::per_element());

@@ -93,13 +93,13 @@ void check_alone(const model& model, const engine_options& options, const std::v
 }  // namespace
 
 BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
-                     data::make(kept_engines()) *
+                     data::make(kept_engines_everywhere()) *
                          data::make({fate::kept, fate::kept_by_a_thread, fate::on_a_file, fate::on_a_file_by_a_thread,
                                      fate::dropped, fate::lost_now_and_then}),
                      each, preempted) {
   const auto model = golden_model(each.golden);
   const auto options = two_slots(each, preempted);
-  engine running(model, options);
+  engine running(each.model(), options);
   const auto held = conversations(running, *model, options.external_stepping);
   for (unsigned i = 0; i < held.size(); ++i) check_alone(*model, options, held[i], i);
   const auto stats = running.stats();

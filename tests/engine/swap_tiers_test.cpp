@@ -4,6 +4,9 @@
 #include "session_files.hpp"
 #include "snapshot/swap_file.hpp"
 
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
 #include <csignal>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,6 +14,8 @@
 
 namespace cogen::test {
 namespace {
+
+namespace data = boost::unit_test::data;
 
 const auto folder = std::filesystem::temp_directory_path();
 
@@ -21,13 +26,13 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 /// Two sequences that are preempted, of one slot.
 struct two_preempted {
-  explicit two_preempted(std::int64_t in_memory, std::int64_t in_file = 1 << 30) {
+  explicit two_preempted(const std::string& device, std::int64_t in_memory, std::int64_t in_file = 1 << 30) {
     options.batching.slots = 1;
     options.swap.bytes = in_memory;
     options.swap.directory = folder;
     options.swap.file_bytes = in_file;
     options.log = [this](std::string_view said) { log += said; };
-    running.emplace(model, options);
+    running.emplace(golden_model("llama_default", device), options);
   }
 
   void suspend() {
@@ -41,7 +46,10 @@ struct two_preempted {
     run_before = running->stats().tokens;
   }
 
-  std::vector<token> prompt(int i) const { return some_tokens(*model, 30, static_cast<unsigned>(i)); }
+  /// Of each prompt. With the answers they nearly fill a block, which devices count and do not copy.
+  static constexpr int tokens = 61;
+
+  std::vector<token> prompt(int i) const { return some_tokens(*model, tokens, static_cast<unsigned>(i)); }
 
   /// Both go on as they would alone. Returns how many tokens were run.
   std::uint64_t check() {
@@ -68,8 +76,8 @@ struct two_preempted {
 std::int64_t bytes_on(int descriptor) { return ::lseek(descriptor, 0, SEEK_END); }
 
 /// Of one of the two.
-std::int64_t snapshot_bytes() {
-  two_preempted p(0);
+std::int64_t snapshot_bytes(const std::string& device) {
+  two_preempted p(device, 0);
   p.suspend();
   return bytes_on(nameless_files().at(0)) / 2;
 }
@@ -126,12 +134,12 @@ BOOST_AUTO_TEST_CASE(a_directory_that_is_not_there_is_named) {
   BOOST_CHECK_THROW(engine(golden_model("llama_default"), options), std::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_room_in_memory_goes_to_the_file_and_both_come_back) {
-  const auto one = snapshot_bytes();
+BOOST_DATA_TEST_CASE(what_has_no_room_in_memory_goes_to_the_file_and_both_come_back, data::make(devices), device) {
+  const auto one = snapshot_bytes(device);
   BOOST_TEST(one > 0);
   for (const auto& [in_memory, in_file] :
        {std::pair{std::int64_t{0}, 2 * one}, {one, one}, {2 * one, std::int64_t{0}}}) {
-    two_preempted p(in_memory, 1 << 30);
+    two_preempted p(device, in_memory, 1 << 30);
     p.suspend();
     BOOST_TEST(bytes_on(nameless_files().at(0)) == in_file);
     BOOST_TEST(p.check() == 6u);
@@ -140,35 +148,35 @@ BOOST_AUTO_TEST_CASE(what_has_no_room_in_memory_goes_to_the_file_and_both_come_b
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_file_is_gone_with_the_engine) {
+BOOST_DATA_TEST_CASE(the_file_is_gone_with_the_engine, data::make(devices), device) {
   {
-    two_preempted p(0);
+    two_preempted p(device, 0);
     p.suspend();
     BOOST_TEST(nameless_files().size() == 1u);
   }
   BOOST_TEST(nameless_files().empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_is_recomputed_and_nothing_else) {
-  two_preempted p(0);
+BOOST_DATA_TEST_CASE(what_has_changed_in_the_file_is_recomputed_and_nothing_else, data::make(devices), device) {
+  two_preempted p(device, 0);
   p.suspend();
   const int descriptor = nameless_files().at(0);
   const char other = 0x55;
   BOOST_TEST_REQUIRE(::pwrite(descriptor, &other, 1, 17) == 1);
-  BOOST_TEST(p.check() == 30u + 3u - 1u + 3u);
+  BOOST_TEST(p.check() == two_preempted::tokens + 3u - 1u + 3u);
   BOOST_TEST(p.log.find("what was swapped out to a file has changed there") != std::string::npos, p.log);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_run_again) {
-  two_preempted p(0);
+BOOST_DATA_TEST_CASE(what_cannot_be_read_is_run_again, data::make(devices), device) {
+  two_preempted p(device, 0);
   p.suspend();
   BOOST_TEST_REQUIRE(::ftruncate(nameless_files().at(0), 10) == 0);
   p.check();
   BOOST_TEST(p.log.find("ends too early") != std::string::npos, p.log);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_run_again) {
-  two_preempted p(0);
+BOOST_DATA_TEST_CASE(what_cannot_be_written_is_run_again, data::make(devices), device) {
+  two_preempted p(device, 0);
   {
     const auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};
@@ -183,9 +191,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_run_again) {
   BOOST_TEST(p.log.find("what is swapped out cannot be written") != std::string::npos, p.log);
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_gap_in_the_file_is_run_again) {
-  const auto one = snapshot_bytes();
-  two_preempted p(one / 2, 2 * one - 1);
+BOOST_DATA_TEST_CASE(what_has_no_gap_in_the_file_is_run_again, data::make(devices), device) {
+  const auto one = snapshot_bytes(device);
+  two_preempted p(device, one / 2, 2 * one - 1);
   p.suspend();
   p.check();
   BOOST_TEST(p.log.find("has no gap for it") != std::string::npos, p.log);

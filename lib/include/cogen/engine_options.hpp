@@ -59,7 +59,7 @@ struct kv_options {
   /// change what is generated. See request::prefix_caching and request::cache_salt.
   bool prefix_caching = true;
 
-  /// Makes own cache layers; returns null for those that should be built in. Called while the engine is made.
+  /// Makes own cache layers on a CPU; returns null for those that are built in. Called while the engine is made.
   cache::layer_factory layer_factory = {};
 
   /// Tokens that a sequence can be truncated by without recomputing, in caches that forget: windows, sinks, quantized.
@@ -91,8 +91,8 @@ struct swap_options {
   /// not shared.
   swap_format format = swap_format::exact;
 
-  /// Copies and writes while steps go on. Its jobs must not depend on the engine thread. Empty: an own thread; with
-  /// external_stepping, the thread that steps.
+  /// Copies and writes while steps go on; a GPU copies by itself. Its jobs must not depend on the engine thread. Empty:
+  /// an own thread; with external_stepping, the thread that steps.
   std::shared_ptr<cache::transfer> transfer = {};
 };
 

@@ -1,0 +1,129 @@
+#include "engine/cpu_engine.hpp"
+
+#include "engine/checked_options.hpp"
+#include "engine/machine_memory.hpp"
+#include "engine/model_runner.hpp"
+#include "nn/model_outline.hpp"
+#include "snapshot/snapshot_format.hpp"
+
+#include <cogen/engine.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace cogen {
+
+namespace detail {
+
+namespace {
+
+std::int64_t cache_budget(const engine_options& options) { return options.kv.bytes.value_or(machine_memory() / 2); }
+
+/// The number format of the weights, for keys and values. For quantized weights float16, which has three more bits of
+/// precision than bfloat16.
+cache::scalar cache_type_of(const model& model) {
+  if (model.weight_type() == "f32") return cache::scalar::f32;
+  if (model.weight_type() == "bf16") return cache::scalar::bf16;
+  return cache::scalar::f16;
+}
+
+int encoder_limit(const model& model, const engine_options& options) {
+  const int positions = static_cast<int>(model.config().max_positions);
+  const int length = options.limits.max_encoder_length.value_or(positions);
+  if (length < 1 || length > positions)
+    throw std::invalid_argument(
+        fmt::format("engine_options.limits.max_encoder_length is {}; this model reads {} tokens", length, positions));
+  return length;
+}
+
+/// The options alone do not determine the maximum length: the caller's own layers may need every position.
+int length_with(const cache::cache& cache, const model& model, const engine_options& options) {
+  const auto most = static_cast<int>(std::min<std::int64_t>(model.max_sequence_length(cache), length_of_endless));
+  if (options.limits.max_sequence_length > most)
+    throw std::invalid_argument(
+        fmt::format("engine_options.limits.max_sequence_length is {}; with this cache the model holds {} positions",
+                    *options.limits.max_sequence_length, most));
+  return most;
+}
+
+/// Token budgets: of steps that running streams wait for, and of steps that only prefill.
+struct step_sizes {
+  int awaited;
+  int prefill;
+};
+
+step_sizes max_batched_tokens(const engine_options& options) {
+  const auto tokens = options.batching.max_batched_tokens;
+  return tokens ? step_sizes{*tokens, *tokens} : step_sizes{128, 256};
+}
+
+/// Spare slots take address space; they take memory only for the tokens that they keep.
+int spare_slots(const engine_options& options) {
+  return std::min(options.batching.slots, std::numeric_limits<int>::max() - options.batching.slots);
+}
+
+cache::options cache_options(const model& model, const engine_options& options) {
+  cache::options kept;
+  kept.type = options.kv.dtype.value_or(cache_type_of(model));
+  kept.slots = options.batching.slots + spare_slots(options);
+  kept.max_sequence_length = length_limit(options, model.config().max_positions);
+  if (model.has_encoder()) kept.max_encoder_length = encoder_limit(model, options);
+  kept.kv_quantization = options.kv.quantization;
+  kept.sinks = options.kv.sinks;
+  kept.kv_offload = options.kv.offload;
+  kept.longest_step = max_batched_tokens(options).prefill;
+  kept.max_rollback_tokens = options.kv.max_rollback_tokens;
+  return kept;
+}
+
+scheduler::footprint usage_of(const cache::memory_terms& terms) {
+  scheduler::footprint usage{.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
+  for (const auto& term : terms.capped) usage.capped.push_back({term.per_block, term.blocks});
+  return usage;
+}
+
+}  // namespace
+
+void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options,
+                swap_room room) {
+  check_on_cpu(options);
+  const auto kept = cache_options(*model, options);
+  const auto slots = std::make_shared<cpu_slots>(model->make_cache(kept, options.kv.layer_factory));
+  const auto& cache = slots->kv;
+  parts.limits.spare_slots = spare_slots(options);
+  parts.limits.max_sequence_length = length_with(cache, *model, options);
+  parts.limits.max_batched_tokens = max_batched_tokens(options).awaited;
+  parts.limits.prefill_tokens = max_batched_tokens(options).prefill;
+  parts.limits.memory_bytes = cache_budget(options);
+  parts.limits.usage = usage_of(cache.footprint_terms());
+  parts.limits.max_rollback_tokens = cache.max_rollback_tokens();
+  if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());
+  if (model->has_encoder())
+    parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
+  parts.runner = std::make_unique<model_runner>(
+      model, slots, snapshot_format(kept, cache, options.kv.layer_factory != nullptr, options.compute_type),
+      std::move(room), workspace(options.threads, options.compute_type));
+}
+
+}  // namespace detail
+
+memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
+  detail::check(options);
+  detail::check_on_cpu(options);
+  const auto outline = nn::read_outline(path);
+  const auto cache =
+      outline.shape->make_cache(detail::cache_options(*outline.shape, options), options.kv.layer_factory);
+  memory_estimate result;
+  result.weight_bytes = outline.weight_bytes;
+  result.max_sequence_length = detail::length_with(cache, *outline.shape, options);
+  result.slot_bytes = cache.footprint(result.max_sequence_length);
+  const auto budget = detail::cache_budget(options);
+  const bool all_fit = result.slot_bytes <= budget / options.batching.slots;
+  result.cache_bytes = all_fit ? result.slot_bytes * options.batching.slots : budget;
+  return result;
+}
+
+}  // namespace cogen

@@ -1,0 +1,95 @@
+#include "snapshot/device_slots.hpp"
+
+#include <cogen/cache/layer.hpp>
+
+#include <ATen/ops/from_blob.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cogen::detail {
+
+namespace {
+
+/// The bytes as tensors of the same shapes as `parts`. Throws std::invalid_argument if there are more or fewer.
+std::vector<at::Tensor> laid_out_as(const std::vector<at::Tensor>& parts, std::span<const std::byte> bytes) {
+  std::size_t wanted = 0;
+  for (const auto& part : parts) wanted += part.nbytes();
+  if (bytes.size() != wanted)
+    throw std::invalid_argument("a slot takes " + std::to_string(wanted) + " bytes, not " +
+                                std::to_string(bytes.size()));
+  std::vector<at::Tensor> views;
+  for (const auto& part : parts) {
+    views.push_back(at::from_blob(const_cast<std::byte*>(bytes.data()), part.sizes(), part.scalar_type()));
+    bytes = bytes.subspan(part.nbytes());
+  }
+  return views;
+}
+
+}  // namespace
+
+cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim) {
+  for (const auto each : {cache::scalar::f32, cache::scalar::f16, cache::scalar::bf16})
+    if (cache::tensor_type(each) == type) return {.bytes = bytes, .type = each, .dims = head_dim};
+  return {.bytes = bytes};
+}
+
+device_slots::device_slots(std::shared_ptr<const device::backend> place, std::span<const cache::kv_cache_spec> shapes,
+                           const cache::device_options& options)
+    : where(std::move(place)), kv(shapes, options), work(where->make_stream()), copies_(where->make_stream()) {}
+
+void device_slots::fork(int slot, const cache::fork_spec& origin) {
+  if (kv.on_host()) work->wait();  // the host copies
+  kv.copy(origin.from, slot, origin.end);
+}
+
+/// Tokens that are quantized, or will be, are opaque bytes.
+std::vector<cache::exported_run> device_slots::runs(int slot, int length) const {
+  const auto& layer = kv.layer(0);
+  std::vector<cache::exported_run> runs;
+  for (const auto& part : kv.parts_of(slot, length)) {
+    const auto bytes = static_cast<std::int64_t>(part.nbytes());
+    const auto head_dim = static_cast<int>(layer.keys.size(3));
+    cache::append(
+        runs, layer.quantization ? cache::exported_run{.bytes = bytes} : run_of(bytes, part.scalar_type(), head_dim));
+  }
+  return runs;
+}
+
+host_bytes device_slots::allocate(std::size_t bytes) const {
+  const auto held = std::make_shared<at::Tensor>(where->make_host(static_cast<std::int64_t>(bytes)));
+  return {held, reinterpret_cast<std::byte*>(held->mutable_data_ptr<std::uint8_t>())};
+}
+
+void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
+                            cache::transfer::callback done) {
+  const auto parts = kv.parts_of(slot, length);
+  const auto views = laid_out_as(parts, to);
+  copies_->after(*work);
+  for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(views[part], parts[part]);
+  end_with(by, std::move(done));
+}
+
+void device_slots::copy_in(int slot, int length, std::span<const std::byte> from, int, cache::transfer& by,
+                           cache::transfer::callback done) {
+  kv.fill(slot, length);
+  const auto parts = kv.parts_of(slot, length);
+  const auto views = laid_out_as(parts, from);
+  copies_->after(*work);
+  for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(parts[part], views[part]);
+  end_with(by, std::move(done));
+}
+
+void device_slots::end_with(cache::transfer& by, cache::transfer::callback done) {
+  copies_->then([&by, done = std::move(done)](const std::exception_ptr& error) {
+    if (error) return done(error);
+    try {
+      by.start({}, done);
+    } catch (...) {
+      done(std::current_exception());
+    }
+  });
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "backend/backend.hpp"
+#include "snapshot/cache_slots.hpp"
+
+#include <cogen/cache/device_cache.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cogen::detail {
+
+/// Keys and values in full precision, as snapshots have them.
+cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim);
+
+/// The slots of a cache on a device, and the stream of the steps that use it. A second stream copies, after all earlier
+/// work of the first.
+class device_slots final : public cache_slots {
+ public:
+  device_slots(std::shared_ptr<const device::backend> where, std::span<const cache::kv_cache_spec> shapes,
+               const cache::device_options& options);
+
+  int count() const noexcept override { return kv.slots(); }
+  void clear(int slot) override { kv.clear(slot); }
+  void truncate(int slot, int length) override { kv.truncate(slot, length); }
+  void release(int slot, int length) override { kv.truncate(slot, length); }
+  void fork(int slot, const cache::fork_spec& origin) override;
+
+  int encoder_input(int) const override { return 0; }
+  std::vector<cache::exported_run> runs(int slot, int length) const override;
+  host_bytes allocate(std::size_t bytes) const override;
+  void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
+                cache::transfer::callback done) override;
+  void copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input, cache::transfer& by,
+               cache::transfer::callback done) override;
+
+  const std::shared_ptr<const device::backend> where;
+  cache::device_cache kv;
+  const std::unique_ptr<device::stream> work;
+
+ private:
+  void end_with(cache::transfer& by, cache::transfer::callback done);
+
+  const std::unique_ptr<device::stream> copies_;
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cogen/cache/cache.hpp>
+#include <cogen/cache/device_cache.hpp>
+#include <cogen/engine_options.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace cogen::detail {
+
+// Everything, except the model, that determines the bytes of a slot.
+
+std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
+                            compute_type mode);
+
+/// `device` is the name of the backend.
+std::string snapshot_format(const cache::device_options& options, const kv_options& kv, std::string_view device);
+
+}  // namespace cogen::detail
