@@ -4,8 +4,8 @@
 
 // Integer products of the instruction set for which the including file is compiled, as `dots`, private to that file.
 //
-// `nibbles` and `bytes` sum weights (0..15, or 0..255 biased by 128) times codes, four to a lane and call, over up to
-// eight calls: begin(s), add()..., finish(sum, s), where s is sum_start, less what the bias owes
+// sums_of<Bits> sums weights (0 up to 2^Bits - 1, of 8 bits biased by 128) times codes, four to a lane and call, over
+// up to eight calls: begin(s), add()..., finish(sum, s), where s is sum_start, less what the weights' zero owes
 // (activation_group::starts). All sets give the same integers.
 #if defined(COGEN_SIMD_AVX512)
 #include "kernels/dots_avx512.hpp"

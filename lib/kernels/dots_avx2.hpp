@@ -4,6 +4,7 @@
 #include "kernels/simd_avx2.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace cogen::kernels {
 namespace {
@@ -16,12 +17,6 @@ struct dots {
   static constexpr int wide_rows = 1;
   static constexpr int narrow_rows = 2;
 
-  static i low(i packed) { return _mm256_and_si256(packed, _mm256_set1_epi8(15)); }
-  static i high(i packed) { return _mm256_and_si256(_mm256_srli_epi32(packed, 4), _mm256_set1_epi8(15)); }
-  template <int Quad>
-  static i two_bits(i packed) {
-    return _mm256_and_si256(_mm256_srli_epi32(packed, 2 * Quad), _mm256_set1_epi8(3));
-  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
@@ -38,6 +33,15 @@ struct dots {
     }
   };
 
+  struct small_bytes {
+    static i begin(std::int32_t start) { return _mm256_set1_epi32(start); }
+    static i add(i sum, i weights, i codes) {
+      const i pairs = _mm256_maddubs_epi16(weights, codes);
+      return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    }
+    static i finish(i sum, std::int32_t) { return sum; }
+  };
+
   // The bias comes off the weights; of magnitudes up to 128 two products with codes fit into 16 bits.
   struct bytes {
     static i begin(std::int32_t) { return _mm256_set1_epi32(sum_start); }
@@ -48,6 +52,9 @@ struct dots {
     }
     static i finish(i sum, std::int32_t) { return sum; }
   };
+
+  template <int Bits>
+  using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
 };
 
 }  // namespace

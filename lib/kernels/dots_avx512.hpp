@@ -4,6 +4,7 @@
 #include "kernels/simd_avx512.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace cogen::kernels {
 namespace {
@@ -16,12 +17,6 @@ struct dots {
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
 
-  static i low(i packed) { return _mm512_and_si512(packed, _mm512_set1_epi8(15)); }
-  static i high(i packed) { return _mm512_and_si512(_mm512_srli_epi32(packed, 4), _mm512_set1_epi8(15)); }
-  template <int Quad>
-  static i two_bits(i packed) {
-    return _mm512_and_si512(_mm512_srli_epi32(packed, 2 * Quad), _mm512_set1_epi8(3));
-  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
@@ -35,7 +30,8 @@ struct dots {
     static i add(i sum, i weights, i codes) { return _mm512_dpbusd_epi32(sum, weights, codes); }
     static i finish(i sum, std::int32_t) { return sum; }
   };
-  using nibbles = bytes;
+  template <int Bits>
+  using sums_of = bytes;
 #else
   // Two sums of 16 bits a lane: 8 times two products of at most 15 * 127 fit.
   struct nibbles {
@@ -44,6 +40,15 @@ struct dots {
     static i finish(i sum, std::int32_t start) {
       return _mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(start));
     }
+  };
+
+  struct small_bytes {
+    static i begin(std::int32_t start) { return _mm512_set1_epi32(start); }
+    static i add(i sum, i weights, i codes) {
+      const i pairs = _mm512_maddubs_epi16(weights, codes);
+      return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    }
+    static i finish(i sum, std::int32_t) { return sum; }
   };
 
   // The bias comes off the weights; of magnitudes up to 128 two products with codes fit into 16 bits.
@@ -58,6 +63,9 @@ struct dots {
     }
     static i finish(i sum, std::int32_t) { return sum; }
   };
+
+  template <int Bits>
+  using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
 #endif
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/simd_portable.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace cogen::kernels {
 namespace {
@@ -17,12 +18,6 @@ struct dots {
   static constexpr int wide_rows = simd::width == 16 ? 2 : 1;
   static constexpr int narrow_rows = simd::width == 16 ? 6 : 2;
 
-  static i low(i packed) { return packed & 0x0f0f0f0f; }
-  static i high(i packed) { return (packed >> 4) & 0x0f0f0f0f; }
-  template <int Quad>
-  static i two_bits(i packed) {
-    return (packed >> 2 * Quad) & 0x03030303;
-  }
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
@@ -42,6 +37,12 @@ struct dots {
     static i finish(i sum, std::int32_t start) { return low_half(sum) + high_half(sum) + start; }
   };
 
+  struct small_bytes {
+    static i begin(std::int32_t start) { return i{} + start; }
+    static i add(i sum, i weights, i codes) { return sum + pair<0>(weights, codes) + pair<16>(weights, codes); }
+    static i finish(i sum, std::int32_t) { return sum; }
+  };
+
   struct bytes {
     static i begin(std::int32_t) { return i{} + sum_start; }
     static i add(i sum, i weights, i codes) {
@@ -53,6 +54,9 @@ struct dots {
     }
     static i finish(i sum, std::int32_t) { return sum; }
   };
+
+  template <int Bits>
+  using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
 
  private:
   using i8 = std::int8_t __attribute__((vector_size(sizeof(i))));
@@ -86,7 +90,8 @@ struct dots {
     }
     static i finish(i sum, std::int32_t) { return sum; }
   };
-  using nibbles = bytes;
+  template <int Bits>
+  using sums_of = bytes;
 #endif
 };
 

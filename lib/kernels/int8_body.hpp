@@ -3,6 +3,7 @@
 #include "kernels/dots.hpp"
 #include "kernels/input_rows.hpp"
 #include "kernels/int8_table.hpp"
+#include "kernels/quantized_groups.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,152 +15,30 @@
 namespace cogen::kernels {
 namespace {
 
-constexpr int quads_in_group = quantized_group / 4;
-
 // Each weights class is a group of some weights, from one lane on: it says what scales and minima vector c of outputs
 // has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order.
 
-// Scales, then minima, of 16 bits or wide ones of 32; where a group has two parts, of 16 inputs, those of each.
-template <bool Minimum, bool Wide, int Parts>
-struct group_header {
-  static constexpr bool minimum = Minimum;
-  static constexpr int parts = Parts;
-  static constexpr int fields = Parts * (Minimum ? 2 : 1);
-  static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * fields * scale_bytes;
-
-  COGEN_INLINE dots::f scale(int c, int part) const {
-    const std::byte* at = data + scale_bytes * (part * tile_lanes + lane + c * simd::width);
-    if constexpr (Wide)
-      return simd::load(reinterpret_cast<const float*>(at));
-    else
-      return simd::load_f16(at);
-  }
-  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, Parts + part); }
-
-  const std::byte* data;
-  int lane;
-};
-
-// The sum of a part's codes.
+// The sum of a part's codes, or of all.
+template <int Parts>
 COGEN_INLINE std::int32_t sum_of_codes(const activation_group& x, int part) {
-  return (sum_start - x.starts[3 + part]) >> 7;
+  return (sum_start - x.starts[Parts == 1 ? 2 : 3 + part]) >> 7;
 }
 
-template <bool Minimum, bool Wide = false, int Parts = 1>
-struct nibble_group : group_header<Minimum, Wide, Parts> {
-  using head = group_header<Minimum, Wide, Parts>;
-  using sums = dots::nibbles;
-  static constexpr bool whole_bytes = false;
-  static constexpr int bytes = head::header + tile_lanes * quantized_group / 2;
+// Weights as tiles hold them, whose sums begin less what their zero owes.
+template <class Quantized>
+struct summed_weights : Quantized {
+  using Quantized::minimum;
+  using Quantized::parts;
+  using Quantized::Quantized;
+  using values = typename Quantized::values;
+  static constexpr bool whole_bytes = values::bits == 8;
+  using sums = dots::sums_of<values::nonlinear ? 8 : values::bits>;
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
-    if constexpr (Parts > 1 && !Minimum) return sum_start - 8 * sum_of_codes(x, part);
-    return x.starts[Minimum ? 0 : 1];
-  }
-  COGEN_INLINE void advance() { this->data += bytes; }
-
-  template <int C, class Use>
-  COGEN_INLINE void quads(int part, Use use) const {
-    constexpr int eights = quads_in_group / 2 / Parts;
-    COGEN_UNROLL
-    for (int at = 0; at < eights; ++at) {
-      const int eight = part * eights + at;
-      const std::byte* lanes = this->data + head::header + 4 * (eight * tile_lanes + this->lane);
-      dots::i packed[C], w[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = dots::low(packed[c]);
-      use(2 * eight, w);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = dots::high(packed[c]);
-      use(2 * eight + 1, w);
-    }
-  }
-};
-
-// 4-bit values that stand for bytes.
-template <bool Wide>
-struct nonlinear_group : group_header<false, Wide, 1> {
-  using head = group_header<false, Wide, 1>;
-  using sums = dots::bytes;
-  static constexpr bool whole_bytes = false;
-  static constexpr int bytes = head::header + tile_lanes * quantized_group / 2;
-
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[2]; }
-  COGEN_INLINE void advance() { this->data += bytes; }
-
-  template <int C, class Use>
-  COGEN_INLINE void quads(int, Use use) const {
-    COGEN_UNROLL
-    for (int eight = 0; eight < quads_in_group / 2; ++eight) {
-      const std::byte* lanes = this->data + head::header + 4 * (eight * tile_lanes + this->lane);
-      dots::i packed[C], w[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = simd::nonlinear_low(packed[c]);
-      use(2 * eight, w);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = simd::nonlinear_high(packed[c]);
-      use(2 * eight + 1, w);
-    }
-  }
-};
-
-// 2-bit values; each half has a scale and a minimum.
-struct two_bit_group : group_header<true, true, 2> {
-  using sums = dots::nibbles;
-  static constexpr bool whole_bytes = false;
-  static constexpr int bytes = header + tile_lanes * quantized_group / 4;
-
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int) { return x.starts[0]; }
-  COGEN_INLINE void advance() { data += bytes; }
-
-  template <int C, class Use>
-  COGEN_INLINE void quads(int part, Use use) const {
-    const std::byte* lanes = data + header + 4 * (part * tile_lanes + lane);
-    dots::i packed[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-    quad<0, C>(packed, part * quads_in_group / 2, use);
-  }
-
- private:
-  template <int Quad, int C, class Use>
-  COGEN_INLINE static void quad(const dots::i (&packed)[C], int first, Use use) {
-    dots::i w[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = dots::two_bits<Quad>(packed[c]);
-    use(first + Quad, w);
-    if constexpr (Quad + 1 < quads_in_group / 2) quad<Quad + 1, C>(packed, first, use);
-  }
-};
-
-template <bool Minimum, bool Wide = false, int Parts = 1>
-struct byte_group : group_header<Minimum, Wide, Parts> {
-  using head = group_header<Minimum, Wide, Parts>;
-  using sums = dots::bytes;
-  static constexpr bool whole_bytes = true;
-  static constexpr int bytes = head::header + tile_lanes * quantized_group;
-
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
-    return x.starts[Parts == 1 ? 2 : 3 + part];
-  }
-  COGEN_INLINE void advance() { this->data += bytes; }
-
-  template <int C, class Use>
-  COGEN_INLINE void quads(int part, Use use) const {
-    COGEN_UNROLL
-    for (int at = 0; at < quads_in_group / Parts; ++at) {
-      const int quad = part * quads_in_group / Parts + at;
-      const std::byte* lanes = this->data + head::header + 4 * (quad * tile_lanes + this->lane);
-      dots::i w[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      use(quad, w);
-    }
+    if constexpr (minimum) return x.starts[0];
+    if constexpr (parts == 1 && values::zero == 8) return x.starts[1];
+    if constexpr (parts == 1 && values::zero == 128) return x.starts[2];
+    return sum_start - values::zero * sum_of_codes<parts>(x, part);
   }
 };
 
@@ -171,7 +50,7 @@ struct panel_group {
   using sums = typename Packed::sums;
   static constexpr bool minimum = Packed::minimum;
   static constexpr int parts = Packed::parts;
-  static constexpr int header = panel_lanes * Packed::fields * 4;
+  static constexpr int header = panel_lanes * parts * (minimum ? 2 : 1) * 4;
   static constexpr int bytes = header + panel_lanes * quantized_group;
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
@@ -201,16 +80,14 @@ template <class Packed>
 struct unpacked_group : Packed {
   using panel_type = panel_group<Packed>;
 
+  COGEN_INLINE unpacked_group(const Packed& packed, std::byte* panel) : Packed(packed), panel(panel) {}
+
   COGEN_INLINE void advance() {
     Packed::advance();
     panel += panel_type::bytes;
   }
-  COGEN_INLINE dots::f scale(int c, int part) const {
-    const dots::f value = Packed::scale(c, part);
-    simd::store(reinterpret_cast<float*>(panel) + part * panel_lanes + c * simd::width, value);
-    return value;
-  }
-  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, Packed::parts + part); }
+  COGEN_INLINE dots::f scale(int c, int part) const { return keep(Packed::scale(c, part), c, part); }
+  COGEN_INLINE dots::f least(int c, int part) const { return keep(Packed::least(c, part), c, Packed::parts + part); }
 
   template <int C, class Use>
   COGEN_INLINE void quads(int part, Use use) const {
@@ -222,6 +99,12 @@ struct unpacked_group : Packed {
   }
 
   std::byte* panel;
+
+ private:
+  COGEN_INLINE dots::f keep(dots::f value, int c, int field) const {
+    simd::store(reinterpret_cast<float*>(panel) + field * panel_lanes + c * simd::width, value);
+    return value;
+  }
 };
 
 // The current group of M rows.
@@ -320,7 +203,7 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
 // The sum of a part's inputs.
 template <int Parts>
 COGEN_INLINE float scaled_sum(const activation_group& x, int part) {
-  return Parts == 1 ? x.scaled_sum : x.scale * static_cast<float>(sum_of_codes(x, part));
+  return Parts == 1 ? x.scaled_sum : x.scale * static_cast<float>(sum_of_codes<Parts>(x, part));
 }
 
 template <class Weights, int M, int C>
@@ -386,7 +269,7 @@ template <class Packed, int Rows, int C>
 void multiply_once(const int8_job& job) {
   int8_fetch ahead = fetch_of<Packed>(job, C * simd::width);
   for (int lane = job.first_lane; lane < job.last_lane; lane += C * simd::width) {
-    const Packed weights{{job.tile, lane}};
+    const Packed weights(job.tile, lane, 0);
     multiply_block<Rows, C>({job, lane, 0, job.inputs / quantized_group, nullptr, ahead}, weights, 0, job.rows);
   }
 }
@@ -405,11 +288,11 @@ void multiply_by_spans(const int8_job& job) {
   for (int lane = job.first_lane; lane < job.last_lane; lane += panel_lanes)
     for (std::int64_t at = 0; at < spans; ++at) {
       const int8_span span{job, lane, groups * at / spans, groups * (at + 1) / spans, sums, ahead};
-      const Packed weights{{job.tile + span.first * Packed::bytes, lane}};
+      const Packed weights(job.tile, lane, span.first);
       if constexpr (Packed::whole_bytes)
         multiply_blocks<dots::narrow_rows, 2>(span, weights, weights);
       else
-        multiply_blocks<dots::narrow_rows, 2>(span, unpacked_group<Packed>{weights, unpacked}, panel{unpacked});
+        multiply_blocks<dots::narrow_rows, 2>(span, unpacked_group<Packed>(weights, unpacked), panel{unpacked});
     }
 }
 
@@ -422,32 +305,8 @@ void multiply_int8_tile(const int8_job& job) {
 }
 
 void multiply_int8(const int8_job& job) {
-  switch (job.storage) {
-    case weight_storage::q4:
-      return multiply_int8_tile<nibble_group<false>>(job);
-    case weight_storage::q4_min:
-      return multiply_int8_tile<nibble_group<true>>(job);
-    case weight_storage::q8:
-      return multiply_int8_tile<byte_group<false>>(job);
-    case weight_storage::q8_min:
-      return multiply_int8_tile<byte_group<true>>(job);
-    case weight_storage::q4_wide:
-      return multiply_int8_tile<nibble_group<true, true>>(job);
-    case weight_storage::q8_wide:
-      return multiply_int8_tile<byte_group<true, true>>(job);
-    case weight_storage::q8_halves:
-      return multiply_int8_tile<byte_group<false, true, 2>>(job);
-    case weight_storage::q4_halves:
-      return multiply_int8_tile<nibble_group<false, true, 2>>(job);
-    case weight_storage::q2_halves:
-      return multiply_int8_tile<two_bit_group>(job);
-    case weight_storage::q4_nonlinear:
-      return multiply_int8_tile<nonlinear_group<false>>(job);
-    case weight_storage::q4_nonlinear_wide:
-      return multiply_int8_tile<nonlinear_group<true>>(job);
-    default:
-      return;
-  }
+  with_quantized_weights(
+      job.storage, [&](auto weights) { multiply_int8_tile<summed_weights<typename decltype(weights)::type>>(job); });
 }
 
 }  // namespace

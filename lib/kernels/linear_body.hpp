@@ -2,6 +2,7 @@
 
 #include "kernels/input_rows.hpp"
 #include "kernels/kernel_table.hpp"
+#include "kernels/quantized_groups.hpp"
 #include "kernels/simd.hpp"
 
 #include <cstddef>
@@ -23,14 +24,29 @@ COGEN_INLINE void prefetch(const std::byte* address) {
   for (int line = 0; line < Bytes; line += 64) __builtin_prefetch(address + prefetch_ahead + line);
 }
 
-// Each weights class says how many inputs and bytes a group has, and calls use(input, w) with the group's weights for C
-// vectors of outputs from `lane` on, for each input in order. `inputs` is below the group's size only for bf16's last.
+// Each weights class is a group of inputs of some lanes: it says how many inputs a group has, and group(count, use)
+// calls use(input, w) with its weights for C vectors of outputs, for each input in order. `count` is below the group's
+// size only for bf16's last.
 
-struct f32_weights {
-  static constexpr int inputs = 1;
-  static constexpr int bytes = tile_lanes * 4;
+// Groups of so many bytes, one after the other.
+template <int Inputs, int Bytes>
+struct plain_weights {
+  static constexpr int inputs = Inputs;
+  static constexpr int bytes = Bytes;
+
+  COGEN_INLINE plain_weights(const std::byte* tile, int lane, std::int64_t group)
+      : data(tile + group * Bytes), lane(lane) {}
+  COGEN_INLINE void advance() { data += Bytes; }
+
+  const std::byte* data;
+  int lane;
+};
+
+struct f32_weights : plain_weights<1, tile_lanes * 4> {
+  using plain_weights::plain_weights;
+
   template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
+  COGEN_INLINE void group(int, Use use) const {
     const auto* from = reinterpret_cast<const float*>(data) + lane;
     if constexpr (Ahead) prefetch<4 * C * simd::width>(data + 4 * lane);
     vector w[C];
@@ -40,11 +56,11 @@ struct f32_weights {
   }
 };
 
-struct f16_weights {
-  static constexpr int inputs = 1;
-  static constexpr int bytes = tile_lanes * 2;
+struct f16_weights : plain_weights<1, tile_lanes * 2> {
+  using plain_weights::plain_weights;
+
   template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
+  COGEN_INLINE void group(int, Use use) const {
     if constexpr (Ahead) prefetch<2 * C * simd::width>(data + 2 * lane);
     vector w[C];
     COGEN_UNROLL
@@ -53,11 +69,11 @@ struct f16_weights {
   }
 };
 
-struct bf16_weights {
-  static constexpr int inputs = 2;
-  static constexpr int bytes = tile_lanes * 4;
+struct bf16_weights : plain_weights<2, tile_lanes * 4> {
+  using plain_weights::plain_weights;
+
   template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int count, Use use) {
+  COGEN_INLINE void group(int count, Use use) const {
     if constexpr (Ahead) prefetch<4 * C * simd::width>(data + 4 * lane);
     simd::i pairs[C];
     vector w[C];
@@ -73,205 +89,80 @@ struct bf16_weights {
   }
 };
 
-// Scales and minima of 16 bits, or wide ones of 32.
-template <bool Wide>
-COGEN_INLINE vector load_scales(const std::byte* data, int at) {
-  if constexpr (Wide)
-    return simd::load(reinterpret_cast<const float*>(data) + at);
-  else
-    return simd::load_f16(data + 2 * at);
-}
-
-// With halves the first 16 inputs have one scale and the others another.
-template <bool Minimum, bool Wide = false, bool Halves = false>
-struct q4_weights {
-  static constexpr int inputs = quantized_group;
-  static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * scale_bytes * (Minimum || Halves ? 2 : 1);
-  static constexpr int bytes = header + tile_lanes * quantized_group / 2;
+// Weights whose values are turned into numbers, which meet their scale in one multiply-add.
+template <class Quantized>
+struct scaled_weights : Quantized {
+  using Quantized::Quantized;
 
   template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    if constexpr (Ahead) {
-      prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
-      if constexpr (Minimum || Halves)
-        prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
-    }
-    part<C, Ahead>(data, lane, 0, Halves ? 2 : 4, use);
-    if constexpr (Halves) part<C, Ahead>(data, lane, 2, 4, use);
+  COGEN_INLINE void group(int, Use use) const {
+    if constexpr (Ahead) prefetch<2 * C * simd::width>(this->data + 2 * this->lane);
+    constexpr int count = Quantized::steps / Quantized::parts;
+    part<C, Ahead>(0, 0, count, use);
+    if constexpr (Quantized::parts == 2) part<C, Ahead>(1, count, Quantized::steps, use);
   }
 
  private:
-  // Eights of inputs that share their scales.
+  using values = typename Quantized::values;
+  static constexpr bool as_bytes = values::bits > 5;
+  static_assert(!as_bytes || !Quantized::minimum);
+
+  // Steps that share their scales.
   template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void part(const std::byte* data, int lane, int first, int last, Use use) {
+  COGEN_INLINE void part(int number, int first, int last, Use use) const {
     vector scale[C], offset[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
-      const int at = lane + c * simd::width;
-      scale[c] = load_scales<Wide>(data, Halves && first > 0 ? tile_lanes + at : at);
-      offset[c] = Minimum ? load_scales<Wide>(data, tile_lanes + at) : simd::mul(scale[c], simd::set(-8.0F));
+      const vector stored = this->scale(c, number);
+      scale[c] = as_bytes ? simd::byte_scale(stored) : stored;
+      if constexpr (Quantized::minimum)
+        offset[c] = this->least(c, number);
+      else if constexpr (as_bytes)
+        offset[c] = simd::byte_offset(stored, values::zero);
+      else
+        offset[c] = values::nonlinear ? simd::zero() : simd::mul(stored, simd::set(-values::zero));
     }
-    for (int eight = first; eight < last; ++eight) {
-      const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
-      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
-      simd::i packed[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      unpack<0, C>(packed, scale, offset, 8 * eight, use);
+    for (int step = first; step < last; ++step) {
+      if constexpr (Ahead) prefetch_step<C>(step);
+      quad<0, C>(step, scale, offset, use);
     }
+  }
+
+  template <int C>
+  COGEN_INLINE void prefetch_step(int step) const {
+    prefetch<4 * C * simd::width>(this->lanes(0) + 4 * tile_lanes * step);
+    if constexpr (values::high_bits > 0)
+      if (values::shift_of_high(step) == 0)
+        prefetch<4 * C * simd::width>(this->lanes(0) + 4 * tile_lanes * values::word_of_high(step));
+  }
+
+  template <int Quad, int C, class Use>
+  COGEN_INLINE void quad(int step, const vector (&scale)[C], const vector (&offset)[C], Use use) const {
+    simd::i packed[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) packed[c] = values::template loose_quad<Quad>(values::load(this->lanes(c), step));
+    number<0, C>(packed, scale, offset, 4 * (values::quads_in_step * step + Quad), use);
+    // Words kept from one quad to the next would take registers that the sums need.
+    if constexpr (values::high_bits > 1) asm volatile("" ::: "memory");
+    if constexpr (Quad + 1 < values::quads_in_step) quad<Quad + 1, C>(step, scale, offset, use);
   }
 
   template <int Input, int C, class Use>
-  COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
-                                  int base, Use use) {
+  COGEN_INLINE static void number(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
+                                  int first, Use use) {
     vector w[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = simd::fma(simd::nibble<Input>(packed[c]), scale[c], offset[c]);
-    use(base + Input, w);
-    if constexpr (Input < 7) unpack<Input + 1, C>(packed, scale, offset, base, use);
+    for (int c = 0; c < C; ++c) w[c] = simd::fma(values::template number<Input>(packed[c]), scale[c], offset[c]);
+    use(first + Input, w);
+    if constexpr (Input < 3) number<Input + 1, C>(packed, scale, offset, first, use);
   }
 };
 
-// Halves have a scale and a minimum each.
-struct q2_weights {
-  static constexpr int inputs = quantized_group;
-  static constexpr int header = tile_lanes * 4 * 4;
-  static constexpr int bytes = header + tile_lanes * quantized_group / 4;
-
-  template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    COGEN_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const std::byte* lanes = data + header + 4 * (half * tile_lanes + lane);
-      if constexpr (Ahead) {
-        prefetch<4 * C * simd::width>(data + 4 * (half * tile_lanes + lane));
-        prefetch<4 * C * simd::width>(data + 4 * ((2 + half) * tile_lanes + lane));
-        prefetch<4 * C * simd::width>(lanes);
-      }
-      vector scale[C], offset[C];
-      simd::i packed[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) {
-        const int at = half * tile_lanes + lane + c * simd::width;
-        scale[c] = load_scales<true>(data, at);
-        offset[c] = load_scales<true>(data, 2 * tile_lanes + at);
-        packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      }
-      unpack<0, C>(packed, scale, offset, 16 * half, use);
-    }
-  }
-
- private:
-  template <int Input, int C, class Use>
-  COGEN_INLINE static void unpack(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
-                                  int base, Use use) {
-    vector w[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = simd::fma(simd::two_bits<Input>(packed[c]), scale[c], offset[c]);
-    use(base + Input, w);
-    if constexpr (Input < 15) unpack<Input + 1, C>(packed, scale, offset, base, use);
-  }
-};
-
-// Four inputs as biased bytes. Centred: the bias comes off a value before it meets its scale, in which the product
-// could be inexact.
-template <bool Centred, int C, int Input = 0, class Use>
-COGEN_INLINE void use_bytes(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C], int base,
-                            Use use) {
-  vector w[C];
-  COGEN_UNROLL
-  for (int c = 0; c < C; ++c) {
-    vector value = simd::byte<Input>(packed[c]);
-    if constexpr (Centred) {
-      const vector one = simd::set(1.0F);
-      value = simd::fma(value, simd::byte_scale(one), simd::byte_offset(one));
-    }
-    w[c] = simd::fma(value, scale[c], offset[c]);
-  }
-  use(base + Input, w);
-  if constexpr (Input < 3) use_bytes<Centred, C, Input + 1>(packed, scale, offset, base, use);
-}
-
-// 4-bit values that stand for bytes.
-template <bool Wide>
-struct nonlinear_weights {
-  static constexpr int inputs = quantized_group;
-  static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * scale_bytes;
-  static constexpr int bytes = header + tile_lanes * quantized_group / 2;
-
-  template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    vector scale[C], offset[C];
-    if constexpr (Ahead) prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const vector stored = load_scales<Wide>(data, lane + c * simd::width);
-      scale[c] = Wide ? stored : simd::byte_scale(stored);
-      offset[c] = Wide ? simd::zero() : simd::byte_offset(stored);
-    }
-    for (int eight = 0; eight < 4; ++eight) {
-      const std::byte* lanes = data + header + 4 * (eight * tile_lanes + lane);
-      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
-      simd::i packed[C], four[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) four[c] = simd::nonlinear_low(packed[c]);
-      use_bytes<Wide, C>(four, scale, offset, 8 * eight, use);
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) four[c] = simd::nonlinear_high(packed[c]);
-      use_bytes<Wide, C>(four, scale, offset, 8 * eight + 4, use);
-    }
-  }
-};
-
-// With halves the first 16 inputs have one scale and the others another.
-template <bool Minimum, bool Wide = false, bool Halves = false>
-struct q8_weights {
-  static constexpr int inputs = quantized_group;
-  static constexpr int scale_bytes = Wide ? 4 : 2;
-  static constexpr int header = tile_lanes * scale_bytes * (Minimum || Halves ? 2 : 1);
-  static constexpr int bytes = header + tile_lanes * quantized_group;
-
-  template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void group(const std::byte* data, int lane, int, Use use) {
-    if constexpr (Ahead) {
-      prefetch<scale_bytes * C * simd::width>(data + scale_bytes * lane);
-      if constexpr (Minimum || Halves)
-        prefetch<scale_bytes * C * simd::width>(data + scale_bytes * (tile_lanes + lane));
-    }
-    part<C, Ahead>(data, lane, 0, Halves ? 4 : 8, use);
-    if constexpr (Halves) part<C, Ahead>(data, lane, 4, 8, use);
-  }
-
- private:
-  static constexpr bool centred = Minimum || Halves;
-
-  // Fours of inputs that share their scales.
-  template <int C, bool Ahead, class Use>
-  COGEN_INLINE static void part(const std::byte* data, int lane, int first, int last, Use use) {
-    vector scale[C], offset[C];
-    COGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const int at = lane + c * simd::width;
-      const vector stored = load_scales<Wide>(data, Halves && first > 0 ? tile_lanes + at : at);
-      scale[c] = centred ? stored : simd::byte_scale(stored);
-      offset[c] = Minimum  ? load_scales<Wide>(data, tile_lanes + at)
-                  : Halves ? simd::zero()
-                           : simd::byte_offset(stored);
-    }
-    for (int four = first; four < last; ++four) {
-      const std::byte* lanes = data + header + 4 * (four * tile_lanes + lane);
-      if constexpr (Ahead) prefetch<4 * C * simd::width>(lanes);
-      simd::i packed[C];
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) packed[c] = simd::load_bits(lanes + 4 * c * simd::width);
-      use_bytes<centred, C>(packed, scale, offset, 4 * four, use);
-    }
-  }
-};
+// Whether unpacking leaves fewer registers to sums.
+template <class Weights>
+constexpr bool takes_registers = false;
+template <class Scales, int Low, int High, int Zero>
+constexpr bool takes_registers<scaled_weights<quantized_weights<Scales, packed_values<Low, High, Zero>>>> = High > 1;
 
 template <int M, int C>
 struct accumulators {
@@ -332,12 +223,12 @@ template <class Weights, int M, int C>
 void multiply(const linear_job& job, int lane) {
   accumulators<M, C> total;
   total.clear();
-  const std::byte* data = job.tile;
+  Weights weights(job.tile, lane, 0);
   input_rows<float, M> x(job.x, job.x_stride);
-  for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, data += Weights::bytes) {
+  for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, weights.advance()) {
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
-    Weights::template group<C, true>(
-        data, lane, left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, at, w); });
+    weights.template group<C, true>(
+        left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, at, w); });
     x.advance(Weights::inputs);
   }
   finish(total, job, lane, 0);
@@ -368,16 +259,16 @@ struct panel_step {
 
 template <class Weights, int C>
 void fill_panel(const panel_step& step, float* panel) {
-  const std::byte* data = step.job.tile + step.first / Weights::inputs * Weights::bytes;
-  for (std::int64_t input = step.first; input < step.last; input += Weights::inputs, data += Weights::bytes) {
-    const auto left = static_cast<int>(step.last - input < Weights::inputs ? step.last - input : Weights::inputs);
-    float* to = panel + (input - step.first) * step.stride;
-    for (int lane = 0; lane < step.lanes; lane += C * simd::width) {
+  for (int lane = 0; lane < step.lanes; lane += C * simd::width) {
+    Weights weights(step.job.tile, step.lane + lane, step.first / Weights::inputs);
+    for (std::int64_t input = step.first; input < step.last; input += Weights::inputs, weights.advance()) {
+      const auto left = static_cast<int>(step.last - input < Weights::inputs ? step.last - input : Weights::inputs);
+      float* to = panel + (input - step.first) * step.stride;
       const auto store = [&](int at, const vector(&w)[C]) __attribute__((always_inline)) {
         COGEN_UNROLL
         for (int c = 0; c < C; ++c) simd::store(to + at * step.stride + lane + c * simd::width, w[c]);
       };
-      Weights::template group<C, false>(data, step.lane + lane, left, store);
+      weights.template group<C, false>(left, store);
     }
   }
 }
@@ -459,7 +350,8 @@ void multiply_by_panels(const linear_job& job) {
 template <class Weights>
 void multiply_tile(const linear_job& job) {
   const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
-  if (wide && job.rows <= simd::wide_rows) return multiply_rows<Weights, simd::wide_rows, 4>(job);
+  constexpr int wide_rows = takes_registers<Weights> ? simd::wide_rows / 2 : simd::wide_rows;
+  if (wide && job.rows <= wide_rows) return multiply_rows<Weights, wide_rows, 4>(job);
   if (job.rows <= simd::narrow_rows) return multiply_rows<Weights, simd::narrow_rows, 2>(job);
   if constexpr (simd::wide_panel_rows > 0)
     if (wide) return multiply_by_panels<Weights, simd::wide_panel_rows, 4>(job);
@@ -474,28 +366,9 @@ void linear_tile(const linear_job& job) {
       return multiply_tile<f16_weights>(job);
     case weight_storage::bf16:
       return multiply_tile<bf16_weights>(job);
-    case weight_storage::q4:
-      return multiply_tile<q4_weights<false>>(job);
-    case weight_storage::q4_min:
-      return multiply_tile<q4_weights<true>>(job);
-    case weight_storage::q8:
-      return multiply_tile<q8_weights<false>>(job);
-    case weight_storage::q8_min:
-      return multiply_tile<q8_weights<true>>(job);
-    case weight_storage::q4_wide:
-      return multiply_tile<q4_weights<true, true>>(job);
-    case weight_storage::q8_wide:
-      return multiply_tile<q8_weights<true, true>>(job);
-    case weight_storage::q8_halves:
-      return multiply_tile<q8_weights<false, true, true>>(job);
-    case weight_storage::q4_halves:
-      return multiply_tile<q4_weights<false, true, true>>(job);
-    case weight_storage::q2_halves:
-      return multiply_tile<q2_weights>(job);
-    case weight_storage::q4_nonlinear:
-      return multiply_tile<nonlinear_weights<false>>(job);
-    case weight_storage::q4_nonlinear_wide:
-      return multiply_tile<nonlinear_weights<true>>(job);
+    default:
+      return with_quantized_weights(
+          job.storage, [&](auto weights) { multiply_tile<scaled_weights<typename decltype(weights)::type>>(job); });
   }
 }
 

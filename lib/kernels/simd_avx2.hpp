@@ -28,6 +28,7 @@ struct simd {
   static void store(float* to, f v) { _mm256_storeu_ps(to, v); }
   static void store_first(float* to, f v, int n) { _mm256_maskstore_ps(to, first(n), v); }
   static i load_bits(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+  static i set_bits(std::int32_t value) { return _mm256_set1_epi32(value); }
 
   static f add(f a, f b) { return _mm256_add_ps(a, b); }
   static f sub(f a, f b) { return _mm256_sub_ps(a, b); }
@@ -44,6 +45,13 @@ struct simd {
   static i shift_left(i v) {
     return _mm256_slli_epi32(v, N);
   }
+  template <int N>
+  static i shift_right(i v) {
+    return _mm256_srli_epi32(v, N);
+  }
+  static i shift_right(i v, int n) { return _mm256_srl_epi32(v, _mm_cvtsi32_si128(n)); }
+  static i and_bits(i a, i b) { return _mm256_and_si256(a, b); }
+  static i or_bits(i a, i b) { return _mm256_or_si256(a, b); }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
   // v in lanes [from, to), else other.
@@ -86,28 +94,31 @@ struct simd {
     return from_bits(_mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0xffff0000))));
   }
 
-  // Input 0..7 of eight 4-bit values a lane, as a number 0..15.
-  template <int Input>
-  static f nibble(i v) {
-    constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
-    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(15)));
+  // Byte Input of each lane as a number: its low bits, up to 5, whatever lies above them.
+  template <int Bits, int Input>
+  static f low_bits(i v) {
+    return _mm256_cvtepi32_ps(_mm256_and_si256(shift_right<8 * Input>(v), _mm256_set1_epi32((1 << Bits) - 1)));
   }
-  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  // What the low 4 bits of byte Input stand for.
   template <int Input>
-  static f two_bits(i v) {
-    constexpr int shift = 8 * (Input % 4) + 2 * (Input / 4);
-    return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(3)));
+  static f nonlinear_number(i v) {
+    const i bytes = _mm256_shuffle_epi8(nonlinear_bytes(), _mm256_and_si256(v, _mm256_set1_epi8(15)));
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(shift_left<24 - 8 * Input>(bytes), 24));
   }
-  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
-  static i nonlinear_low(i v) { return nonlinear(_mm256_and_si256(v, _mm256_set1_epi8(15))); }
-  static i nonlinear_high(i v) { return nonlinear(_mm256_and_si256(_mm256_srli_epi32(v, 4), _mm256_set1_epi8(15))); }
-  // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
+  // What bytes of 0..15 stand for, biased by 128.
+  static i nonlinear(i nibbles) {
+    return _mm256_xor_si256(_mm256_shuffle_epi8(nonlinear_bytes(), nibbles), _mm256_set1_epi8(-128));
+  }
+  // What turns byte(v) into (value - zero) * scale with one multiply-add.
   static f byte_scale(f scale) { return scale; }
-  static f byte_offset(f scale) { return mul(scale, set(-128.0F)); }
-  // Input 0..3 of four biased bytes a lane, as a number 0..255.
+  static f byte_offset(f scale, int zero) { return mul(scale, set(static_cast<float>(-zero))); }
+  // Byte Input of each lane as a number.
   template <int Input>
   static f byte(i v) {
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, 8 * Input), _mm256_set1_epi32(255)));
+  }
+  static f signed_bytes(const void* from) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
   }
 
   // One float16 in every lane.
@@ -126,9 +137,8 @@ struct simd {
   }
 
  private:
-  static i nonlinear(i nibbles) {
-    const i values = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
-    return _mm256_xor_si256(_mm256_shuffle_epi8(values, nibbles), _mm256_set1_epi8(-128));
+  static i nonlinear_bytes() {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
   }
   static i first(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
 };

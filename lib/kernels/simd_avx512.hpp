@@ -45,6 +45,13 @@ struct simd {
   static i shift_left(i v) {
     return _mm512_slli_epi32(v, N);
   }
+  template <int N>
+  static i shift_right(i v) {
+    return _mm512_srli_epi32(v, N);
+  }
+  static i shift_right(i v, int n) { return _mm512_srl_epi32(v, _mm_cvtsi32_si128(n)); }
+  static i and_bits(i a, i b) { return _mm512_and_si512(a, b); }
+  static i or_bits(i a, i b) { return _mm512_or_si512(a, b); }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a); }
   // v in lanes [from, to), else other.
@@ -87,26 +94,28 @@ struct simd {
     return from_bits(_mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xffff0000))));
   }
 
-  // Input 0..7 of eight 4-bit values a lane, as a number 0..15.
-  template <int Input>
-  static f nibble(i v) {
-    constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
-    const f values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    return _mm512_permutexvar_ps(_mm512_srli_epi32(v, shift), values);
+  // Byte Input of each lane as a number: its low bits, up to 5, whatever lies above them.
+  template <int Bits, int Input>
+  static f low_bits(i v) {
+    const i moved = shift_right<8 * Input>(v);
+    if constexpr (Bits == 5) return _mm512_permutex2var_ps(counted(0, 15), moved, counted(16, 15));
+    return _mm512_permutexvar_ps(moved, counted(0, (1 << Bits) - 1));
   }
-  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  // What the low 4 bits of byte Input stand for.
   template <int Input>
-  static f two_bits(i v) {
-    constexpr int shift = 8 * (Input % 4) + 2 * (Input / 4);
-    return _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(v, shift), _mm512_set1_epi32(3)));
+  static f nonlinear_number(i v) {
+    const f values = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(nonlinear_bytes()));
+    return _mm512_permutexvar_ps(shift_right<8 * Input>(v), values);
   }
-  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
-  static i nonlinear_low(i v) { return nonlinear(_mm512_and_si512(v, _mm512_set1_epi8(15))); }
-  static i nonlinear_high(i v) { return nonlinear(_mm512_and_si512(_mm512_srli_epi32(v, 4), _mm512_set1_epi8(15))); }
-  // What turns byte(v) into (value - 128) * scale with one multiply-add: see byte_offset.
+  // What bytes of 0..15 stand for, biased by 128.
+  static i nonlinear(i nibbles) {
+    const i values = _mm512_xor_si512(_mm512_broadcast_i32x4(nonlinear_bytes()), _mm512_set1_epi8(-128));
+    return _mm512_shuffle_epi8(values, nibbles);
+  }
+  // What turns byte(v) into (value - zero) * scale with one multiply-add.
   static f byte_scale(f scale) { return mul(scale, set(256.0F)); }
-  static f byte_offset(f scale) { return mul(scale, set(-384.0F)); }
-  // Input 0..3 of four biased bytes a lane, as 1 + value / 256.
+  static f byte_offset(f scale, int zero) { return mul(scale, set(static_cast<float>(-256 - zero))); }
+  // Byte Input of each lane, as 1 + value / 256.
   template <int Input>
   static f byte(i v) {
     constexpr int shift = 15 - 8 * Input;
@@ -114,6 +123,9 @@ struct simd {
         shift >= 0 ? _mm512_slli_epi32(v, shift >= 0 ? shift : 0) : _mm512_srli_epi32(v, shift < 0 ? -shift : 0);
     return from_bits(
         _mm512_ternarylogic_epi32(moved, _mm512_set1_epi32(0x7f8000), _mm512_set1_epi32(0x3f800000), 0xea));
+  }
+  static f signed_bytes(const void* from) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
   }
 
   // One float16 in every lane.
@@ -132,9 +144,11 @@ struct simd {
   }
 
  private:
-  static i nonlinear(i nibbles) {
-    const i values = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
-    return _mm512_xor_si512(_mm512_shuffle_epi8(values, nibbles), _mm512_set1_epi8(-128));
+  static __m128i nonlinear_bytes() { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)); }
+  // Lane n holds first + (n & mask).
+  static f counted(int first, int mask) {
+    const i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_and_si512(numbers, set_bits(mask)), set_bits(first)));
   }
   static __mmask16 first(int n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
 };

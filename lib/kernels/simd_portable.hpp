@@ -66,6 +66,15 @@ struct simd {
   static i shift_left(i v) {
     return reinterpret_cast<i>(reinterpret_cast<u>(v) << N);
   }
+  template <int N>
+  static i shift_right(i v) {
+    return reinterpret_cast<i>(reinterpret_cast<u>(v) >> N);
+  }
+  static i shift_right(i v, int n) {
+    return reinterpret_cast<i>(reinterpret_cast<u>(v) >> static_cast<std::uint32_t>(n));
+  }
+  static i and_bits(i a, i b) { return a & b; }
+  static i or_bits(i a, i b) { return a | b; }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return x < y ? a : b; }
   // v in lanes [from, to), else other.
@@ -98,29 +107,38 @@ struct simd {
   static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
   static f high_bf16(i pairs) { return reinterpret_cast<f>(reinterpret_cast<u>(pairs) & 0xffff0000U); }
 
-  // Input 0..7 of eight 4-bit values a lane, as a number 0..15.
-  template <int Input>
-  static f nibble(i v) {
-    constexpr int shift = Input < 4 ? 8 * Input : 8 * (Input - 4) + 4;
-    return number((reinterpret_cast<u>(v) >> shift) & 15U);
+  // Byte Input of each lane as a number: its low bits, up to 5, whatever lies above them.
+  template <int Bits, int Input>
+  static f low_bits(i v) {
+    return number((reinterpret_cast<u>(v) >> (8 * Input)) & ((1U << Bits) - 1U));
   }
-  // Input 0..15 of sixteen 2-bit values a lane, as a number 0..3.
+  // What the low 4 bits of byte Input stand for.
   template <int Input>
-  static f two_bits(i v) {
-    return number((reinterpret_cast<u>(v) >> (8 * (Input % 4) + 2 * (Input / 4))) & 3U);
+  static f nonlinear_number(i v) {
+    f values;
+    for (int lane = 0; lane < width; ++lane) values[lane] = nonlinear_values[v[lane] >> 8 * Input & 15];
+    return values;
   }
-  // Of eight 4-bit values a lane, what the low and the high ones of each byte stand for, biased by 128.
-  static i nonlinear_low(i v) { return nonlinear(v & 0x0f0f0f0f); }
-  static i nonlinear_high(i v) { return nonlinear((v >> 4) & 0x0f0f0f0f); }
-  // What turns byte(v) into (value - 128) * scale with fma: see byte_offset.
+  // What bytes of 0..15 stand for, biased by 128.
+  static i nonlinear(i nibbles) {
+    unsigned char bytes[sizeof(i)];
+    __builtin_memcpy(bytes, &nibbles, sizeof bytes);
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(nonlinear_values[byte] + 128);
+    return read<i>(bytes);
+  }
+  // What turns byte(v) into (value - zero) * scale with fma.
   static f byte_scale(f scale) { return width == 16 ? scale * 256.0F : scale; }
-  static f byte_offset(f scale) { return scale * (width == 16 ? -384.0F : -128.0F); }
-  // Input 0..3 of four biased bytes a lane, as a number 0..255, of 16 lanes as 1 + value / 256.
+  static f byte_offset(f scale, int zero) { return scale * static_cast<float>(width == 16 ? -256 - zero : -zero); }
+  // Byte Input of each lane as a number, of 16 lanes as 1 + value / 256.
   template <int Input>
   static f byte(i v) {
     const u value = (reinterpret_cast<u>(v) >> (8 * Input)) & 255U;
     if constexpr (width == 16) return reinterpret_cast<f>((value << 15) | 0x3f800000U);
     return number(value);
+  }
+  static f signed_bytes(const void* from) {
+    using bytes = std::int8_t __attribute__((vector_size(width)));
+    return __builtin_convertvector(read<bytes>(from), f);
   }
 
   // One float16 in every lane.
@@ -138,13 +156,6 @@ struct simd {
   }
 
  private:
-  static i nonlinear(i nibbles) {
-    unsigned char bytes[sizeof(i)];
-    __builtin_memcpy(bytes, &nibbles, sizeof bytes);
-    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(nonlinear_values[byte] + 128);
-    return read<i>(bytes);
-  }
-
   using halves = std::uint16_t __attribute__((vector_size(2 * width)));
 
   template <class T>

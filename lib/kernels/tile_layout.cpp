@@ -10,61 +10,52 @@ namespace cogen::kernels {
 namespace {
 
 constexpr int group = quantized_group;
-constexpr int bias = 128;  // of 8-bit values
+constexpr int groups = quantized_block / quantized_group;
 
-bool has_wide_header(weight_storage storage) { return storage >= weight_storage::q4_wide; }
+// What weight_storage says of a quantized one.
+struct tile_form {
+  int low_bits, high_bits, zero;
+  bool minimum = false;
+  int factors = 0;  // bytes of each lane in a group of a block
+  int parts = 1;
+  bool nonlinear = false;
 
-bool has_minimum(weight_storage storage) {
-  return storage == weight_storage::q4_min || storage == weight_storage::q8_min || storage == weight_storage::q4_wide ||
-         storage == weight_storage::q8_wide || storage == weight_storage::q2_halves;
-}
+  constexpr int bits() const { return low_bits + high_bits; }
+  constexpr bool in_blocks() const { return factors > 0; }
+  /// Scales and minima of 16 bits.
+  constexpr std::int64_t header() const { return tile_lanes * (minimum ? 4 : 2); }
+  constexpr std::int64_t group_header() const { return in_blocks() ? tile_lanes * factors : header(); }
+  constexpr std::int64_t group_bytes() const { return group_header() + tile_lanes * group * bits() / 8; }
+  constexpr std::int64_t block_bytes() const { return (in_blocks() ? header() : 0) + groups * group_bytes(); }
+};
 
-// Groups of two halves with a scale (and minimum) each.
-bool has_halves(weight_storage storage) {
-  return storage == weight_storage::q8_halves || storage == weight_storage::q4_halves ||
-         storage == weight_storage::q2_halves;
-}
-
-bool is_nonlinear(weight_storage storage) {
-  return storage == weight_storage::q4_nonlinear || storage == weight_storage::q4_nonlinear_wide;
-}
-
-int bits_of(weight_storage storage) {
+constexpr tile_form form_of(weight_storage storage) {
   switch (storage) {
-    case weight_storage::q2_halves:
-      return 2;
     case weight_storage::q4:
+      return {4, 0, 8};
     case weight_storage::q4_min:
-    case weight_storage::q4_wide:
-    case weight_storage::q4_halves:
+      return {4, 0, 0, true};
+    case weight_storage::q5:
+      return {4, 1, 16};
+    case weight_storage::q5_min:
+      return {4, 1, 0, true};
     case weight_storage::q4_nonlinear:
-    case weight_storage::q4_nonlinear_wide:
-      return 4;
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true};
+    case weight_storage::q2_k:
+      return {2, 0, 0, true, 2, 2};
+    case weight_storage::q3_k:
+      return {2, 1, 4, false, 2, 2};
+    case weight_storage::q4_k:
+      return {4, 0, 0, true, 2};
+    case weight_storage::q5_k:
+      return {4, 1, 0, true, 2};
+    case weight_storage::q6_k:
+      return {4, 2, 32, false, 2, 2};
+    case weight_storage::q4_nonlinear_k:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .factors = 1, .nonlinear = true};
     default:
-      return 8;
+      return {8, 0, 128};
   }
-}
-
-int parts_of(weight_storage storage) { return has_halves(storage) ? 2 : 1; }
-
-std::int64_t header_bytes(weight_storage storage) {
-  const int fields = parts_of(storage) * (has_minimum(storage) ? 2 : 1);
-  return tile_lanes * fields * (has_wide_header(storage) ? 4 : 2);
-}
-
-std::int64_t group_bytes(weight_storage storage) {
-  return header_bytes(storage) + tile_lanes * group * bits_of(storage) / 8;
-}
-
-// Where input `at` of a group lies: its byte within the group's values, and its place in that byte.
-std::int64_t byte_of(weight_storage storage, int at, int lane) {
-  const int per_lane = 32 / bits_of(storage);
-  return (at / per_lane * tile_lanes + lane) * 4 + at % 4;
-}
-
-int shift_of(weight_storage storage, int at) {
-  const int bits = bits_of(storage);
-  return at % (32 / bits) / 4 * bits;
 }
 
 template <class T>
@@ -84,8 +75,8 @@ using group_values = std::array<std::uint32_t, group / 4>;
 
 constexpr std::uint32_t in_each_byte(std::uint32_t value) { return value * 0x01010101U; }
 
-// One block of 32 weights: weight = (value - zero) * scale + minimum.
-struct block {
+// 32 weights: weight = (value - zero) * scale + minimum.
+struct small_block {
   std::uint16_t scale = 0;
   std::uint16_t minimum = 0;
   group_values values{};
@@ -108,14 +99,9 @@ void add_fifth_bits(std::uint32_t bits, group_values& to) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] |= spread(bits >> 4 * i) << 4;
 }
 
-// Values of fewer bits move so that all 8-bit values have the same zero: no byte overflows.
-void raise(std::uint32_t by, group_values& to) {
-  for (std::uint32_t& four : to) four += in_each_byte(by);
-}
-
 template <weight_format format>
-block read_block(const std::byte* from) {
-  block to;
+small_block read_block(const std::byte* from) {
+  small_block to;
   to.scale = read<std::uint16_t>(from);
   if constexpr (format == weight_format::q4_0 || format == weight_format::iq4_nl) {
     to.values = nibbles_of(from + 2);
@@ -125,52 +111,41 @@ block read_block(const std::byte* from) {
   } else if constexpr (format == weight_format::q5_0) {
     to.values = nibbles_of(from + 6);
     add_fifth_bits(read<std::uint32_t>(from + 2), to.values);
-    raise(bias - 16, to.values);
   } else if constexpr (format == weight_format::q5_1) {
     to.minimum = read<std::uint16_t>(from + 2);
     to.values = nibbles_of(from + 8);
     add_fifth_bits(read<std::uint32_t>(from + 4), to.values);
-    raise(bias, to.values);
   } else {
     static_assert(format == weight_format::q8_0);
     to.values = read<group_values>(from + 2);
-    for (std::uint32_t& four : to.values) four ^= in_each_byte(bias);
+    for (std::uint32_t& four : to.values) four ^= in_each_byte(128);
   }
   return to;
 }
 
-template <std::size_t Bits>
+// Of each value so many bits, from bit `From` on.
+template <int Bits, int From>
 void write_words(const group_values& from, std::byte* to) {
   constexpr std::size_t in_word = 8 / Bits;
   for (std::size_t word = 0; word < from.size() / in_word; ++word) {
     std::uint32_t packed = 0;
-    for (std::size_t i = 0; i < in_word; ++i) packed |= from[word * in_word + i] << i * Bits;
+    for (std::size_t i = 0; i < in_word; ++i)
+      packed |= (from[word * in_word + i] >> From & in_each_byte((1 << Bits) - 1)) << i * Bits;
     write(to + word * 4 * tile_lanes, packed);
   }
 }
 
-void write_values(weight_storage storage, const group_values& from, int lane, std::byte* to) {
-  std::byte* values = to + header_bytes(storage) + 4 * lane;
-  switch (bits_of(storage)) {
-    case 2:
-      return write_words<2>(from, values);
-    case 4:
-      return write_words<4>(from, values);
-    default:
-      return write_words<8>(from, values);
-  }
+// `to` is the lane's first word.
+template <tile_form Form>
+void write_values(const group_values& from, std::byte* to) {
+  write_words<Form.low_bits, 0>(from, to);
+  if constexpr (Form.high_bits > 0)
+    write_words<Form.high_bits, Form.low_bits>(from, to + Form.low_bits * 4 * tile_lanes);
 }
 
-void write_block(weight_storage storage, const block& from, int lane, std::byte* to) {
-  write(to + 2 * lane, from.scale);
-  if (has_minimum(storage)) write(to + 2 * (tile_lanes + lane), from.minimum);
-  write_values(storage, from.values, lane, to);
-}
-
-// 32 of a block of 256: weight = (value - zero) * scale + minimum, with a scale for each 16.
-struct wide_block {
-  std::array<float, 2> scales{};
-  std::array<float, 2> minima{};
+// 32 of a block of 256: the bytes that its scale and minimum are multiplied by.
+struct block_group {
+  std::array<std::uint8_t, 2> factors{};
   group_values values{};
 };
 
@@ -197,24 +172,6 @@ void add_high_bits(const std::byte* from, int shift, std::uint32_t mask, group_v
   for (std::size_t i = 0; i < to.size(); ++i) to[i] |= (bits[i] >> shift & in_each_byte(mask)) << above;
 }
 
-void read_scale_and_minimum(const std::byte* from, int g, wide_block& to) {
-  const float scale = f16_to_float(read<std::uint16_t>(from));
-  const float minimum = f16_to_float(read<std::uint16_t>(from + 2));
-  to.scales.fill(scale * static_cast<float>(scale_at(from + 4, g)));
-  to.minima.fill(-(minimum * static_cast<float>(minimum_at(from + 4, g))));
-}
-
-// Of scales and minima of four bits.
-void read_halves(const std::byte* from, int g, wide_block& to) {
-  const float scale = f16_to_float(read<std::uint16_t>(from + 80));
-  const float minimum = f16_to_float(read<std::uint16_t>(from + 82));
-  for (std::size_t half = 0; half < 2; ++half) {
-    const unsigned both = byte_at(from, 2 * g + static_cast<int>(half));
-    to.scales[half] = scale * static_cast<float>(both & 15U);
-    to.minima[half] = -(minimum * static_cast<float>(both >> 4));
-  }
-}
-
 // Scale number `at` of the sixteen of q3_k, which lie in 12 bytes: four low bits of each in eight, then the high ones.
 int signed_scale_at(const std::byte* from, int at) {
   const unsigned low = byte_at(from, at % 8) >> at / 8 * 4 & 15U;
@@ -236,108 +193,150 @@ group_values two_bits_each(const std::byte* from, int g) {
   return values;
 }
 
-// Group g of a block of 256. Products of scales are exact in float32.
+// Group g of a block of 256.
 template <weight_format format>
-wide_block read_wide_block(const std::byte* from, int g) {
-  wide_block to;
+block_group read_group(const std::byte* from, int g) {
+  block_group to;
+  const auto factors = [&](int first, int second) {
+    to.factors = {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
+  };
   if constexpr (format == weight_format::q4_k) {
-    read_scale_and_minimum(from, g, to);
+    factors(scale_at(from + 4, g), minimum_at(from + 4, g));
     to.values = one_nibble_each(from + 16 + g / 2 * 32, g % 2 != 0);
   } else if constexpr (format == weight_format::q5_k) {
-    read_scale_and_minimum(from, g, to);
+    factors(scale_at(from + 4, g), minimum_at(from + 4, g));
     to.values = one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0);
     add_high_bits(from + 16, g, 1, to.values);
-    raise(bias, to.values);
   } else if constexpr (format == weight_format::q2_k) {
-    read_halves(from, g, to);
+    factors(byte_at(from, 2 * g), byte_at(from, 2 * g + 1));
     to.values = two_bits_each(from + 16, g);
   } else if constexpr (format == weight_format::q3_k) {
-    const float scale = f16_to_float(read<std::uint16_t>(from + 108));
-    for (std::size_t half = 0; half < 2; ++half)
-      to.scales[half] = scale * static_cast<float>(signed_scale_at(from + 96, 2 * g + static_cast<int>(half)));
+    factors(signed_scale_at(from + 96, 2 * g), signed_scale_at(from + 96, 2 * g + 1));
     to.values = two_bits_each(from + 32, g);
     add_high_bits(from, g, 1, to.values, 2);
-    raise(8 - 4, to.values);
   } else if constexpr (format == weight_format::iq4_xs) {
-    to.scales.fill(f16_to_float(read<std::uint16_t>(from)) * static_cast<float>(nonlinear_scale_at(from, g)));
+    factors(nonlinear_scale_at(from, g), 0);
     to.values = nibbles_of(from + 8 + 16 * g);
   } else {
     static_assert(format == weight_format::q6_k);
-    const float scale = f16_to_float(read<std::uint16_t>(from + 208));
-    for (std::size_t half = 0; half < 2; ++half)
-      to.scales[half] =
-          scale * static_cast<float>(static_cast<std::int8_t>(from[192 + 2 * g + static_cast<int>(half)]));
+    factors(byte_at(from, 192 + 2 * g), byte_at(from, 192 + 2 * g + 1));
     to.values = one_nibble_each(from + g / 4 * 64 + g % 2 * 32, g % 4 >= 2);
     add_high_bits(from + 128 + g / 4 * 32, 2 * (g % 4), 3, to.values);
-    raise(bias - 32, to.values);
   }
   return to;
 }
 
-void write_wide_block(weight_storage storage, const wide_block& from, int lane, std::byte* to) {
-  const auto parts = static_cast<std::size_t>(parts_of(storage));
-  for (std::size_t part = 0; part < parts; ++part) {
-    write(to + 4 * (part * tile_lanes + static_cast<std::size_t>(lane)), from.scales[part]);
-    if (has_minimum(storage))
-      write(to + 4 * ((parts + part) * tile_lanes + static_cast<std::size_t>(lane)), from.minima[part]);
+// Where a block of 256 has its scale, behind which lies its minimum.
+constexpr std::int64_t scale_offset(weight_format format) {
+  switch (format) {
+    case weight_format::q2_k:
+      return 80;
+    case weight_format::q3_k:
+      return 108;
+    case weight_format::q6_k:
+      return 208;
+    default:
+      return 0;
   }
-  write_values(storage, from.values, lane, to);
+}
+
+template <tile_form Form>
+void write_header(std::uint16_t scale, std::uint16_t minimum, int lane, std::byte* to) {
+  write(to + 2 * lane, scale);
+  if constexpr (Form.minimum) write(to + 2 * (tile_lanes + lane), minimum);
+}
+
+template <tile_form Form>
+void write_group(const block_group& from, int lane, std::byte* to) {
+  for (std::size_t factor = 0; factor < Form.factors; ++factor)
+    write(to + factor * tile_lanes + static_cast<std::size_t>(lane), from.factors[factor]);
+  write_values<Form>(from.values, to + Form.group_header() + 4 * lane);
 }
 
 // Block by block: what 64 rows have there lies side by side in a tile.
 template <weight_format format>
-void pack_blocks(const stored_rows& from, std::byte* tile) {
-  const weight_storage storage = storage_of(format);
+void pack_small_blocks(const stored_rows& from, std::byte* tile) {
+  constexpr tile_form form = form_of(storage_of(format));
   const std::int64_t blocks = from.inputs / group;
   const std::int64_t block_bytes = row_bytes(format, group);
-  for (std::int64_t at = 0; at < blocks; ++at, tile += group_bytes(storage))
-    for (int lane = 0; lane < from.count; ++lane)
-      write_block(storage, read_block<format>(from.data + (lane * blocks + at) * block_bytes), lane, tile);
+  for (std::int64_t at = 0; at < blocks; ++at, tile += form.group_bytes())
+    for (int lane = 0; lane < from.count; ++lane) {
+      const auto read = read_block<format>(from.data + (lane * blocks + at) * block_bytes);
+      write_header<form>(read.scale, read.minimum, lane, tile);
+      write_values<form>(read.values, tile + form.group_header() + 4 * lane);
+    }
 }
 
 template <weight_format format>
-void pack_wide_blocks(const stored_rows& from, std::byte* tile) {
-  constexpr int groups = 8;
-  const weight_storage storage = storage_of(format);
-  const std::int64_t blocks = from.inputs / (groups * group);
-  const std::int64_t block_bytes = row_bytes(format, groups * group);
-  for (std::int64_t at = 0; at < blocks; ++at, tile += groups * group_bytes(storage))
-    for (int lane = 0; lane < from.count; ++lane)
+void pack_blocks(const stored_rows& from, std::byte* tile) {
+  constexpr tile_form form = form_of(storage_of(format));
+  constexpr std::uint16_t sign = 0x8000;
+  const std::int64_t blocks = from.inputs / quantized_block;
+  const std::int64_t block_bytes = row_bytes(format, quantized_block);
+  for (std::int64_t at = 0; at < blocks; ++at, tile += form.block_bytes())
+    for (int lane = 0; lane < from.count; ++lane) {
+      const std::byte* block = from.data + (lane * blocks + at) * block_bytes;
+      const std::byte* header = block + scale_offset(format);
+      const auto minimum = form.minimum ? read<std::uint16_t>(header + 2) : std::uint16_t{0};
+      write_header<form>(read<std::uint16_t>(header), minimum ^ sign, lane, tile);
       for (int g = 0; g < groups; ++g)
-        write_wide_block(storage, read_wide_block<format>(from.data + (lane * blocks + at) * block_bytes, g), lane,
-                         tile + g * group_bytes(storage));
+        write_group<form>(read_group<format>(block, g), lane, tile + form.header() + g * form.group_bytes());
+    }
 }
 
-// Field number `field` of a group's header: a scale, or a minimum.
-float header_at(weight_storage storage, const std::byte* group_data, int field, int lane) {
-  const int at = field * tile_lanes + lane;
-  return has_wide_header(storage) ? read<float>(group_data + 4 * at)
-                                  : f16_to_float(read<std::uint16_t>(group_data + 2 * at));
+int value_at(const tile_form& form, const std::byte* values, int at, int lane) {
+  // `bits` of each value, in words from `word` on.
+  const auto field = [&](int bits, int word) {
+    const int quad = at / 4;
+    const auto byte = static_cast<int>(values[((word + quad * bits / 8) * tile_lanes + lane) * 4 + at % 4]);
+    return byte >> quad * bits % 8 & ((1 << bits) - 1);
+  };
+  const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
+  const int value = field(form.low_bits, 0) | high << form.low_bits;
+  return form.nonlinear ? nonlinear_values[value] : value - form.zero;
 }
 
-int value_at(weight_storage storage, const std::byte* group_data, int at, int lane) {
-  const auto raw = static_cast<int>(group_data[header_bytes(storage) + byte_of(storage, at, lane)]);
-  if (bits_of(storage) == 8) return raw - bias;
-  const int value = (raw >> shift_of(storage, at)) & ((1 << bits_of(storage)) - 1);
-  if (is_nonlinear(storage)) return nonlinear_values[value];
-  return has_minimum(storage) ? value : value - 8;
+struct group_scale {
+  float scale = 0;
+  float minimum = 0;
+};
+
+group_scale header_at(const tile_form& form, const std::byte* header, int lane) {
+  const auto number = [&](int field) {
+    return f16_to_float(read<std::uint16_t>(header + 2 * (field * tile_lanes + lane)));
+  };
+  return {number(0), form.minimum ? number(1) : 0.0F};
 }
 
-void unpack_group(weight_storage storage, const std::byte* group_data, int lane, float* out) {
-  const int parts = parts_of(storage);
-  for (int part = 0; part < parts; ++part) {
-    const float scale = header_at(storage, group_data, part, lane);
-    const float minimum = has_minimum(storage) ? header_at(storage, group_data, parts + part, lane) : 0.0F;
-    for (int at = part * group / parts; at < (part + 1) * group / parts; ++at) {
-      const float product = static_cast<float>(value_at(storage, group_data, at, lane)) * scale;
-      out[at] = has_minimum(storage) ? product + minimum : product;
+// Of a part of a group in a block.
+group_scale scaled(const tile_form& form, group_scale block, const std::byte* group_data, int part, int lane) {
+  const auto factor = [&](int field) {
+    return static_cast<int>(read<std::int8_t>(group_data + field * tile_lanes + lane));
+  };
+  if (form.minimum && form.parts == 2)
+    return {block.scale * static_cast<float>(factor(part) & 15),
+            block.minimum * static_cast<float>(factor(part) >> 4 & 15)};
+  return {block.scale * static_cast<float>(factor(part)),
+          form.minimum ? block.minimum * static_cast<float>(factor(1)) : 0.0F};
+}
+
+void unpack_group(const tile_form& form, group_scale scale, const std::byte* group_data, int lane, float* out) {
+  for (int part = 0; part < form.parts; ++part) {
+    const group_scale own = form.in_blocks() ? scaled(form, scale, group_data, part, lane) : scale;
+    for (int at = part * group / form.parts; at < (part + 1) * group / form.parts; ++at) {
+      const auto value = static_cast<float>(value_at(form, group_data + form.group_header(), at, lane));
+      out[at] = form.minimum ? value * own.scale + own.minimum : value * own.scale;
     }
   }
 }
 
-void unpack_blocks(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
-  for (std::int64_t first = 0; first < inputs; first += group, tile += group_bytes(storage))
-    unpack_group(storage, tile, lane, out + first);
+void unpack_groups(const tile_form& form, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
+  group_scale scale;
+  for (std::int64_t first = 0; first < inputs; first += group, tile += form.group_bytes()) {
+    if (!form.in_blocks() || first % quantized_block == 0) scale = header_at(form, tile, lane);
+    if (form.in_blocks() && first % quantized_block == 0) tile += form.header();
+    unpack_group(form, scale, tile, lane, out + first);
+  }
 }
 
 // Where a plain number lies.
@@ -374,41 +373,6 @@ void pack_bf16(const stored_rows& from, std::byte* tile) {
 
 }  // namespace
 
-weight_storage storage_of(weight_format format) {
-  switch (format) {
-    case weight_format::f32:
-      return weight_storage::f32;
-    case weight_format::f16:
-      return weight_storage::f16;
-    case weight_format::bf16:
-      return weight_storage::bf16;
-    case weight_format::q4_0:
-      return weight_storage::q4;
-    case weight_format::q4_1:
-      return weight_storage::q4_min;
-    case weight_format::q5_0:
-    case weight_format::q8_0:
-      return weight_storage::q8;
-    case weight_format::q5_1:
-      return weight_storage::q8_min;
-    case weight_format::q4_k:
-      return weight_storage::q4_wide;
-    case weight_format::q5_k:
-      return weight_storage::q8_wide;
-    case weight_format::q6_k:
-      return weight_storage::q8_halves;
-    case weight_format::iq4_nl:
-      return weight_storage::q4_nonlinear;
-    case weight_format::q2_k:
-      return weight_storage::q2_halves;
-    case weight_format::q3_k:
-      return weight_storage::q4_halves;
-    case weight_format::iq4_xs:
-      return weight_storage::q4_nonlinear_wide;
-  }
-  return weight_storage::f32;
-}
-
 std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
   switch (storage) {
     case weight_storage::f32:
@@ -417,8 +381,11 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
       return static_cast<std::size_t>(inputs) * tile_lanes * 2;
     case weight_storage::bf16:
       return static_cast<std::size_t>((inputs + 1) / 2) * tile_lanes * 4;
-    default:
-      return static_cast<std::size_t>(inputs / group * group_bytes(storage));
+    default: {
+      const tile_form form = form_of(storage);
+      const std::int64_t headers = form.in_blocks() ? inputs / quantized_block * form.header() : 0;
+      return static_cast<std::size_t>(headers + inputs / group * form.group_bytes());
+    }
   }
 }
 
@@ -431,29 +398,29 @@ void pack_tile(const stored_rows& from, std::byte* tile) {
     case weight_format::bf16:
       return pack_bf16(from, tile);
     case weight_format::q4_0:
-      return pack_blocks<weight_format::q4_0>(from, tile);
+      return pack_small_blocks<weight_format::q4_0>(from, tile);
     case weight_format::q4_1:
-      return pack_blocks<weight_format::q4_1>(from, tile);
+      return pack_small_blocks<weight_format::q4_1>(from, tile);
     case weight_format::q5_0:
-      return pack_blocks<weight_format::q5_0>(from, tile);
+      return pack_small_blocks<weight_format::q5_0>(from, tile);
     case weight_format::q5_1:
-      return pack_blocks<weight_format::q5_1>(from, tile);
+      return pack_small_blocks<weight_format::q5_1>(from, tile);
     case weight_format::q8_0:
-      return pack_blocks<weight_format::q8_0>(from, tile);
+      return pack_small_blocks<weight_format::q8_0>(from, tile);
     case weight_format::q4_k:
-      return pack_wide_blocks<weight_format::q4_k>(from, tile);
+      return pack_blocks<weight_format::q4_k>(from, tile);
     case weight_format::q5_k:
-      return pack_wide_blocks<weight_format::q5_k>(from, tile);
+      return pack_blocks<weight_format::q5_k>(from, tile);
     case weight_format::q6_k:
-      return pack_wide_blocks<weight_format::q6_k>(from, tile);
+      return pack_blocks<weight_format::q6_k>(from, tile);
     case weight_format::iq4_nl:
-      return pack_blocks<weight_format::iq4_nl>(from, tile);
+      return pack_small_blocks<weight_format::iq4_nl>(from, tile);
     case weight_format::q2_k:
-      return pack_wide_blocks<weight_format::q2_k>(from, tile);
+      return pack_blocks<weight_format::q2_k>(from, tile);
     case weight_format::q3_k:
-      return pack_wide_blocks<weight_format::q3_k>(from, tile);
+      return pack_blocks<weight_format::q3_k>(from, tile);
     case weight_format::iq4_xs:
-      return pack_wide_blocks<weight_format::iq4_xs>(from, tile);
+      return pack_blocks<weight_format::iq4_xs>(from, tile);
   }
 }
 
@@ -472,7 +439,7 @@ void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inpu
         out[input] = bf16_to_float(read<std::uint16_t>(tile + number_at(storage, input, lane)));
       break;
     default:
-      unpack_blocks(storage, tile, inputs, lane, out);
+      unpack_groups(form_of(storage), tile, inputs, lane, out);
   }
 }
 

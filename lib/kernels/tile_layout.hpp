@@ -8,9 +8,42 @@
 
 namespace cogen::kernels {
 
-/// How weights of a source format are kept: q5_0 and q8_0 as q8, q5_1 as q8_min, iq4_nl as q4_nonlinear, q2_k as
-/// q2_halves, q3_k as q4_halves, q4_k as q4_wide, q5_k as q8_wide, q6_k as q8_halves, iq4_xs as q4_nonlinear_wide.
-weight_storage storage_of(weight_format format);
+/// How weights of a source format are kept.
+constexpr weight_storage storage_of(weight_format format) {
+  switch (format) {
+    case weight_format::f32:
+      return weight_storage::f32;
+    case weight_format::f16:
+      return weight_storage::f16;
+    case weight_format::bf16:
+      return weight_storage::bf16;
+    case weight_format::q4_0:
+      return weight_storage::q4;
+    case weight_format::q4_1:
+      return weight_storage::q4_min;
+    case weight_format::q5_0:
+      return weight_storage::q5;
+    case weight_format::q5_1:
+      return weight_storage::q5_min;
+    case weight_format::q8_0:
+      return weight_storage::q8;
+    case weight_format::iq4_nl:
+      return weight_storage::q4_nonlinear;
+    case weight_format::q2_k:
+      return weight_storage::q2_k;
+    case weight_format::q3_k:
+      return weight_storage::q3_k;
+    case weight_format::q4_k:
+      return weight_storage::q4_k;
+    case weight_format::q5_k:
+      return weight_storage::q5_k;
+    case weight_format::q6_k:
+      return weight_storage::q6_k;
+    case weight_format::iq4_xs:
+      return weight_storage::q4_nonlinear_k;
+  }
+  return weight_storage::f32;
+}
 
 /// Bytes of one tile of 64 outputs.
 std::size_t tile_bytes(weight_storage storage, std::int64_t inputs);

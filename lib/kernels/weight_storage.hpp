@@ -4,28 +4,30 @@
 
 namespace cogen::kernels {
 
-/// How tiled weights are stored: plain numbers, or 2, 4 or 8 bits with a scale (`_min`: and an offset) per group of 32
-/// inputs.
+/// How tiled weights are stored: plain numbers, or 2 to 8 bits with scales (`_min`: and offsets) for each 32 inputs, a
+/// group, or (`_k`) for each 256 of them, a block.
 ///
 /// A tile holds 64 outputs, side by side ("lanes"); its bytes, by ascending input:
 /// - f32: per input 64 floats; f16: per input 64 halves
 /// - bf16: per pair of inputs 64 lanes of 32 bits, the first input in the low half (an odd last one is paired with 0)
-/// - q4, q4_min: per group 64 f16 scales [, 64 f16 minima], then four times (8 inputs each) 64 lanes of 32 bits whose
-///   byte b holds input b in its low and input 4 + b in its high half; weight = (value - 8) * scale, with a minimum
-///   value * scale + minimum
-/// - q8, q8_min: per group 64 f16 scales [, 64 f16 minima], then eight times (4 inputs each) 64 lanes of 32 bits,
-///   byte b of input b, biased by 128; weight = (value - 128) * scale [+ minimum]
-/// - q4_nonlinear: as q4; weight = nonlinear_values[value] * scale
-/// - q4_wide, q8_wide, q4_nonlinear_wide: as q4_min, q8_min and q4_nonlinear, with scales and minima of 32 bits
-/// - q4_halves, q8_halves: as q4 and q8, with 64 f32 scales for the first 16 inputs of a group, then 64 for the others
-/// - q2_halves: per group 64 f32 scales for its first 16 inputs, 64 for the others, and as many minima; then for each
-///   half 64 lanes of 32 bits, byte b of inputs b, 4 + b, 8 + b and 12 + b, from its low bits on;
-///   weight = value * scale + minimum
+/// - the others, per group: 64 f16 scales, with `_min` 64 f16 minima, and values;
+///   weight = (value - zero) * scale, or value * scale + minimum
+/// - the others, per block: 64 f16 scales, where it has minima (q2_k, q4_k, q5_k) 64 of those too, negated, and 8
+/// groups;
+///   per group: 64 factors of 8 bits, signed, that multiply the scales (q3_k, q6_k: 64 for the first 16 inputs, then 64
+///   for the others), as many that multiply the minima (q2_k: both in one byte, the minimum's in its high half), and
+///   values
+/// - values of a group: words of 32 bits for each 64 lanes. Inputs 4 i to 4 i + 3 are in bytes 0 to 3 of one word. Of
+///   8, 4 or 2 bits (the low ones of q5, q5_min, q5_k, q6_k and q3_k) 1, 2 or 4 such quads share a word, from its
+///   bytes' low bits on; behind these words 8 or 4 of the quads share a word with the fifth, fifth and sixth, or third
+///   bits
+/// - zero: 8 (q4), 16 (q5), 128 (q8), 4 (q3_k), 32 (q6_k); the values of q4_nonlinear and q4_nonlinear_k stand for
+///   nonlinear_values
 // clang-format off
 enum class weight_storage : std::uint8_t {
   f32, f16, bf16,
-  q4, q4_min, q8, q8_min, q4_nonlinear,
-  q4_wide, q8_wide, q8_halves, q4_nonlinear_wide, q4_halves, q2_halves,
+  q4, q4_min, q5, q5_min, q8, q4_nonlinear,
+  q2_k, q3_k, q4_k, q5_k, q6_k, q4_nonlinear_k,
 };
 // clang-format on
 
@@ -33,6 +35,7 @@ constexpr bool is_quantized(weight_storage storage) { return storage >= weight_s
 
 constexpr int tile_lanes = 64;
 constexpr int quantized_group = 32;
+constexpr int quantized_block = 256;
 
 /// What the 4-bit values of GGML's IQ4_NL and IQ4_XS stand for.
 constexpr std::int8_t nonlinear_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};

@@ -28,22 +28,27 @@ class plain_tiles {
  private:
   static constexpr int group = quantized_group;
 
-  bool is_wide() const { return storage_ >= weight_storage::q4_wide; }
-  bool has_halves() const {
-    return storage_ == weight_storage::q8_halves || storage_ == weight_storage::q4_halves ||
-           storage_ == weight_storage::q2_halves;
-  }
+  /// Of a weight: bits of its scale and minimum, the factors of its group in a block, and its value.
+  struct kept {
+    std::uint16_t scale = 0, minimum = 0;
+    std::vector<int> factors = {};
+    int value = 0;
+  };
+
   bool has_minima() const {
-    return storage_ == weight_storage::q4_min || storage_ == weight_storage::q8_min ||
-           storage_ == weight_storage::q4_wide || storage_ == weight_storage::q8_wide ||
-           storage_ == weight_storage::q2_halves;
+    return storage_ == weight_storage::q4_min || storage_ == weight_storage::q5_min ||
+           storage_ == weight_storage::q2_k || storage_ == weight_storage::q4_k || storage_ == weight_storage::q5_k;
   }
-  int bits_of_value() const {
-    if (storage_ == weight_storage::q2_halves) return 2;
-    return storage_ == weight_storage::q8 || storage_ == weight_storage::q8_min ||
-                   storage_ == weight_storage::q8_wide || storage_ == weight_storage::q8_halves
-               ? 8
-               : 4;
+  int low_bits() const {
+    if (storage_ == weight_storage::q2_k || storage_ == weight_storage::q3_k) return 2;
+    return storage_ == weight_storage::q8 ? 8 : 4;
+  }
+  int high_bits() const {
+    if (storage_ == weight_storage::q6_k) return 2;
+    return storage_ == weight_storage::q3_k || storage_ == weight_storage::q5_k || storage_ == weight_storage::q5 ||
+                   storage_ == weight_storage::q5_min
+               ? 1
+               : 0;
   }
 
   const std::byte* stored(std::int64_t row) const {
@@ -58,79 +63,76 @@ class plain_tiles {
     std::memcpy(tile_of(row) + at * size, stored(row) + input * size, static_cast<std::size_t>(size));
   }
 
-  /// What is kept of one weight beside its value, and that value.
-  struct kept {
-    std::uint32_t scale = 0, minimum = 0;  // bits of a float32 where headers are wide, else of a float16
-    int value = 0;
-  };
-
   void write_quantized(std::int64_t row, std::int64_t input) {
     const kept what = weight(stored(row), input);
-    const std::int64_t lane = row % tile_lanes, at = input % group, number = is_wide() ? 4 : 2;
-    const std::int64_t parts = has_halves() ? 2 : 1, bits = bits_of_value(), per_word = 32 / bits;
-    const std::int64_t header = number * tile_lanes * parts * (has_minima() ? 2 : 1);
-    const std::int64_t values = tile_lanes * group * bits / 8;
-    std::byte* const to = tile_of(row) + input / group * (header + values);
-    const std::int64_t half = has_halves() ? at / 16 : 0;
-    std::memcpy(to + (half * tile_lanes + lane) * number, &what.scale, static_cast<std::size_t>(number));
-    if (has_minima())
-      std::memcpy(to + ((parts + half) * tile_lanes + lane) * number, &what.minimum, static_cast<std::size_t>(number));
-    std::byte* const word = to + header + (at / per_word * tile_lanes + lane) * 4;
-    word[at % 4] |= std::byte(what.value << at % per_word / 4 * bits);
+    const auto factors = static_cast<std::int64_t>(what.factors.size());
+    const std::int64_t lane = row % tile_lanes, in_block = factors > 0 ? quantized_block : group;
+    const std::int64_t header = 2 * tile_lanes * (has_minima() ? 2 : 1);
+    const std::int64_t group_bytes = tile_lanes * (factors + (low_bits() + high_bits()) * group / 8);
+    std::byte* const block = tile_of(row) + input / in_block * (header + in_block / group * group_bytes);
+    std::memcpy(block + 2 * lane, &what.scale, 2);
+    if (has_minima()) std::memcpy(block + 2 * (tile_lanes + lane), &what.minimum, 2);
+    std::byte* const to = block + header + input % in_block / group * group_bytes;
+    for (std::int64_t at = 0; at < factors; ++at)
+      to[at * tile_lanes + lane] = static_cast<std::byte>(what.factors[static_cast<std::size_t>(at)]);
+    std::byte* const words = to + factors * tile_lanes + 4 * lane;
+    write_bits(words, input % group, what.value & ((1 << low_bits()) - 1), low_bits());
+    if (high_bits() > 0)
+      write_bits(words + 4 * tile_lanes * low_bits(), input % group, what.value >> low_bits(), high_bits());
+  }
+
+  static void write_bits(std::byte* words, std::int64_t at, int value, int bits) {
+    const std::int64_t per_word = 32 / bits;
+    words[at / per_word * 4 * tile_lanes + at % 4] |= std::byte(value << at % per_word / 4 * bits);
   }
 
   kept weight(const std::byte* row, std::int64_t input) const {
+    const auto at = static_cast<int>(input % quantized_block);
     switch (from_.format) {
       case weight_format::q4_0: {
         const auto block = block_of<load::q4_0_block>(row, input / 32);
-        return {block.scale, 0, nibble(block.nibbles, input % 32)};
+        return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
       }
       case weight_format::q4_1: {
         const auto block = block_of<load::q4_1_block>(row, input / 32);
-        return {block.scale, block.minimum, nibble(block.nibbles, input % 32)};
+        return {block.scale, block.minimum, {}, nibble(block.nibbles, input % 32)};
       }
       case weight_format::q5_0: {
         const auto block = block_of<load::q5_0_block>(row, input / 32);
-        return {block.scale, 0, five_bits(block, input % 32) - 16 + 128};
+        return {block.scale, 0, {}, five_bits(block, input % 32)};
       }
       case weight_format::q5_1: {
         const auto block = block_of<load::q5_1_block>(row, input / 32);
-        return {block.scale, block.minimum, five_bits(block, input % 32) + 128};
+        return {block.scale, block.minimum, {}, five_bits(block, input % 32)};
       }
       case weight_format::q8_0: {
         const auto block = block_of<load::q8_0_block>(row, input / 32);
-        return {block.scale, 0, block.quants[input % 32] + 128};
+        return {block.scale, 0, {}, block.quants[input % 32] + 128};
       }
-      case weight_format::q4_k:
-        return wide_weight(block_of<load::q4_k_block>(row, input / 256), static_cast<int>(input % 256), 0);
-      case weight_format::q5_k:
-        return wide_weight(block_of<load::q5_k_block>(row, input / 256), static_cast<int>(input % 256), 128);
       case weight_format::iq4_nl: {
         const auto block = block_of<load::iq4_nl_block>(row, input / 32);
-        return {block.scale, 0, nibble(block.nibbles, input % 32)};
+        return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
       }
+      case weight_format::q4_k:
+        return weight_with_minimum(block_of<load::q4_k_block>(row, input / 256), at);
+      case weight_format::q5_k:
+        return weight_with_minimum(block_of<load::q5_k_block>(row, input / 256), at);
       case weight_format::q2_k: {
         const auto block = block_of<load::q2_k_block>(row, input / 256);
-        const int at = static_cast<int>(input % 256);
-        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scales[at / 16] & 15)),
-                bits(-(f16_to_float(block.minimum) * static_cast<float>(block.scales[at / 16] >> 4))), block.value(at)};
+        return {block.scale, negated(block.minimum), halves(block, at), block.value(at)};
       }
       case weight_format::q3_k: {
         const auto block = block_of<load::q3_k_block>(row, input / 256);
-        const int at = static_cast<int>(input % 256);
-        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scale_of(at / 16) - 32)), 0,
-                block.value(at) - 4 + 8};
+        const int first = at / 32 * 2;
+        return {block.scale, 0, {block.scale_of(first) - 32, block.scale_of(first + 1) - 32}, block.value(at)};
       }
       case weight_format::iq4_xs: {
         const auto block = block_of<load::iq4_xs_block>(row, input / 256);
-        const int at = static_cast<int>(input % 256);
-        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scale_of(at / 32) - 32)), 0, block.value(at)};
+        return {block.scale, 0, {block.scale_of(at / 32) - 32}, block.value(at)};
       }
       default: {  // q6_k
         const auto block = block_of<load::q6_k_block>(row, input / 256);
-        const int at = static_cast<int>(input % 256);
-        return {bits(f16_to_float(block.scale) * static_cast<float>(block.scales[at / 16])), 0,
-                block.value(at) - 32 + 128};
+        return {block.scale, 0, halves(block, at), block.value(at)};
       }
     }
   }
@@ -150,18 +152,19 @@ class plain_tiles {
   }
 
   template <class Block>
-  static kept wide_weight(const Block& block, int at, int raised) {
-    const auto scale = static_cast<float>(load::q4_k_block::scale_of(block.scales, at / 32));
-    const auto minimum = static_cast<float>(load::q4_k_block::minimum_of(block.scales, at / 32));
-    return {bits(f16_to_float(block.scale) * scale), bits(-(f16_to_float(block.minimum) * minimum)),
-            block.value(at) + raised};
+  static std::vector<int> halves(const Block& block, int at) {
+    return {block.scales[at / 32 * 2], block.scales[at / 32 * 2 + 1]};
   }
 
-  static std::uint32_t bits(float value) {
-    std::uint32_t same;
-    std::memcpy(&same, &value, sizeof same);
-    return same;
+  template <class Block>
+  static kept weight_with_minimum(const Block& block, int at) {
+    return {block.scale,
+            negated(block.minimum),
+            {load::q4_k_block::scale_of(block.scales, at / 32), load::q4_k_block::minimum_of(block.scales, at / 32)},
+            block.value(at)};
   }
+
+  static std::uint16_t negated(std::uint16_t half) { return half ^ 0x8000U; }
 
   const encoder_rows& from_;
   weight_storage storage_;

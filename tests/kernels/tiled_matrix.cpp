@@ -49,40 +49,13 @@ BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
         }
 }
 
-// Bytes that 256 weights of a format take in tiles.
-std::size_t tiled_bytes(weight_format format) {
-  switch (format) {
-    case weight_format::f32:
-      return 1024;
-    case weight_format::f16:
-    case weight_format::bf16:
-      return 512;
-    case weight_format::q4_0:
-    case weight_format::iq4_nl:
-      return 144;
-    case weight_format::q4_1:
-    case weight_format::iq4_xs:
-      return 160;
-    case weight_format::q2_k:
-    case weight_format::q3_k:
-    case weight_format::q4_k:
-      return 192;
-    case weight_format::q5_0:
-    case weight_format::q8_0:
-      return 272;
-    case weight_format::q5_1:
-      return 288;
-    default:  // q5_k, q6_k
-      return 320;
-  }
-}
-
-BOOST_AUTO_TEST_CASE(quantized_weights_stay_quantized) {
+BOOST_AUTO_TEST_CASE(tiles_take_hardly_more_than_the_file) {
   worker_pool workers(1);
   for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
       const encoder_rows from = random_rows(format, 128, 512, 1);
       const weight_source source = from.source();
-      BOOST_TEST(tiled_matrix({&source, 1}, 512, workers).bytes() == 128 * 2 * tiled_bytes(format));
+      const auto held = static_cast<double>(tiled_matrix({&source, 1}, 512, workers).bytes());
+      BOOST_TEST(held / static_cast<double>(from.bytes.size()) < 1.04);
     }
 }
 

@@ -16,4 +16,9 @@ FAMILIES = [decoder(SmolLM3ForCausalLM, {
         published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=18, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=0.02, no_rope_layers=[1, 0, 1],
         tie_word_embeddings=True, **rope(200.0)),
+    # Every fourth layer without rotary positions is all that GGUF files express.
+    "smollm3_fourth": dict(
+        published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=18, num_hidden_layers=5,
+        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=0.02, no_rope_layers=[1, 1, 1, 0, 1],
+        tie_word_embeddings=True, **rope(200.0)),
 }, publish=publish)]
