@@ -154,31 +154,35 @@ class comparison {
   std::vector<curve> curves_;
 };
 
-}  // namespace
-
-std::size_t windows_of(const settings& given) {
-  const auto context = static_cast<std::size_t>(given.context);
-  return (static_cast<std::size_t>(given.tokens) + context - 1) / context;
+/// The tokens of each window and the one after it. The first one is what the model expects a text to begin with, if it
+/// expects anything.
+std::vector<std::vector<cogen::token>> windows_of(const cogen::model& model, const settings& given) {
+  const std::int64_t context = given.context;
+  const auto count = (given.tokens + context - 1) / context;
+  const auto ids = tokens_of(model, given.text, static_cast<std::size_t>(count * context + 1));
+  const auto first = model.tokenizer().encode("", {.add_special = true});
+  std::vector<std::vector<cogen::token>> windows;
+  for (auto begin = ids.begin(); std::ssize(windows) < count; begin += context) {
+    auto& window = windows.emplace_back(begin, begin + context + 1);
+    if (!first.empty()) window.front() = first.front();
+  }
+  return windows;
 }
 
+}  // namespace
+
 void perplexity(const cogen::model& model, const settings& given) {
-  const auto context = static_cast<std::size_t>(given.context);
-  const auto windows = windows_of(given);
-  const auto ids = tokens_of(model, given.text, windows * context + 1);
+  const auto windows = windows_of(model, given);
   comparison all(model, given);
-  for (std::size_t i = 0; i < windows; ++i) {
-    all.read_window(tokens(ids).subspan(i * context, context + 1));
-    all.show_progress(i + 1, windows);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    all.read_window(windows[i]);
+    all.show_progress(i + 1, windows.size());
   }
   all.print_all();
 }
 
 void print_windows(const cogen::model& model, const settings& given) {
-  const auto context = static_cast<std::size_t>(given.context);
-  const auto ids = tokens_of(model, given.text, windows_of(given) * context + 1);
-  for (std::size_t i = 0; i + 1 < ids.size(); i += context)
-    fmt::print("{}\n", fmt::join(ids.begin() + static_cast<std::ptrdiff_t>(i),
-                                 ids.begin() + static_cast<std::ptrdiff_t>(i + context), " "));
+  for (const auto& each : windows_of(model, given)) fmt::print("{}\n", fmt::join(each.begin(), each.end() - 1, " "));
 }
 
 }  // namespace curves

@@ -49,17 +49,18 @@ class Step:
     outputs: int  # of them, those that are followed by a new one: the others skip the last feed-forward and the head
     cached: float # tokens whose keys and values are read
     pairs: float  # of a query and a key that it sees
+    longest: int  # tokens of a request
 
 
 def decode(requests, context, new_tokens):
     """The middle one of the steps that are timed."""
     seen = requests * (context + new_tokens / 2)
-    return Step(requests, requests, seen, seen)
+    return Step(requests, requests, seen, seen, context + new_tokens)
 
 
 def prefill(prompt_tokens):
     """As if all of it were one step."""
-    return Step(prompt_tokens, 1, prompt_tokens, prompt_tokens * (prompt_tokens + 1) / 2)
+    return Step(prompt_tokens, 1, prompt_tokens, prompt_tokens * (prompt_tokens + 1) / 2, prompt_tokens)
 
 
 def step_of(cell):

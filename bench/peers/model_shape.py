@@ -1,6 +1,7 @@
 """The shape of a model, from the head of its GGUF file (https://github.com/ggml-org/ggml, docs/gguf.md)."""
 
 import dataclasses
+import math
 import struct
 
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -24,6 +25,7 @@ class Shape:
     kv_heads: int
     head_dim: int
     tensors: tuple  # without embeddings, but with the matrix of the head, which may be the same
+    window: float   # tokens that every layer sees; infinite where all see everything
 
 
 class Head:
@@ -68,14 +70,16 @@ def plain(dimensions, form):
 
 
 def read(path):
-    """None where the model is not a Llama whose layers all have the same attention and one feed-forward."""
+    """None where the model is not a Llama or Gemma 3 whose layers all have the same heads and one feed-forward."""
     fields, found = fields_and_tensors(path)
-    if fields["general.architecture"] != "llama" or not all(plain(dimensions, form) for _, dimensions, form in found):
+    family = fields["general.architecture"]
+    if family not in ("llama", "gemma3") or not all(plain(dimensions, form) for _, dimensions, form in found):
         return None
     tensors = {name: Tensor(name, dimensions[0], dimensions[1] if len(dimensions) == 2 else 1, form)
                for name, dimensions, form in found if not name.startswith("rope")}
     embeddings = tensors.pop("token_embd.weight")
     tensors.setdefault("output.weight", dataclasses.replace(embeddings, name="output.weight"))
-    heads = fields["llama.attention.head_count"]
-    return Shape(fields["llama.block_count"], heads, fields.get("llama.attention.head_count_kv", heads),
-                 tensors["blk.0.attn_q.weight"].outputs // heads, tuple(tensors.values()))
+    heads = fields[f"{family}.attention.head_count"]
+    return Shape(fields[f"{family}.block_count"], heads, fields.get(f"{family}.attention.head_count_kv", heads),
+                 tensors["blk.0.attn_q.weight"].outputs // heads, tuple(tensors.values()),
+                 fields.get(f"{family}.attention.sliding_window", math.inf))

@@ -2,7 +2,7 @@
 
 import host
 import model_shape
-import fractions
+import limit_fractions
 from markdown import table
 
 OURS = ["cogen int8", "cogen float32"]
@@ -136,5 +136,5 @@ def page(given, results):
         if part in results.parts():
             parts += section(results)
         if shape:
-            parts += fractions.section(results, part, shape)
+            parts += limit_fractions.section(results, part, shape)
     return "\n".join(parts)

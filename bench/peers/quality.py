@@ -4,7 +4,7 @@ import json
 import math
 import sys
 
-NAMES = {"f32": "cogen float32, float32 cache", "f16": "cogen float32", "f16/fast": "cogen int8"}
+NAMES = {"f32": "cogen float32, float32 cache", "f16": "cogen float32", "f16/compute-int8": "cogen int8"}
 
 
 def name_of(kind):

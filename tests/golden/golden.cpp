@@ -86,7 +86,8 @@ boost::json::value read_json(const std::filesystem::path& file) {
 }
 
 reference_prompt continuation_from(const boost::json::value& json) {
-  reference_prompt prompt{.ids = boost::json::value_to<std::vector<token>>(json.at("ids")),
+  reference_prompt prompt{.text = boost::json::value_to<std::string>(json.at("text")),
+                          .ids = boost::json::value_to<std::vector<token>>(json.at("ids")),
                           .continuation = boost::json::value_to<std::vector<token>>(json.at("gen_ids"))};
   const auto ids = boost::json::value_to<std::vector<std::vector<token>>>(json.at("top_ids"));
   const auto logits = boost::json::value_to<std::vector<std::vector<float>>>(json.at("top_logits"));

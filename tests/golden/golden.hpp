@@ -24,6 +24,7 @@ struct beam {
 };
 
 struct reference_prompt {
+  std::string text = {};           // of a real model's prompt
   std::vector<token> source = {};  // what the encoder reads; empty for models that have none
   std::vector<token> ids;          // the prompt; where there is a source, the decoder's, its start token first
   std::vector<reference_row> prompt_rows = {};  // after each token of the prompt; empty where they are not recorded
