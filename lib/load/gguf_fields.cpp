@@ -35,6 +35,7 @@ struct value_text {
     return fmt::format("an array of {}", list.size());
   }
 
+  std::string operator()(const string_array& list) const { return fmt::format("an array of {}", list.size()); }
   std::string operator()(const std::string& text) const { return in_quotes(text); }
 };
 
@@ -51,6 +52,8 @@ struct field_maker {
     for (const auto& value : list) made.values.push_back(scalar_of<T>(value));
     return made;
   }
+
+  field operator()(const string_array& list) const { return (*this)(list.strings()); }
 };
 
 // Keys that model families ask for by Transformers' names.

@@ -16,20 +16,29 @@ std::optional<std::string> read_if_there(const std::filesystem::path& path, std:
   return read_text(path, largest);
 }
 
+/// The value of a key, which is of one type or missing.
 template <class T>
-std::vector<T> list(const gguf_file& file, std::string_view key) {
+const T* find(const gguf_file& file, std::string_view key) {
   const auto* value = file.metadata(key);
-  if (value == nullptr) return {};
-  const auto* values = std::get_if<std::vector<T>>(value);
-  if (values == nullptr) refuse(file.path().string(), "{} has the wrong type", key);
-  return *values;
+  if (value == nullptr) return nullptr;
+  const auto* found = std::get_if<T>(value);
+  if (found == nullptr) refuse(file.path().string(), "{} has the wrong type", key);
+  return found;
+}
+
+std::vector<std::string> strings(const gguf_file& file, std::string_view key) {
+  const auto* found = find<string_array>(file, key);
+  return found == nullptr ? std::vector<std::string>() : found->strings();
 }
 
 std::vector<float> scores(const gguf_file& file) {
   constexpr std::string_view key = "tokenizer.ggml.scores";
   const auto* value = file.metadata(key);
   const auto* integers = value == nullptr ? nullptr : std::get_if<std::vector<std::int32_t>>(value);
-  if (integers == nullptr) return list<float>(file, key);
+  if (integers == nullptr) {
+    const auto* numbers = find<std::vector<float>>(file, key);
+    return numbers == nullptr ? std::vector<float>() : *numbers;
+  }
   std::vector<float> scores;
   for (auto score : *integers) scores.push_back(static_cast<float>(score));
   return scores;
@@ -97,11 +106,11 @@ gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
   gguf_tokenizer tokenizer;
   tokenizer.model = fields.string("tokenizer.ggml.model");
   tokenizer.pre = fields.string("tokenizer.ggml.pre", "default");
-  tokenizer.tokens = list<std::string>(file, "tokenizer.ggml.tokens");
+  tokenizer.tokens = strings(file, "tokenizer.ggml.tokens");
   if (tokenizer.tokens.empty()) refuse(file.path().string(), "tokenizer.ggml.tokens is missing or empty");
   const auto count = tokenizer.tokens.size();
   tokenizer.types = token_types(fields);
-  tokenizer.merges = list<std::string>(file, "tokenizer.ggml.merges");
+  tokenizer.merges = strings(file, "tokenizer.ggml.merges");
   tokenizer.scores = scores(file);
   tokenizer.precompiled_charsmap = bytes(file, "tokenizer.ggml.precompiled_charsmap");
   check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
