@@ -23,16 +23,10 @@ std::string_view name_of(device_weights bits) {
   return bits == device_weights::int8 ? "int8" : bits == device_weights::int4 ? "int4" : "whole";
 }
 
-std::uint64_t bytes_of_all_weights(const load::checkpoint& files) {
-  std::uint64_t bytes = 0;
-  for (const auto& name : files.weight_names()) bytes += files.find(name)->bytes();
-  return bytes;
-}
-
 /// Calls `options.progress` and throws when it returns false.
 weights::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
   if (!options.progress) return {};
-  return [&options, total = bytes_of_all_weights(files), path = files.path()](std::uint64_t done) {
+  return [&options, total = weights::stored_bytes(files), path = files.path()](std::uint64_t done) {
     if (options.progress({.done_bytes = done, .total_bytes = total})) return;
     throw load_aborted(fmt::format("loading {} was ended after {} of {} bytes", path.string(), done, total));
   };
@@ -45,7 +39,7 @@ at::ScalarType device_type(const load::checkpoint& files) {
     const auto weight = files.find(name);
     if (weight->type() == load::element_type::f16) halves += weight->bytes();
   }
-  return 2 * halves > bytes_of_all_weights(files) ? at::kHalf : at::kBFloat16;
+  return 2 * halves > weights::stored_bytes(files) ? at::kHalf : at::kBFloat16;
 }
 
 std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const models::model_spec& spec,

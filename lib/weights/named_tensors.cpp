@@ -43,6 +43,12 @@ bool named_tensors::count(const load::weight& read) {
 
 void named_tensors::finish() const { files_.refuse_others(names_); }
 
+std::uint64_t stored_bytes(const load::checkpoint& files) {
+  std::uint64_t bytes = 0;
+  for (const auto& name : files.weight_names()) bytes += files.find(name)->bytes();
+  return bytes;
+}
+
 std::string named_tensors::stored(const std::string& name) const {
   return !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
 }

@@ -58,4 +58,7 @@ class named_tensors {
   std::uint64_t bytes_ = 0;
 };
 
+/// Bytes of all tensors of a checkpoint.
+std::uint64_t stored_bytes(const load::checkpoint& files);
+
 }  // namespace cogen::weights

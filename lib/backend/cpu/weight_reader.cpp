@@ -62,6 +62,12 @@ const std::byte* read_as_float(const weights::matrix_rows& from, std::int64_t fi
   return scratch;
 }
 
+/// Address space for all matrices: they lie in one chunk, of which only what they take is committed.
+std::size_t one_chunk(const load::checkpoint& files) {
+  const auto bytes = static_cast<std::size_t>(weights::stored_bytes(files));
+  return std::max(kernels::weight_arena::chunk_bytes, bytes + bytes / 8);
+}
+
 /// Bytes of a tiled matrix: whole tiles, one after the other.
 std::uint64_t tiled_bytes(std::span<const kernels::weight_source> sources, std::int64_t inputs) {
   std::uint64_t bytes = 0;
@@ -76,7 +82,7 @@ std::uint64_t tiled_bytes(std::span<const kernels::weight_source> sources, std::
 
 weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers,
                              weights::named_tensors::progress report)
-    : tensors_(files, std::move(report)), workers_(&workers) {}
+    : tensors_(files, std::move(report)), workers_(&workers), memory_(one_chunk(files)) {}
 
 weight_reader::weight_reader(const load::checkpoint& files) : tensors_(files), workers_(nullptr) {}
 
