@@ -38,7 +38,7 @@ operators::routed_rows operators::route(const activations& x, const forms::norm&
   if (before)
     (*before)(context_, x, rows);
   else
-    std::copy_n(x.data, x.rows * x.stride, rows.data);
+    for (std::int64_t row = 0; row < x.rows; ++row) std::copy_n(x.row(row), x.columns, rows.row(row));
   by.router(context_.exact(), rows, shares);
   choose_experts(shares, by.top_k);
   return {rows, shares};

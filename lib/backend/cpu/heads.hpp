@@ -21,6 +21,7 @@ class heads {
         std::shared_ptr<const rope> rope);
 
   std::int64_t q_width() const { return spec_.q_width(); }
+  std::int64_t kv_width() const { return spec_.kv_width(); }
   std::int64_t qkv_width() const { return spec_.q_width() + 2 * spec_.kv_width(); }
 
   /// Caches keys and values in cache layer `layer` and attends to those of the step's slots: what the heads found, side
@@ -37,8 +38,6 @@ class heads {
   /// Caches keys and values of encoder inputs. The context is that of the encoder inputs: room for them is reserved.
   /// kv [step.tokens(), k|v]
   void cache_encoder_input(const forward_context& context, int layer, const activations& kv) const;
-
-  std::int64_t kv_width() const { return spec_.kv_width(); }
 
  private:
   void prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const;
