@@ -5,11 +5,13 @@
 #include <string_view>
 #include <vector>
 
-namespace cogen::text {
+namespace cogen::json {
 
-/// Many short strings, one after the other in one piece of memory.
+/// Many short strings from a file, one after the other in one piece of memory.
 class string_list {
  public:
+  void reserve(std::size_t strings) { ends_.reserve(strings); }
+
   void push_back(std::string_view string) {
     text_ += string;
     ends_.push_back(text_.size());
@@ -23,9 +25,16 @@ class string_list {
     return std::string_view(text_).substr(begin, ends_[at] - begin);
   }
 
+  std::vector<std::string> strings() const {
+    std::vector<std::string> all;
+    all.reserve(size());
+    for (std::size_t at = 0; at < size(); ++at) all.emplace_back((*this)[at]);
+    return all;
+  }
+
  private:
   std::string text_;
   std::vector<std::size_t> ends_;
 };
 
-}  // namespace cogen::text
+}  // namespace cogen::json

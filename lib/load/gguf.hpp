@@ -1,6 +1,6 @@
 #pragma once
 
-#include "load/string_array.hpp"
+#include "json/string_list.hpp"
 #include "load/tensor_file.hpp"
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using gguf_value =
                  std::int64_t, float, double, bool, std::string, std::vector<std::uint8_t>, std::vector<std::int8_t>,
                  std::vector<std::uint16_t>, std::vector<std::int16_t>, std::vector<std::uint32_t>,
                  std::vector<std::int32_t>, std::vector<std::uint64_t>, std::vector<std::int64_t>, std::vector<float>,
-                 std::vector<double>, std::vector<bool>, string_array>;
+                 std::vector<double>, std::vector<bool>, json::string_list>;
 
 /// Any integer type, if the value fits; nothing for other types.
 std::optional<std::int64_t> as_integer(const gguf_value& value) noexcept;

@@ -35,7 +35,7 @@ struct value_text {
     return fmt::format("an array of {}", list.size());
   }
 
-  std::string operator()(const string_array& list) const { return fmt::format("an array of {}", list.size()); }
+  std::string operator()(const json::string_list& list) const { return fmt::format("an array of {}", list.size()); }
   std::string operator()(const std::string& text) const { return in_quotes(text); }
 };
 
@@ -53,7 +53,7 @@ struct field_maker {
     return made;
   }
 
-  field operator()(const string_array& list) const { return (*this)(list.strings()); }
+  field operator()(const json::string_list& list) const { return (*this)(list.strings()); }
 };
 
 // Keys that model families ask for by Transformers' names.

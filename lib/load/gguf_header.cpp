@@ -119,7 +119,7 @@ gguf_value read_elements(header_cursor& cursor, type_tag<bool> tag) {
 
 gguf_value read_elements(header_cursor& cursor, type_tag<std::string>) {
   const auto count = cursor.count("the array's length", sizeof(std::uint64_t), most_array_strings);
-  string_array values;
+  json::string_list values;
   values.reserve(static_cast<std::size_t>(count));
   for (std::uint64_t i = 0; i < count; ++i) values.push_back(cursor.text("an array's string", longest_string));
   return values;

@@ -27,7 +27,7 @@ const T* find(const gguf_file& file, std::string_view key) {
 }
 
 std::vector<std::string> strings(const gguf_file& file, std::string_view key) {
-  const auto* found = find<string_array>(file, key);
+  const auto* found = find<json::string_list>(file, key);
   return found == nullptr ? std::vector<std::string>() : found->strings();
 }
 

@@ -1,11 +1,11 @@
 #include "cogen/text/tokenizer.hpp"
 
+#include "json/string_list.hpp"
 #include "text/added_tokens.hpp"
 #include "text/normalizer.hpp"
 #include "text/piece_encoder.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/spec_check.hpp"
-#include "text/string_list.hpp"
 #include "text/token_decoder.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/trusted_text.hpp"
@@ -39,9 +39,9 @@ std::string spelling_of(token id, const added_token* added, const tokenizer_spec
   return place < spec.vocabulary.size() ? spec.vocabulary[place] : std::string();
 }
 
-string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize, const token_decoder& decode,
-                        bool is_first) {
-  string_list bytes;
+json::string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize, const token_decoder& decode,
+                              bool is_first) {
+  json::string_list bytes;
   for (const auto* added : added_by_id(spec)) {
     const auto spelling = spelling_of(static_cast<token>(bytes.size()), added, spec, normalize);
     bytes.push_back(spelling.empty() ? spelling : decode.bytes_of(spelling, is_first, added != nullptr));
@@ -74,7 +74,7 @@ struct tokenizer::parts {
         normalize(spec.normalizer),
         decode(spec.decoder, spec.strip_first_space),
         bytes(bytes_by_id(spec, normalize, decode, false)),
-        first_bytes(decode.depends_on_place() ? bytes_by_id(spec, normalize, decode, true) : string_list()),
+        first_bytes(decode.depends_on_place() ? bytes_by_id(spec, normalize, decode, true) : json::string_list()),
         special(special_by_id(spec)),
         eos(ascending(spec.eos)),
         words(spec.vocabulary),
@@ -109,8 +109,8 @@ struct tokenizer::parts {
   tokenizer_spec spec;
   normalizer normalize;
   token_decoder decode;
-  string_list bytes;
-  string_list first_bytes;  // of tokens that begin a text; empty if they are the same
+  json::string_list bytes;
+  json::string_list first_bytes;  // of tokens that begin a text; empty if they are the same
   std::vector<bool> special;
   std::vector<token> eos;
   vocabulary words;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cogen/token.hpp"
-#include "text/string_list.hpp"
+#include "json/string_list.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -27,7 +27,7 @@ class vocabulary {
  private:
   std::size_t place_of(std::string_view spelling) const noexcept;
 
-  string_list spellings_;
+  json::string_list spellings_;
   std::vector<token> ids_;  // by hash, the next free place being taken (Knuth volume 3, section 6.4)
 };
 

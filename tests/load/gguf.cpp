@@ -93,10 +93,11 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_gguf_package_is_read) {
   BOOST_TEST(file.version() == 3U);
   BOOST_TEST(value<std::string>(file, "general.architecture") == "llama");
   BOOST_TEST(value<std::uint32_t>(file, "llama.embedding_length") == 32U);
-  BOOST_TEST(value<string_array>(file, "tokenizer.ggml.tokens").strings() == (std::vector<std::string>{"a", "b",
-                                                                                                       "\xC4\xA0"
-                                                                                                       "c"}),
-             boost::test_tools::per_element());
+  BOOST_TEST(
+      value<cogen::json::string_list>(file, "tokenizer.ggml.tokens").strings() == (std::vector<std::string>{"a", "b",
+                                                                                                            "\xC4\xA0"
+                                                                                                            "c"}),
+      boost::test_tools::per_element());
   BOOST_TEST(value<std::vector<bool>>(file, "test.flags") == (std::vector<bool>{true, false, true}),
              boost::test_tools::per_element());
   BOOST_TEST(value<std::vector<float>>(file, "test.reals") == (std::vector<float>{0.5F, -1.25F}),
