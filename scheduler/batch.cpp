@@ -77,11 +77,11 @@ class batch_builder {
     const auto scheduled = prepare(all_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
-    keep_branch(all_, seq);
+    keep_for_others(all_, seq);
     auto encoder_input = seq.unread();
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
-    const int count = std::min({left_, seq.remaining(), until_branch(all_, seq)});
+    const int count = std::min({left_, seq.remaining(), until_kept(all_, seq)});
     add_row(seq, count, std::move(encoder_input));
     all_.queued.count(seq, count + read);
     record_.tokens += count + read;

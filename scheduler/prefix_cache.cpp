@@ -37,15 +37,17 @@ bool is_worth_it(const state& all, const sequence& seq, int length) {
   return length >= seq.cached + all.within.usage.block;
 }
 
-/// Includes what is kept from this step on.
-prefix_match look_up(const state& all, const sequence& seq) {
+/// What other slots hold of tokens, first ones of the sequence; includes what is kept from this step on.
+prefix_match look_up(const state& all, const sequence& seq, std::span<const token> tokens) {
   const auto usable = [&](int slot, int length) {
     if (slot == seq.slot) return 0;
     const bool comes = all.slots[slot].kept && all.slots[slot].pending;
     return comes ? length : all.slots.can_share(slot, length);
   };
-  return all.known.find(seq.options.cache_salt, to_begin_with(seq), usable);
+  return all.known.find(seq.options.cache_salt, tokens, usable);
 }
+
+prefix_match look_up(const state& all, const sequence& seq) { return look_up(all, seq, to_begin_with(seq)); }
 
 // Slots that share what others hold
 
@@ -143,6 +145,30 @@ void look_ahead(state& all, sequence& seq) {
   if (next && next->fresh && shares(all, *next)) branch_at(all, seq, shared(*next, seq));
 }
 
+// What is kept of a slot that cannot be cut back later
+
+/// The least length at which something is to be kept; 0: nowhere.
+int next_kept(const state& all, const sequence& seq) {
+  const bool keeps = offers(all, seq) && !goes_back_anywhere(all) && !seq.checkpoints.empty();
+  if (!keeps) return seq.branch;
+  return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
+}
+
+/// Whether other slots hold almost as much of it.
+bool is_held(const state& all, const sequence& seq, int length) {
+  const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
+  return look_up(all, seq, first).length + all.within.usage.block > length;
+}
+
+void keep_beginning(state& all, const sequence& seq, int length) {
+  // At least one token is copied, together with state that is valid only at this length.
+  const auto first = all.slots.share(seq.slot, length, length - 1);
+  if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
+  const int kept = take_unknown(all, length, first);
+  all.known.hold(kept, seq.options.cache_salt, std::span(seq.tokens).first(static_cast<std::size_t>(length)));
+  all.slots.keep(kept, true);
+}
+
 }  // namespace
 
 prefix_match find_known(const state& all, const sequence& seq) {
@@ -215,23 +241,20 @@ bool begin(state& all, sequence& seq, const step& made) {
   return true;
 }
 
-int until_branch(const state& all, const sequence& seq) {
-  if (seq.branch <= seq.cached) return std::numeric_limits<int>::max();
-  return static_cast<int>(std::min<std::int64_t>(std::int64_t{seq.branch} + all.within.max_rollback_tokens - seq.cached,
+int until_kept(const state& all, const sequence& seq) {
+  const int next = next_kept(all, seq);
+  if (next <= seq.cached) return std::numeric_limits<int>::max();
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{next} + all.within.max_rollback_tokens - seq.cached,
                                                  std::numeric_limits<int>::max()));
 }
 
-void keep_branch(state& all, sequence& seq) {
-  const int length = seq.branch;
-  if (length == 0 || length > seq.cached) return;
-  seq.branch = 0;
-  if (!seq.exact || all.slots.can_share(seq.slot, length) < length) return;
-  // At least one token is copied, together with state that is valid only at this length.
-  const auto first = all.slots.share(seq.slot, length, length - 1);
-  if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
-  const int kept = take_unknown(all, length, first);
-  all.known.hold(kept, seq.options.cache_salt, std::span(seq.tokens).first(static_cast<std::size_t>(length)));
-  all.slots.keep(kept, true);
+void keep_for_others(state& all, sequence& seq) {
+  for (int length = next_kept(all, seq); length > 0 && length <= seq.cached; length = next_kept(all, seq)) {
+    if (seq.branch == length) seq.branch = 0;
+    std::erase(seq.checkpoints, length);
+    if (seq.exact && all.slots.can_share(seq.slot, length) == length && !is_held(all, seq, length))
+      keep_beginning(all, seq, length);
+  }
 }
 
 }  // namespace cogen::scheduler

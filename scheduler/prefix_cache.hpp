@@ -29,10 +29,11 @@ void join_leaders(state& all);
 /// this step computes or keeps more of its first tokens.
 bool begin(state& all, sequence& seq, const step& made);
 
-/// How many of its next tokens may run before its slot could not be cut back to where others diverge from it.
-int until_branch(const state& all, const sequence& seq);
+/// How many of its next tokens may run before its slot could not be cut back to the next checkpoint, or to where others
+/// diverge from it.
+int until_kept(const state& all, const sequence& seq);
 
-/// Keeps what its slot holds where others diverge from it, once it has reached that length.
-void keep_branch(state& all, sequence& seq);
+/// Keeps what its slot holds at such lengths, once it has reached them.
+void keep_for_others(state& all, sequence& seq);
 
 }  // namespace cogen::scheduler

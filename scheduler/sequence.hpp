@@ -83,6 +83,7 @@ struct sequence {
   bool prefilling = true;                  ///< its next row prefills even if it feeds one token
   std::optional<following> awaits_prefix;  ///< only while it is fresh
   int branch = 0;                          ///< where others diverge from it, and something has to be kept; 0: nowhere
+  std::vector<int> checkpoints;            ///< of its run, those not yet reached
   int prefix_hit_tokens = 0;               ///< tokens from the prefix cache before its first row
 
   bool running = false;

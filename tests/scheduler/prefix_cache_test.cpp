@@ -27,9 +27,12 @@ limits sharing_limits(int slots, int max_rollback_tokens = anywhere) {
 /// The common tokens, and after them some that no other `whose` has.
 std::vector<token> prompt(int common, int own, int seq) { return joined(counting(common), counting(own, 5000 * seq)); }
 
-sequence_id ask(served& s, std::vector<token> tokens, sequence_options options = {.release_at_end = true}) {
+sequence_id ask(served& s, std::vector<token> tokens, sequence_options options = {.release_at_end = true},
+                std::vector<int> checkpoints = {}) {
   options.max_new_tokens = 2;
-  return s.sched.submit(options, {std::move(tokens), output::sample, 2});
+  return s.sched.submit(
+      options,
+      {.tokens = std::move(tokens), .wanted = output::sample, .credits = 2, .checkpoints = std::move(checkpoints)});
 }
 
 /// Steps until no sequence has anything to run; gives the tokens that were run, without those that were sampled.
@@ -45,9 +48,10 @@ struct one_after_another {
   explicit one_after_another(const limits& within = sharing_limits(2)) : s(within) {}
 
   /// Tokens of its prompt that were run.
-  int serve(std::vector<token> tokens, const sequence_options& options = {.release_at_end = true}) {
+  int serve(std::vector<token> tokens, const sequence_options& options = {.release_at_end = true},
+            std::vector<int> checkpoints = {}) {
     const auto expected = alone(tokens, 2);
-    const auto id = ask(s, std::move(tokens), options);
+    const auto id = ask(s, std::move(tokens), options, std::move(checkpoints));
     const int ran = prompt_tokens_run(s);
     BOOST_CHECK(s.sampled(id) == expected);
     return ran;
@@ -123,6 +127,53 @@ BOOST_AUTO_TEST_CASE(a_slot_that_cannot_go_back_is_kept_where_prompts_were_seen_
   BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 1)), 110);
   BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 2)), 110);
   for (int i = 3; i < 8; ++i) BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, i)), 10);
+}
+
+BOOST_DATA_TEST_CASE(a_slot_that_cannot_go_back_is_kept_at_checkpoints, boost::unit_test::data::make({0, 8}),
+                     max_rollback_tokens) {
+  one_after_another a(sharing_limits(8, max_rollback_tokens));
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 50, 1), {.release_at_end = true}, {100, 130}), 150);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 2)), 10);
+  BOOST_CHECK_EQUAL(a.serve(joined(prompt(100, 30, 1), counting(10, 900))), 10);
+}
+
+BOOST_AUTO_TEST_CASE(every_chunk_of_a_prompt_may_reach_checkpoints) {
+  auto within = sharing_limits(8, 0);
+  within.max_batched_tokens = 32;
+  one_after_another a(within);
+  BOOST_CHECK_EQUAL(a.serve(prompt(100, 10, 1), {.release_at_end = true}, {32, 40, 64, 100}), 110);
+  int slots = a.s.sched.prefix_cached_slots();
+  BOOST_CHECK_EQUAL(slots, 5);
+  for (const int length : {32, 40, 64, 100}) {
+    BOOST_CHECK_EQUAL(a.serve(joined(counting(length), counting(6, 900))), 6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_that_others_hold_already_take_no_slot) {
+  const sequence_options leaves{.release_at_end = true};
+  one_after_another a(sharing_limits(8, 0));
+  a.serve(prompt(100, 10, 1), leaves, {100, 101, 103});  // a block has 4 tokens
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 2);
+  a.serve(prompt(100, 10, 2), leaves, {98, 100, 101});
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 3);
+}
+
+BOOST_AUTO_TEST_CASE(slots_that_go_back_anywhere_ignore_checkpoints) {
+  one_after_another a(sharing_limits(8));
+  a.serve(prompt(100, 10, 1), {.release_at_end = true}, {40, 80});
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_that_shares_nothing_leaves_nothing_at_checkpoints) {
+  one_after_another a(sharing_limits(8, 0));
+  a.serve(prompt(100, 10, 1), {.prefix_caching = false, .release_at_end = true}, {40, 80});
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 0);
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_must_ascend) {
+  served s(sharing_limits(2, 0));
+  BOOST_CHECK_THROW(ask(s, counting(10), {}, {8, 4}), std::invalid_argument);
+  BOOST_CHECK_THROW(ask(s, counting(10), {}, {-1, 4}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_shared_with_another_cache_salt_or_by_those_that_do_not_want_to) {

@@ -139,7 +139,16 @@ class player {
     result.wanted = kind == 1 ? output::last_logits : kind <= 3 ? output::all_logits : output::sample;
     result.credits = chance_.chance(30) ? 1000 : chance_.between(0, 8);
     result.samples = chance_.chance(60) ? unlimited : chance_.between(1, 6);
+    result.checkpoints = some_checkpoints();
     return result;
+  }
+
+  std::vector<int> some_checkpoints() {
+    std::vector<int> lengths;
+    for (int i = chance_.chance(30) ? chance_.between(1, 4) : 0; i > 0; --i)
+      lengths.push_back(chance_.between(1, settings_.within.max_sequence_length));
+    std::ranges::sort(lengths);
+    return lengths;
   }
 
   /// Ends soon, and by itself.

@@ -64,6 +64,11 @@ struct run {
   output wanted = output::sample;
   int credits = 1;
   int samples = std::numeric_limits<int>::max();
+
+  /// Lengths of the sequence, ascending, from which others may continue in another way: ends of messages. What its slot
+  /// holds there is kept while there is room, if slots cannot be cut back later (limits.max_rollback_tokens) and no
+  /// other slot holds all of it but less than a block. Only lengths within `tokens` are reached.
+  std::vector<int> checkpoints = {};
 };
 
 /// The saved state of an idle sequence.
@@ -96,8 +101,8 @@ struct state;
 /// With limits.prefix_caching, tokens that several sequences begin with are computed once. A sequence that gets a slot
 /// shares the prefixes that other slots hold, also those kept of ended sequences. A sequence that has not begun waits
 /// while another one computes more of its first tokens. Slots that cannot be cut to any length
-/// (limits.max_rollback_tokens) are shared at the lengths where they stand; they are kept where prompts were seen to
-/// diverge, and at their ends.
+/// (limits.max_rollback_tokens) are shared at the lengths where they stand; they are kept at checkpoints, where prompts
+/// were seen to diverge, and at their ends.
 class scheduler {
  public:
   /// Throws std::invalid_argument for an invalid limit; the message names it.
@@ -109,8 +114,8 @@ class scheduler {
 
   /// Submits a sequence with its first run. Throws std::length_error if it could never run: its tokens do not fit in
   /// its max_sequence_length, that exceeds the limit, or its memory exceeds the budget. Throws std::invalid_argument
-  /// for negative numbers, samples of 0, and a run that wants nothing or has no token to run. Throws
-  /// deadline_unreachable if the policy refuses the run.
+  /// for negative numbers, samples of 0, checkpoints that do not ascend, and a run that wants nothing or has no token
+  /// to run. Throws deadline_unreachable if the policy refuses the run.
   sequence_id submit(const sequence_options& options, run first);
 
   /// Submits a sequence without tokens; it takes no slot until it runs. Throws as above.
