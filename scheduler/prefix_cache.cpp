@@ -249,11 +249,13 @@ int until_kept(const state& all, const sequence& seq) {
 }
 
 void keep_for_others(state& all, sequence& seq) {
-  for (int length = next_kept(all, seq); length > 0 && length <= seq.cached; length = next_kept(all, seq)) {
+  for (int length = next_kept(all, seq); length > 0; length = next_kept(all, seq)) {
+    const bool comes = length > seq.cached;
+    const bool held = is_held(all, seq, length);
+    if (comes && !held) return;
     if (seq.branch == length) seq.branch = 0;
     std::erase(seq.checkpoints, length);
-    if (seq.exact && all.slots.can_share(seq.slot, length) == length && !is_held(all, seq, length))
-      keep_beginning(all, seq, length);
+    if (!held && seq.exact && all.slots.can_share(seq.slot, length) == length) keep_beginning(all, seq, length);
   }
 }
 

@@ -76,6 +76,7 @@ void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
   checkpoints = std::move(next.checkpoints);
+  std::erase_if(checkpoints, [&](int length) { return length >= current.length_fed; });
   running = true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 
@@ -268,7 +269,9 @@ void sequence_state::execute(run_command& what) try {
     id_ = engine_->plans().submit(served_as());
     engine_->join(*id_, shared_from_this());
   }
-  engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1});
+  const int length = static_cast<int>(sampling_.history.length());
+  auto checkpoints = text::prompt_checkpoints(what.fed, engine_->parts().end_tokens, length);
+  engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1, std::move(checkpoints)});
   append_given(what.fed);
   if (what.sampled_by)
     sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted

@@ -3,6 +3,7 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 
@@ -181,8 +182,10 @@ void stream_state::submit() {
   options.cache_salt = request_.cache_salt.value_or(request_.tenant);
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
-  id_ = engine_->plans().submit(options,
-                                {{prompt.begin(), prompt.end()}, scheduler::output::sample, channel_.capacity()});
+  id_ =
+      engine_->plans().submit(options, {.tokens = {prompt.begin(), prompt.end()},
+                                        .credits = channel_.capacity(),
+                                        .checkpoints = text::prompt_checkpoints(prompt, engine_->parts().end_tokens)});
   engine_->join(*id_, shared_from_this());
 }
 

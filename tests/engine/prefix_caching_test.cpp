@@ -132,6 +132,14 @@ BOOST_DATA_TEST_CASE(a_conversation_goes_on_where_it_ended, data::make(kept_engi
   }
 }
 
+BOOST_DATA_TEST_CASE(a_prompt_that_comes_again_runs_its_last_token, data::make(kept_engines_everywhere()), each) {
+  const auto model = golden_model(each.golden);
+  if (model->has_encoder()) return;
+  alike all(each, model, each.options());
+  BOOST_TEST(all.ask({all.prompt(1)}) == 0);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(all.ask({all.prompt(1)}) == static_cast<int>(all.prompt(1).size()) - 1);
+}
+
 /// Tokens run when a sequence of `first` has gone and one of `second` feeds the same.
 std::uint64_t run_by_the_second(const open_options& first, const open_options& second) {
   const auto model = golden_model("llama_default");
