@@ -165,6 +165,8 @@ class toy_runner final : public runner {
 
 struct toy_setup {
   int slots = 4;
+  int spare_slots = 0;  // if there are any, prefixes are cached
+  int max_rollback_tokens = std::numeric_limits<int>::max();
   int max_sequence_length = 64;
   int max_batched_tokens = 8;
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
@@ -186,9 +188,12 @@ struct toy_engine {
 
   engine_parts parts(const toy_setup& setup) {
     engine_parts made;
-    made.runner = std::make_unique<toy_runner>(control, setup.slots, setup.late);
+    made.runner = std::make_unique<toy_runner>(control, setup.slots + setup.spare_slots, setup.late);
     made.limits.depth = setup.depth;
     made.limits.slots = setup.slots;
+    made.limits.spare_slots = setup.spare_slots;
+    made.limits.prefix_caching = setup.spare_slots > 0;
+    made.limits.max_rollback_tokens = setup.max_rollback_tokens;
     made.limits.max_sequence_length = setup.max_sequence_length;
     made.limits.max_batched_tokens = setup.max_batched_tokens;
     made.limits.target_step_latency = setup.target_step_latency;
