@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(another_conversation_finds_the_system_prompt) {
   conversations all;
   const auto system = message(40, 1);
   BOOST_TEST(all.ask(joined(joined(system, message(10, 50)), {94, 95})) == 0);
-  for (const token other : {51, 60, 70}) BOOST_TEST(all.ask(joined(joined(system, message(10, other)), {94, 95})) == 41);
+  for (const token other : {51, 60, 70})
+    BOOST_TEST(all.ask(joined(joined(system, message(10, other)), {94, 95})) == 41);
 }
 
 BOOST_AUTO_TEST_CASE(the_next_turn_finds_the_last_one_if_its_reply_is_spelled_otherwise) {
