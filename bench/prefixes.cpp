@@ -75,7 +75,7 @@ template <class Prefixes>
 class bench {
  public:
   bench(const std::vector<tokens>& prompts) : held_(static_cast<int>(prompts.size())), prompts_(prompts) {
-    for (const int slot : turn_) held_.hold(slot, 0, prompts_[static_cast<std::size_t>(slot)]);
+    for (const int slot : turn_) held_.hold(slot, 0, token_list(prompts_[static_cast<std::size_t>(slot)]));
   }
 
   timing find(const std::vector<tokens>& texts, const usable_prefix& usable = {}) {
@@ -128,7 +128,7 @@ class bench {
 
   timing hold() {
     return measure(turn_.size(), nothing, [&] {
-      for (const int slot : turn_) held_.hold(slot, 0, prompts_[static_cast<std::size_t>(slot)]);
+      for (const int slot : turn_) held_.hold(slot, 0, token_list(prompts_[static_cast<std::size_t>(slot)]));
     });
   }
 

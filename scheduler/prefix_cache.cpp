@@ -165,7 +165,7 @@ void keep_beginning(state& all, const sequence& seq, int length) {
   const auto first = all.slots.share(seq.slot, length, length - 1);
   if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
   const int kept = take_unknown(all, length, first);
-  all.known.hold(kept, seq.options.cache_salt, std::span(seq.tokens).first(static_cast<std::size_t>(length)));
+  all.known.hold(kept, seq.options.cache_salt, seq.tokens.first(static_cast<std::size_t>(length)));
   all.slots.keep(kept, true);
 }
 
@@ -197,12 +197,12 @@ void take_slot(state& all, sequence& seq, const origin& first) {
 
 void learn(state& all, const sequence& seq) {
   if (!offers(all, seq)) return;
-  const std::span tokens(seq.tokens.data(), static_cast<std::size_t>(std::min(seq.cached, seq.length())));
+  const auto count = static_cast<std::size_t>(std::min(seq.cached, seq.length()));
   const auto held = static_cast<std::size_t>(all.known.length(seq.slot));
   if (held == 0)
-    all.known.hold(seq.slot, seq.options.cache_salt, tokens);
-  else if (held < tokens.size())
-    all.known.extend(seq.slot, tokens.subspan(held));
+    all.known.hold(seq.slot, seq.options.cache_salt, seq.tokens.first(count));
+  else if (held < count)
+    all.known.extend(seq.slot, std::span(seq.tokens).subspan(held, count - held));
 }
 
 void leave_slot(state& all, sequence& seq) {

@@ -32,17 +32,17 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 
 // Changes
 
-void prefix_tree::hold(int slot, std::uint64_t cache_salt, std::span<const token> tokens) {
-  std::vector<token> held(tokens.begin(), tokens.end());
+void prefix_tree::hold(int slot, std::uint64_t cache_salt, const token_list& tokens) noexcept {
+  const token_list held = tokens;
   forget(slot);
-  at(slot) = {cache_salt, std::move(held)};
+  at(slot) = {cache_salt, held};
   enter(slot);
 }
 
 void prefix_tree::extend(int slot, std::span<const token> tokens) {
   holding& seq = at(slot);
   const int held = length(slot);
-  seq.tokens.insert(seq.tokens.end(), tokens.begin(), tokens.end());
+  seq.tokens.append(tokens);
   go_first(slot, held);
   int& shared = shared_[seq.place];
   if (shared < held) return;
@@ -58,7 +58,7 @@ void prefix_tree::cut(int slot, int length) noexcept {
   holding& seq = at(slot);
   const bool moves = shared_[seq.place + 1] >= length;
   if (moves) leave(slot);
-  seq.tokens.resize(static_cast<std::size_t>(length));
+  seq.tokens.truncate(static_cast<std::size_t>(length));
   if (moves)
     enter(slot);
   else

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/types.hpp>
+#include <cogen/scheduler/token_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,13 +37,12 @@ class prefix_tree {
  public:
   explicit prefix_tree(int slots);
 
-  /// Sets the tokens of the slot. Throws std::bad_alloc. Takes as long as find(), a copy of the tokens and a few
-  /// operations on each slot.
-  void hold(int slot, std::uint64_t cache_salt, std::span<const token> tokens);
+  /// Sets the tokens of the slot, and shares their memory. Takes as long as find() and a few operations on each slot.
+  void hold(int slot, std::uint64_t cache_salt, const token_list& tokens) noexcept;
 
-  /// Appends tokens to the slot, which is in the tree, perhaps without tokens. `tokens` must not point into tokens().
-  /// Throws std::bad_alloc. Takes a copy of the tokens, and a look at other slots with the same earlier tokens; if it
-  /// diverges from those that continue, as long as hold().
+  /// Appends tokens to the slot, which is in the tree, perhaps without tokens. Throws std::bad_alloc. Takes a look at
+  /// the tokens, and at other slots with the same earlier tokens; if it diverges from those that continue, as long as
+  /// hold().
   void extend(int slot, std::span<const token> tokens);
 
   /// Cuts the slot to its first `length` tokens. Takes as long as hold() if others share as many.
@@ -53,7 +52,7 @@ class prefix_tree {
   void forget(int slot) noexcept;
 
   /// What the slot holds; valid until that changes.
-  std::span<const token> tokens(int slot) const { return at(slot).tokens; }
+  const token_list& tokens(int slot) const { return at(slot).tokens; }
   int length(int slot) const { return static_cast<int>(at(slot).tokens.size()); }
 
   /// How many of its first tokens it shares with other slots: where it last diverged.
@@ -73,7 +72,7 @@ class prefix_tree {
 
   struct holding {
     std::uint64_t cache_salt = 0;
-    std::vector<token> tokens;
+    token_list tokens;
     std::size_t place = nowhere;  // in the order
   };
   struct gap {

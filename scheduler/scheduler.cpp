@@ -155,9 +155,9 @@ sequence_id scheduler::submit(const sequence_options& options) {
   return accepted(*state_, made(*state_, options, allowed_length(*state_, options))).id;
 }
 
-sequence_id scheduler::resume(const sequence_options& options, resume_state before) {
+sequence_id scheduler::resume(const sequence_options& options, const resume_state& before) {
   auto added = made(*state_, options, allowed_length(*state_, options));
-  give_past(added, std::move(before));
+  give_past(added, before);
   sequence& seq = accepted(*state_, std::move(added));
   try {
     accept_snapshot(*state_, seq);
@@ -308,7 +308,7 @@ void scheduler::drop_prefix_cache() {
 
 // Queries
 
-std::span<const token> scheduler::tokens(sequence_id id) const { return known(state_->sequences, id).tokens; }
+const token_list& scheduler::tokens(sequence_id id) const { return known(state_->sequences, id).tokens; }
 bool scheduler::idle(sequence_id id) const { return !known(state_->sequences, id).running; }
 phase scheduler::phase_of(sequence_id id) const { return known(state_->sequences, id).where; }
 bool scheduler::scheduled(sequence_id id) const { return known(state_->sequences, id).slot >= 0; }

@@ -71,7 +71,7 @@ void sequence::check(const run& next) const {
 
 void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
   const int before = length();
-  tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
+  tokens.append(next.tokens);
   current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, length()};
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
@@ -92,7 +92,7 @@ void sequence::undo() {
 }
 
 void sequence::keep(int length) {
-  tokens.resize(static_cast<std::size_t>(length));
+  tokens.truncate(static_cast<std::size_t>(length));
   cached = std::min(cached, length);
 }
 

@@ -68,7 +68,7 @@ struct sequence {
   sequence_id id{};
   sequence_options options;
   int capacity = 0;  ///< tokens it can ever hold
-  std::vector<token> tokens;
+  token_list tokens;
   int sampled = 0;  ///< over all runs
 
   int slot = -1;               ///< set by transitions alone

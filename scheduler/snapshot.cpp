@@ -29,7 +29,7 @@ kept_snapshot copy_out(state& all, sequence& seq) {
   return snapshot_of(seq);
 }
 
-void give_past(sequence& added, resume_state&& before) {
+void give_past(sequence& added, const resume_state& before) {
   const auto tokens = static_cast<int>(before.tokens.size());
   if (tokens > added.capacity)
     throw std::length_error("the sequence holds " + std::to_string(tokens) + " tokens; it may hold " +
@@ -37,7 +37,7 @@ void give_past(sequence& added, resume_state&& before) {
   if (before.sampled < 0)
     throw std::invalid_argument("sampled is " + std::to_string(before.sampled) + "; it must be at least 0");
   if (before.snapshot) check(*before.snapshot, tokens);
-  added.tokens = std::move(before.tokens);
+  added.tokens = token_list(before.tokens);
   added.sampled = before.sampled;
   added.exact = before.exact;
   if (!before.snapshot || before.snapshot->length > added.capacity) return;

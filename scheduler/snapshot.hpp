@@ -12,7 +12,7 @@ kept_snapshot copy_out(state& all, sequence& seq);
 
 /// Restores the state of a new sequence; its snapshot has no swap id yet. Throws if the state makes no sense or does
 /// not fit.
-void give_past(sequence& added, resume_state&& before);
+void give_past(sequence& added, const resume_state& before);
 
 /// Registers the snapshot of a new sequence, or drops it if there is no room.
 void accept_snapshot(state& all, sequence& seq);

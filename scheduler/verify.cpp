@@ -34,9 +34,9 @@ void verify_away(const state& all, const sequence& each) {
 
 /// Of the tokens that its slot will not be cut to.
 void verify_known(const state& all, const sequence& each) {
-  const auto known = all.known.tokens(each.slot);
+  const auto& known = all.known.tokens(each.slot);
   const auto count = std::min({known.size(), each.tokens.size(), static_cast<std::size_t>(each.cached)});
-  require(std::equal(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(count), each.tokens.begin()),
+  require(std::equal(known.begin(), known.begin() + count, each.tokens.begin()),
           "other tokens are known of its slot than its own", each);
   require(std::cmp_less_equal(known.size(), all.slots[each.slot].length), "more is known of its slot than it holds",
           each);

@@ -3,6 +3,7 @@
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -142,25 +143,18 @@ void sequence_state::read(const std::filesystem::path& path) try {
 
 void sequence_state::restore(read_session& what) try {
   auto& saved = what.saved;
-  token_history history;
-  for (std::size_t i = 0; i < saved.tokens.size(); ++i) {
-    if (saved.generated[i])
-      history.append_generated(saved.tokens[i]);
-    else
-      history.append_given({&saved.tokens[i], 1});
-  }
   sampling_.random = random_stream(saved.seed, saved.branch, saved.forks);
   sampling_.truncations = saved.truncations;
   if (!saved.encoder_input.empty())
     encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved.encoder_input));
-  id_ = engine_->plans().resume(
-      served_as(), {std::move(saved.tokens), static_cast<int>(history.generated()), saved.snapshot, saved.exact});
+  const auto sampled = static_cast<int>(std::ssize(saved.generated) - std::ranges::count(saved.generated, 0));
+  id_ = engine_->plans().resume(served_as(), {std::move(saved.tokens), sampled, saved.snapshot, saved.exact});
   if (const auto kept = engine_->plans().stored(*id_))
     engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));
   engine_->join(*id_, shared_from_this());
   const completion_lock lock(*this);
-  held_ = history.length();
-  sampling_.history = std::move(history);
+  sampling_.history = token_history(engine_->plans().tokens(*id_), saved.generated);
+  held_ = sampling_.history.length();
   exact_ = saved.exact;
   if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
   end_work();

@@ -243,9 +243,9 @@ void sequence_state::undo(std::size_t length) {
   if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
 }
 
-void sequence_state::append_given(std::span<const token> tokens) {
+void sequence_state::extend_history(const scheduler::token_list& all) {
   const std::lock_guard lock(mutex_);
-  sampling_.history.append_given(tokens);
+  sampling_.history.extend(all);
 }
 
 void sequence_state::truncate_history(std::size_t length) {
@@ -272,7 +272,7 @@ void sequence_state::execute(run_command& what) try {
   const int length = static_cast<int>(sampling_.history.length());
   auto checkpoints = text::prompt_checkpoints(what.fed, engine_->parts().end_tokens, length);
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1, std::move(checkpoints)});
-  append_given(what.fed);
+  extend_history(engine_->plans().tokens(*id_));
   if (what.sampled_by)
     sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted
 } catch (const std::length_error& e) {

@@ -84,7 +84,7 @@ class sequence_state final : public request_state, public sequence_face {
   void withdraw() noexcept;
   void notify_engine();
   void undo(std::size_t length);
-  void append_given(std::span<const token> tokens);
+  void extend_history(const scheduler::token_list& all);
   void truncate_history(std::size_t length);
   void execute(run_command& what);
   void execute(truncate_command& what);

@@ -164,17 +164,16 @@ void stream_state::tokenize() {
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
   output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
-  sampling_.history.append_given(what.prompt);
+  prompt_ = std::move(what.prompt);
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
 }
 
 void stream_state::submit() {
-  const auto prompt = sampling_.history.tokens();
   scheduler::sequence_options options;
   options.end_tokens = end_tokens_;
   options.max_new_tokens = new_tokens_;
-  options.max_sequence_length = static_cast<int>(prompt.size()) + new_tokens_;
+  options.max_sequence_length = static_cast<int>(prompt_.size()) + new_tokens_;
   options.encoder_input = encoder_input_;
   options.priority = request_.priority;
   options.tenant = request_.tenant;
@@ -182,10 +181,10 @@ void stream_state::submit() {
   options.cache_salt = request_.cache_salt.value_or(request_.tenant);
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
-  id_ =
-      engine_->plans().submit(options, {.tokens = {prompt.begin(), prompt.end()},
-                                        .credits = channel_.capacity(),
-                                        .checkpoints = text::prompt_checkpoints(prompt, engine_->parts().end_tokens)});
+  auto checkpoints = text::prompt_checkpoints(prompt_, engine_->parts().end_tokens);
+  id_ = engine_->plans().submit(
+      options, {.tokens = std::move(prompt_), .credits = channel_.capacity(), .checkpoints = std::move(checkpoints)});
+  sampling_.history.extend(engine_->plans().tokens(*id_));
   engine_->join(*id_, shared_from_this());
 }
 

@@ -11,8 +11,18 @@ std::size_t first_bucket(token id, std::size_t buckets) {
 
 }  // namespace
 
+token_history::token_history(const scheduler::token_list& tokens, const std::vector<std::uint8_t>& generated)
+    : tokens_(tokens),
+      was_generated_(generated.begin(), generated.end()),
+      generated_(static_cast<std::size_t>(std::ranges::count(was_generated_, true))) {}
+
 void token_history::append_given(std::span<const token> tokens) {
   for (const token id : tokens) append(id, false);
+}
+
+void token_history::extend(const scheduler::token_list& all) {
+  tokens_ = all.first(length());
+  append_given(std::span(all).subspan(length()));  // finds them there
 }
 
 void token_history::append_generated(token id) { append(id, true); }
@@ -25,19 +35,18 @@ void token_history::append(token id, bool generated) {
 }
 
 void token_history::truncate(std::size_t length) {
-  while (tokens_.size() > length) {
+  for (; was_generated_.size() > length; was_generated_.pop_back()) {
     const bool generated = was_generated_.back();
-    if (counting_) add(tokens_.back(), generated, -1);
+    if (counting_) add(tokens()[was_generated_.size() - 1], generated, -1);
     generated_ -= generated ? 1 : 0;
-    tokens_.pop_back();
-    was_generated_.pop_back();
   }
+  tokens_.truncate(length);
 }
 
 token_history token_history::first(std::size_t length) const {
-  const auto count = static_cast<std::ptrdiff_t>(std::min(length, tokens_.size()));
   token_history result;
-  result.tokens_.assign(tokens_.begin(), tokens_.begin() + count);
+  result.tokens_ = tokens_.first(length);
+  const auto count = static_cast<std::ptrdiff_t>(result.length());
   result.was_generated_.assign(was_generated_.begin(), was_generated_.begin() + count);
   result.generated_ = static_cast<std::size_t>(std::ranges::count(result.was_generated_, true));
   return result;
@@ -46,7 +55,7 @@ token_history token_history::first(std::size_t length) const {
 std::span<const token_count> token_history::counts() {
   if (!counting_) {
     counting_ = true;
-    for (std::size_t i = 0; i < tokens_.size(); ++i) add(tokens_[i], was_generated_[i], 1);
+    for (std::size_t i = 0; i < length(); ++i) add(tokens()[i], was_generated_[i], 1);
   }
   return counts_;
 }

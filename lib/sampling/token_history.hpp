@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cogen/extend/sampling_row.hpp"
+#include "cogen/scheduler/token_list.hpp"
 #include "cogen/token.hpp"
 
 #include <cstddef>
@@ -10,12 +11,22 @@
 
 namespace cogen {
 
-/// The tokens of one sequence and which of them were generated. Counts for penalties are kept from the first time they
-/// are asked for, and then follow each append and truncate. A fork copies it.
+/// The tokens of one sequence, in memory shared with the scheduler, and which of them were generated. Counts for
+/// penalties are kept from the first time they are asked for, and then follow each append and truncate. A fork copies
+/// it.
 class token_history {
  public:
+  token_history() = default;
+
+  /// The history of `tokens`, whose memory it uses, of which those not marked with 0 were generated.
+  token_history(const scheduler::token_list& tokens, const std::vector<std::uint8_t>& generated);
+
   /// Tokens that were given: the prompt, or what a caller feeds later.
   void append_given(std::span<const token> tokens);
+
+  /// Appends what `all`, which begins with the tokens of the history, has beyond them: tokens that were given. From
+  /// then on the history uses the memory of `all`.
+  void extend(const scheduler::token_list& all);
 
   /// A token that was sampled.
   void append_generated(token id);
@@ -41,7 +52,7 @@ class token_history {
   token_count& entry(token id);
   void rehash(std::size_t buckets);
 
-  std::vector<token> tokens_;
+  scheduler::token_list tokens_;
   std::vector<bool> was_generated_;
   std::size_t generated_ = 0;
   bool counting_ = false;

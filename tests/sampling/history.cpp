@@ -84,4 +84,58 @@ BOOST_AUTO_TEST_CASE(truncating_beyond_the_end_changes_nothing_and_to_nothing_em
   BOOST_TEST(counts_of(history).empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_history_stores_no_token_that_the_scheduler_has) {
+  scheduler::token_list planned(std::vector<token>{5, 7, 5});
+  token_history history;
+  history.extend(planned);
+  const auto shared = [&] { return history.tokens().data() == planned.data(); };
+  for (token id = 0; id < 100; ++id) {  // either may be first with a sampled token
+    if (id % 2 == 0) planned.push_back(id);
+    history.append_generated(id);
+    if (id % 2 != 0) planned.push_back(id);
+    BOOST_REQUIRE(shared());
+  }
+  for (token id = 200; id < 203; ++id) {  // each goes on from less in another way
+    planned.truncate(10);
+    history.truncate(10);
+    planned.append(std::vector{id, id});
+    history.extend(planned);
+    BOOST_TEST(shared());
+  }
+  BOOST_TEST(history.generated() == 7U);
+  BOOST_TEST(history.length() == 12U);
+  BOOST_TEST((counts_of(history) == counts{{0, {1, 1}},
+                                           {1, {1, 1}},
+                                           {2, {1, 1}},
+                                           {3, {1, 1}},
+                                           {4, {1, 1}},
+                                           {5, {3, 1}},
+                                           {6, {1, 1}},
+                                           {7, {1, 0}},
+                                           {202, {2, 0}}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_history_one_token_ahead_keeps_it) {
+  scheduler::token_list planned(std::vector<token>(15, 4));
+  token_history history;
+  history.extend(planned);
+  history.append_generated(8);
+  for (token id = 9; id < 60; ++id) {
+    history.append_generated(id);
+    planned.push_back(id - 1);
+    BOOST_REQUIRE_EQUAL(history.tokens().back(), id);
+    BOOST_REQUIRE_EQUAL(*(planned.end() - 1), id - 1);
+  }
+  planned.push_back(59);
+  BOOST_TEST(history.tokens().data() == planned.data());
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_history_knows_which_tokens_were_generated) {
+  const scheduler::token_list saved(std::vector<token>{5, 7, 5});
+  token_history history(saved, {0, 1, 1});
+  BOOST_TEST(history.tokens().data() == saved.data());
+  BOOST_TEST(history.generated() == 2U);
+  BOOST_TEST((counts_of(history) == counts{{5, {2, 1}}, {7, {1, 1}}}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

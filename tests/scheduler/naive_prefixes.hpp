@@ -12,7 +12,7 @@ class naive_prefixes {
  public:
   explicit naive_prefixes(int slots) : slots_(static_cast<std::size_t>(slots)) {}
 
-  void hold(int slot, std::uint64_t cache_salt, std::span<const token> tokens) {
+  void hold(int slot, std::uint64_t cache_salt, const token_list& tokens) {
     at(slot) = holding{cache_salt, {tokens.begin(), tokens.end()}};
   }
   void extend(int slot, std::span<const token> tokens) {

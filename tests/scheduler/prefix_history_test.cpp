@@ -77,8 +77,8 @@ class history {
 
   void hold(int slot, const std::vector<token>& tokens) {
     const auto chosen = static_cast<std::uint64_t>(random_.between(0, 9) / 9);
-    when_memory_allows([&] { tree_.hold(slot, chosen, tokens); });
-    naive_.hold(slot, chosen, tokens);
+    when_memory_allows([&] { tree_.hold(slot, chosen, token_list(tokens)); });
+    naive_.hold(slot, chosen, token_list(tokens));
     cache_salt(slot) = chosen;
     seen_.meets += another_holds(slot, [](int more) { return more == 0; });
   }

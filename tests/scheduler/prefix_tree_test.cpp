@@ -17,7 +17,7 @@ std::ostream& operator<<(std::ostream& to, const prefix_match& match) {
 namespace {
 
 /// A token for each letter.
-std::vector<token> letters(std::string_view text) { return {text.begin(), text.end()}; }
+token_list letters(std::string_view text) { return token_list(std::vector<token>(text.begin(), text.end())); }
 
 std::string_view prompt = "you are a helpful assistant";
 
@@ -88,10 +88,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cache_salts_see_nothing_of_each_other, Prefixes, k
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_number_is_a_token, Prefixes, kinds) {
   constexpr auto least = std::numeric_limits<token>::min(), most = std::numeric_limits<token>::max();
   Prefixes held(4);
-  held.hold(0, 0, std::vector{most, least});
-  held.hold(1, 0, std::vector{most});
-  held.hold(2, 0, std::vector{least, 0, -1});
-  held.hold(3, 0, std::vector{least, 0, most});
+  held.hold(0, 0, token_list(std::vector{most, least}));
+  held.hold(1, 0, token_list(std::vector{most}));
+  held.hold(2, 0, token_list(std::vector{least, 0, -1}));
+  held.hold(3, 0, token_list(std::vector{least, 0, most}));
   held.verify();
   BOOST_TEST(held.find(0, std::vector{most, most}) == (prefix_match{0, 1, 1}));
   BOOST_TEST(held.find(0, std::vector{least, 0, most}) == (prefix_match{3, 3, 3}));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(any_length_may_be_shared, Prefixes, kinds) {
   std::vector<token> all(100);
   std::iota(all.begin(), all.end(), 0);
   Prefixes held(2);
-  held.hold(1, 0, all);
+  held.hold(1, 0, token_list(all));
   for (int length = 0; length <= 100; ++length) {
     const auto wanted = length == 0 ? prefix_match() : prefix_match{1, length, length};
     const std::span first(all.data(), static_cast<std::size_t>(length));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(any_length_may_be_shared, Prefixes, kinds) {
     auto other = all;
     if (length < 100) other[static_cast<std::size_t>(length)] = 1000;
     BOOST_TEST(held.find(0, other) == wanted);
-    held.hold(0, 0, first);
+    held.hold(0, 0, token_list(first));
     held.verify();
     BOOST_TEST(held.shared(1) == length);
     held.forget(0);
@@ -211,14 +211,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_that_holds_others_is_found_with_those, Pref
   held.hold(0, 3, letters("xyz"));
   BOOST_TEST(find(held, "abcd") == (prefix_match{1, 2, 2}));
   BOOST_TEST(held.find(3, letters("xyz")) == (prefix_match{0, 3, 3}));
-  held.hold(0, 0, held.tokens(0).first(2));
+  held.hold(0, 0, token_list(held.tokens(0)).first(2));
   BOOST_TEST(find(held, "xyz") == (prefix_match{0, 2, 2}));
   BOOST_TEST(held.find(3, letters("xyz")) == prefix_match());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_slot_can_begin_with_the_tokens_of_another, Prefixes, kinds) {
   auto held = holding<Prefixes>({"abcd"});
-  held.hold(1, 0, held.tokens(0).first(3));
+  held.hold(1, 0, token_list(held.tokens(0)).first(3));
   held.extend(1, held.tokens(0));
   BOOST_TEST(find(held, "abcabcd") == (prefix_match{1, 7, 7}));
   BOOST_TEST(held.shared(0) == 3);

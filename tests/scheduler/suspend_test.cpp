@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(abandoning_returns_to_the_tokens_from_before_the_run) {
   BOOST_CHECK(std::ranges::equal(s.sched.tokens(id), before));
   s.sched.start(id, {{}, output::sample, 100});
   s.finish();
-  BOOST_CHECK(std::ranges::equal(s.sched.tokens(id).subspan(5), alone(counting(5), 8)));
+  BOOST_CHECK(std::ranges::equal(std::span(s.sched.tokens(id)).subspan(5), alone(counting(5), 8)));
 }
 
 BOOST_AUTO_TEST_CASE(rows_in_flight_of_an_abandoned_run_are_wasted_and_cut_away) {

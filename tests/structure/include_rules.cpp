@@ -28,7 +28,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
-    {"sampling", {"basics"}},
+    {"sampling", {"scheduler", "basics"}},
     {"async", {"basics", "boost"}},
     {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "backend", "load", "view", "cache", "scheduler", "basics", "libtorch"}},

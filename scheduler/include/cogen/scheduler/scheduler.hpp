@@ -5,6 +5,7 @@
 #include <cogen/scheduler/preemption_policy.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
 #include <cogen/scheduler/step.hpp>
+#include <cogen/scheduler/token_list.hpp>
 #include <cogen/scheduler/types.hpp>
 
 #include <limits>
@@ -125,7 +126,7 @@ class scheduler {
   /// its snapshot, measured by limits.usage, then stored() names the entry under which the caller must provide it
   /// before the next step is executed. Otherwise, or if the snapshot holds more tokens than the sequence may, the
   /// tokens are recomputed. Throws as above, and std::invalid_argument for an invalid snapshot.
-  sequence_id resume(const sequence_options& options, resume_state before);
+  sequence_id resume(const sequence_options& options, const resume_state& before);
 
   /// Starts a run of an idle sequence. Throws std::logic_error if it is not idle, std::length_error if the run does not
   /// fit, std::invalid_argument and deadline_unreachable as above, std::out_of_range for an unknown id.
@@ -199,9 +200,10 @@ class scheduler {
   /// in transfer. Allocates no memory.
   swap_end transferred(swap_id name, bool ok);
 
-  /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change. Throws
-  /// std::out_of_range for an unknown id, as do the members below that take one, except slot_of().
-  std::span<const token> tokens(sequence_id id) const;
+  /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change; a copy shares the
+  /// memory and stays as it is. Throws std::out_of_range for an unknown id, as do the members below that take one,
+  /// except slot_of().
+  const token_list& tokens(sequence_id id) const;
 
   bool idle(sequence_id id) const;             ///< it has no run
   phase phase_of(sequence_id id) const;        ///< what it waits for
