@@ -3,6 +3,7 @@
 #include <cogen/cache/view.hpp>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <array>
@@ -218,6 +219,19 @@ void device_cache::check_bound(int slot, std::int64_t length) const {
   if (length > max_sequence_length_)
     throw std::length_error("device cache: slot " + to_string(slot) + " would hold " + to_string(length) +
                             " tokens; at most " + to_string(max_sequence_length_) + " fit");
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<at::Tensor>& parts, std::span<const std::byte> bytes) {
+  std::size_t wanted = 0;
+  for (const auto& part : parts) wanted += part.nbytes();
+  if (bytes.size() != wanted)
+    throw std::invalid_argument("a slot takes " + to_string(wanted) + " bytes, not " + to_string(bytes.size()));
+  std::vector<at::Tensor> views;
+  for (const auto& part : parts) {
+    views.push_back(at::from_blob(const_cast<std::byte*>(bytes.data()), part.sizes(), part.scalar_type()));
+    bytes = bytes.subspan(part.nbytes());
+  }
+  return views;
 }
 
 }  // namespace cogen::cache

@@ -3,10 +3,9 @@
 #include "engine/checked_options.hpp"
 #include "engine/device_runner.hpp"
 #include "engine/machine_memory.hpp"
-#include "nn/network_on_device.hpp"
+#include "nn/device_layout.hpp"
 #include "snapshot/snapshot_format.hpp"
 
-#include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>
@@ -34,41 +33,16 @@ int step_tokens_of(const engine_options& options) {
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
-cache::device_quantization quantization_of(const nn::device_model& model, const cache::quantization& kv_quantization) {
-  const auto* keys = kv_quantization.keys->format();
-  const auto* values = kv_quantization.values->format();
-  return cache::device_quantization{.keys = *keys,
-                                    .values = *values,
-                                    .residual = kv_quantization.residual,
-                                    .head_bytes = model.backend->make_operators()->quantized_head_bytes(
-                                        *keys, *values, model.network->kv_cache_specs().front().head_dim)};
-}
-
-/// How many tokens a query attends to in every layer; 0: all, or not the same in every layer.
-int window_of(const nn::device_network& network, const std::optional<cache::sink_window>& sinks) {
-  const auto window_in = [&](const cache::kv_cache_spec& shape) { return cache::span_of(shape, sinks).window; };
-  const auto& shapes = network.kv_cache_specs();
-  const int window = window_in(shapes.front());
-  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window; }) ? window : 0;
-}
-
-/// The layout of the cache, except its length.
+/// The layout of the cache for slots of `longest` tokens.
 cache::device_options layout_of(const nn::device_model& model, const engine_options& options, int longest) {
-  const auto& [backend, network] = model;
-  cache::device_options layout{.device = network->device(),
-                               .type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : network->type(),
-                               .slots = options.batching.slots,
-                               .sinks = options.kv.sinks};
-  if (options.kv.offload) return layout;
-  const int new_and_cut = step_tokens_of(options) + options.kv.max_rollback_tokens;
-  if (options.kv.quantization) {
-    layout.quantization = quantization_of(model, *options.kv.quantization);
-    layout.ring = rounded_up(layout.quantization->residual + cache::block_tokens + new_and_cut, cache::block_tokens);
-    return layout;
-  }
-  const int window = window_of(*network, options.kv.sinks);
-  const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
-  layout.ring = ring < longest ? ring : 0;
+  auto layout = nn::device_layout(model, {.slots = options.batching.slots,
+                                          .max_sequence_length = longest,
+                                          .kv_quantization = options.kv.quantization,
+                                          .sinks = options.kv.sinks,
+                                          .kv_offload = options.kv.offload,
+                                          .longest_step = step_tokens_of(options),
+                                          .max_rollback_tokens = options.kv.max_rollback_tokens});
+  layout.type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : model.network->type();
   return layout;
 }
 

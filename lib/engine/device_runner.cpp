@@ -1,13 +1,12 @@
 #include "engine/device_runner.hpp"
 
 #include "engine/diagnostics_of.hpp"
+#include "nn/device_layout.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 namespace cogen::detail {
@@ -21,12 +20,6 @@ std::int64_t score_rows(const cache_slots& slots) { return std::max<std::int64_t
 
 std::int64_t most_tokens(const cache_slots& slots, const device_runner_options& options) {
   return std::max(options.max_batched_tokens, slots.count());
-}
-
-bool has_sinks(const cache::device_cache& kv) {
-  for (int index = 0; index < kv.layers(); ++index)
-    if (kv.layer(index).span.sinks > 0) return true;
-  return false;
 }
 
 /// The numbers of rows for which graphs are captured. A decode step replays the smallest graph that holds its rows.
@@ -45,18 +38,6 @@ void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::sp
   step.set_output(row, {.error = diagnostics_of(std::current_exception())});
 }
 
-/// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
-void check_offsets(const cache::device_cache& kv) {
-  const auto planes = 2 * std::int64_t{kv.on_host() ? 1 : kv.layers()};
-  const auto rows = std::int64_t{kv.slots()} * planes * kv.max_sequence_length();
-  constexpr auto most = std::numeric_limits<std::int32_t>::max();
-  if (kv.layer(0).ring == 0 && rows > most)
-    throw std::invalid_argument(fmt::format(
-        "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
-        "at most {}",
-        kv.slots(), kv.max_sequence_length(), kv.layers(), most / planes));
-}
-
 }  // namespace
 
 device_runner::device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
@@ -66,13 +47,13 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       slots_(std::move(slots)),
       options_(options),
       operators_(slots_->where->make_operators()),
-      prefetcher_(slots_->kv.on_host() ? std::make_unique<kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
+      prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
       single_(*slots_->where, slots_->count()),
       ragged_(*slots_->where, most_tokens(*slots_, options_)),
       sampling_(*slots_->where, score_rows(*slots_)),
-      scratch_(network_->make_scratch(most_tokens(*slots_, options_), has_sinks(slots_->kv))) {
-  check_offsets(slots_->kv);
+      scratch_(network_->make_scratch(most_tokens(*slots_, options_), nn::has_sinks(slots_->kv))) {
+  nn::check_offsets(slots_->kv);
   slots_->work->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
     last_ = at::zeros({slots_->count()}, on_device.dtype(at::kInt));
@@ -104,7 +85,7 @@ void device_runner::warm_up() {
 void device_runner::record_steps() {
   auto buckets = buckets_for(slots_->count());
   std::ranges::reverse(buckets);
-  single_.write({}, {}, slots_->kv, {});
+  single_.write({}, slots_->kv, {});
   single_.fill_up(slots_->count());
   single_.send();
   for (const auto rows : buckets) {
@@ -131,8 +112,8 @@ void device_runner::launch(step& step) {
 void device_runner::begin_rows(step& step) {
   const auto& rows = step.rows;
   const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
-  put_in_order(rows, recorded);
-  const auto hidden = recorded ? run_recorded(step) : run_ragged(step);
+  put_in_order(step, recorded);
+  const auto hidden = recorded ? run_recorded() : run_ragged();
   std::vector<cache::step_row> ran;
   ran.reserve(rows.size());
   for (const auto& row : rows) ran.push_back({row.slot, row.count});
@@ -151,12 +132,18 @@ void device_runner::begin_rows(step& step) {
 
 /// Puts rows of one token first; both kinds stay in the step's order. Lists the rows whose logits are wanted: those
 /// that sample, then the others. A replayed step computes logits for every row, in the order of the rows.
-void device_runner::put_in_order(std::span<const scheduler::row> rows, bool recorded) {
+void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
+  static constexpr std::array<token, 1> last_sampled{-1};
+  const auto& rows = step.rows;
   order_.clear();
+  rows_.clear();
   outputs_.clear();
   const auto add_rows = [&](bool single) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if ((rows[i].count == 1) == single) order_.push_back(static_cast<int>(i));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if ((rows[i].count == 1) != single) continue;
+      order_.push_back(static_cast<int>(i));
+      rows_.push_back({rows[i].slot, rows[i].chained ? last_sampled : step.tokens_of(rows[i])});
+    }
   };
   add_rows(true);
   add_rows(false);
@@ -178,22 +165,22 @@ void device_runner::put_in_order(std::span<const scheduler::row> rows, bool reco
 }
 
 /// Replays a graph, which writes the logits of every row to logits_.
-at::Tensor device_runner::run_recorded(const scheduler::step& step) {
-  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(step.rows.size()));
-  single_.write(step, order_, slots_->kv, {});
+at::Tensor device_runner::run_recorded() {
+  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(rows_.size()));
+  single_.write(rows_, slots_->kv, {});
   single_.fill_up(graph->first);
   single_.send();
   graph->second->replay();
   return {};
 }
 
-at::Tensor device_runner::run_ragged(const scheduler::step& step) {
-  ragged_.write(step, order_, slots_->kv, outputs_);
-  return forward(step.rows);
+at::Tensor device_runner::run_ragged() {
+  ragged_.write(rows_, slots_->kv, outputs_);
+  return forward(rows_);
 }
 
 /// Runs the step that was written to ragged_. `rows` are its rows; none for a dummy prompt.
-at::Tensor device_runner::forward(std::span<const scheduler::row> rows) {
+at::Tensor device_runner::forward(std::span<const nn::token_row> rows) {
   ragged_.send();
   if (prefetcher_) prefetcher_->begin(rows);
   const auto tokens = ragged_.rows().ids.size(0);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "engine/caching_runner.hpp"
-#include "engine/kv_prefetcher.hpp"
 #include "engine/sampling_block.hpp"
-#include "engine/step_block.hpp"
 #include "nn/device_network.hpp"
+#include "nn/kv_prefetcher.hpp"
+#include "nn/step_block.hpp"
 #include "snapshot/device_slots.hpp"
 
 #include <array>
@@ -48,10 +48,10 @@ class device_runner final : public caching_runner {
   };
 
   void begin_rows(step& step);
-  void put_in_order(std::span<const scheduler::row> rows, bool recorded);
-  at::Tensor run_recorded(const scheduler::step& step);
-  at::Tensor run_ragged(const scheduler::step& step);
-  at::Tensor forward(std::span<const scheduler::row> rows);
+  void put_in_order(const scheduler::step& step, bool recorded);
+  at::Tensor run_recorded();
+  at::Tensor run_ragged();
+  at::Tensor forward(std::span<const nn::token_row> rows);
   bool describe_sampling(step& step, std::int64_t logits);
   sampled_by describe(step& step, std::size_t row, sampling_row& how);
   void finish_on_device(step& step);
@@ -64,9 +64,9 @@ class device_runner final : public caching_runner {
   const std::shared_ptr<device_slots> slots_;
   const device_runner_options options_;
   const std::unique_ptr<device::operators> operators_;
-  const std::unique_ptr<kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
-  step_block single_;                                // read by the graphs
-  step_block ragged_;
+  const std::unique_ptr<nn::kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
+  nn::step_block single_;                                // read by the graphs
+  nn::step_block ragged_;
   sampling_block sampling_;
   const nn::device_scratch scratch_;
   at::Tensor last_;         // [slots] int32, the token that was last sampled in each
@@ -75,6 +75,7 @@ class device_runner final : public caching_runner {
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first
+  std::vector<nn::token_row> rows_;                         // [order]
   std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // rows that sample first
   std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, in the same order
 };

@@ -1,10 +1,12 @@
 #include "nn/cpu_network.hpp"
 
 #include "backend/cpu/operators.hpp"
+#include "kernels/instruction_set.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
 #include "nn/part_reader.hpp"
 #include "nn/weight_bytes.hpp"
+#include "nn/workspace.hpp"
 
 #include <optional>
 #include <vector>
@@ -17,6 +19,22 @@ using cpu::activations;
 using cpu::forms;
 using cpu::forward_context;
 using cpu_reader = part_reader<forms, cpu::weight_reader>;
+
+activations as_activations(const at::Tensor& logits) {
+  return {.data = logits.mutable_data_ptr<float>(),
+          .rows = logits.size(0),
+          .columns = logits.size(1),
+          .stride = logits.size(1)};
+}
+
+/// The step's rows after what their slots hold.
+void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
+  rows.resize(step.rows().size());
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const auto& row = step.rows()[index];
+    rows[index] = {.first = step.first(static_cast<int>(index)), .count = row.count, .offset = cache.length(row.slot)};
+  }
+}
 
 struct cpu_encoder {
   parts::embedding<forms> embedding;
@@ -37,20 +55,22 @@ class cpu_network final : public network {
         specs_(models::kv_cache_specs(spec)),
         weight_type_(load::to_string(weights.most_common_type())) {}
 
-  void forward(const forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
-               const activations& logits) const override {
-    cpu::operators on(context, outputs);
-    const auto x = blocks_.run(on, on.embed(embedding_, tokens, hidden_));
-    if (!on.is_empty(x)) on.score(x, norm_, head_, logits);
+  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
+    const auto context = context_for(batch.step, cache, scratch);
+    cpu::operators on(context, batch.outputs);
+    const auto x = blocks_.run(on, on.embed(embedding_, batch.tokens, hidden_));
+    if (!on.is_empty(x)) on.score(x, norm_, head_, as_activations(logits));
   }
 
-  void encode(const forward_context& context, std::span<const token> tokens) const override {
-    if (!encoder_) return network::encode(context, tokens);
+  /// Encoder inputs come before the slot's tokens, so they begin at position 0.
+  void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override {
+    if (!encoder_) return network::encode(batch, cache, scratch);
+    const auto context = context_for(batch.step, cache, scratch);
     encoder_memory own(context, encoder_->memory);
     const forward_context inner{
         .run = context.run, .step = own.step, .memory = own.memory, .rows = own.rows, .space = context.space};
     cpu::operators on_input(inner);
-    const auto x = encoder_->all.run(on_input, on_input.embed(encoder_->embedding, tokens, hidden_));
+    const auto x = encoder_->all.run(on_input, on_input.embed(encoder_->embedding, batch.tokens, hidden_));
     const cpu::operators on(context);
     for (const auto& block : blocks_.all())
       if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.what))
@@ -66,12 +86,23 @@ class cpu_network final : public network {
   std::string_view weight_type() const noexcept override { return weight_type_; }
 
  private:
+  forward_context context_for(const cache::step& step, cache::cache& cache, scratch& scratch) const {
+    place_rows(step, cache, scratch.rows);
+    scratch.space.reset();
+    return {.run = {scratch.workers.get(), set_, scratch.mode},
+            .step = step,
+            .memory = cache,
+            .rows = scratch.rows,
+            .space = scratch.space};
+  }
+
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
     return {.embedding = read.read(spec.embedding),
             .all = blocks<forms>(read.read(spec.blocks, true)),
             .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
   }
 
+  const kernels::instruction_set set_ = kernels::preferred_instruction_set();
   std::int64_t hidden_;
   std::optional<cpu_encoder> encoder_;
   parts::embedding<forms> embedding_;

@@ -1,4 +1,3 @@
-#include "kernels/instruction_set.hpp"
 #include "nn/batch_parts.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network.hpp"
@@ -19,9 +18,8 @@
 
 namespace cogen {
 
-/// Kernels' options, and the workspace that custom loops share.
+/// The workspace that custom loops share.
 struct model::runtime {
-  kernels::instruction_set set = kernels::preferred_instruction_set();
   std::mutex mutex;
   std::optional<workspace> own;
 };
@@ -142,38 +140,6 @@ void check_no_longer(const cache::step& step, std::int64_t limit) {
   }
 }
 
-/// Encoder inputs begin at position 0.
-void place_encoder_inputs(const cache::step& step, std::vector<kernels::token_rows>& rows) {
-  rows.resize(step.rows().size());
-  for (std::size_t index = 0; index < rows.size(); ++index) {
-    rows[index] = {.first = step.first(static_cast<int>(index)), .count = step.rows()[index].count};
-  }
-}
-
-void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
-  rows.resize(step.rows().size());
-  for (std::size_t index = 0; index < rows.size(); ++index) {
-    const auto& row = step.rows()[index];
-    rows[index] = {.first = step.first(static_cast<int>(index)), .count = row.count, .offset = cache.length(row.slot)};
-  }
-}
-
-cpu::forward_context pass_for(const cache::step& step, cache::cache& cache, nn::scratch& scratch,
-                              kernels::instruction_set set) {
-  return {.run = {scratch.workers.get(), set, scratch.mode},
-          .step = step,
-          .memory = cache,
-          .rows = scratch.rows,
-          .space = scratch.space};
-}
-
-cpu::activations as_activations(const at::Tensor& logits) {
-  return {.data = logits.mutable_data_ptr<float>(),
-          .rows = logits.size(0),
-          .columns = logits.size(1),
-          .stride = logits.size(1)};
-}
-
 }  // namespace
 
 model::model(load::model_config config, nn::model_text text, std::unique_ptr<const nn::network> network,
@@ -204,7 +170,7 @@ const nn::device_model* model::on_device() const noexcept { return network_->on_
 const std::vector<cache::kv_cache_spec>& model::kv_cache_specs() const noexcept { return network_->kv_cache_specs(); }
 
 cache::cache model::make_cache(const cache::options& options, const cache::layer_factory& own) const {
-  return {kv_cache_specs(), options, own};
+  return network_->make_cache(options, own);
 }
 
 std::int64_t model::max_sequence_length(const cache::cache& cache) const {
@@ -238,14 +204,9 @@ at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspac
 at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
   auto& scratch = *workspace.scratch_;
   const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
-  place_rows(batch.step, cache, scratch.rows);
-  scratch.space.reset();
   cache.reserve(batch.step);
   try {
-    if (batch.step.tokens() > 0) {
-      network_->forward(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens, batch.outputs,
-                        as_activations(logits));
-    }
+    if (batch.step.tokens() > 0) network_->forward(batch, cache, scratch, logits);
     cache.advance(batch.step);
   } catch (...) {
     for (const auto& row : batch.step.rows()) cache.truncate(row.slot, cache.length(row.slot));
@@ -270,14 +231,9 @@ void model::encode(const encoder_batch& batch, cache::cache& cache, workspace& w
   check_cache(cache, kv_cache_specs());
   check_no_longer(batch.step, config_.max_positions);
 
-  auto& scratch = *workspace.scratch_;
-  place_encoder_inputs(batch.step, scratch.rows);
-  scratch.space.reset();
   cache.reserve_encoder(batch.step);
   try {
-    if (batch.step.tokens() > 0) {
-      network_->encode(pass_for(batch.step, cache, scratch, runtime_->set), batch.tokens);
-    }
+    if (batch.step.tokens() > 0) network_->encode(batch, cache, *workspace.scratch_);
     cache.advance_encoder(batch.step);
   } catch (...) {
     for (const auto& row : batch.step.rows()) cache.clear(row.slot);

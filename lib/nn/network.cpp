@@ -4,7 +4,7 @@
 
 namespace cogen::nn {
 
-void network::encode(const cpu::forward_context&, std::span<const token>) const {
+void network::encode(const encoder_batch&, cache::cache&, scratch&) const {
   throw std::logic_error("this model has no encoder");
 }
 

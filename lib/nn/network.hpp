@@ -1,18 +1,19 @@
 #pragma once
 
-#include "backend/cpu/forward_context.hpp"
-
+#include <cogen/cache/cache.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>
-#include <cogen/token.hpp>
+#include <cogen/model.hpp>
+
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
 namespace cogen::nn {
 
 struct device_model;
+struct scratch;
 
 /// A model of one family: its weights and the order of its blocks. Immutable and thread-safe.
 class network {
@@ -22,18 +23,21 @@ class network {
   /// What each layer caches, first layer first.
   virtual const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept = 0;
 
-  /// Runs `tokens` [context.step.tokens()] and writes the logits after those that `outputs` names (ascending) to
-  /// `logits` [outputs, vocabulary]. Arguments are valid: tokens are in the vocabulary, the cache has room.
-  virtual void forward(const cpu::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
-                       const cpu::activations& logits) const = 0;
+  /// As model::make_cache().
+  virtual cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const {
+    return {kv_cache_specs(), options, own};
+  }
+
+  /// Runs the batch and writes its logits to `logits` [outputs, vocabulary], in host memory. Arguments are valid:
+  /// tokens are in the vocabulary, there is one at least, the cache has reserved room for the step.
+  virtual void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const = 0;
 
   /// Whether it has an encoder, and decodes after encode() has read its input.
   virtual bool has_encoder() const noexcept { return false; }
 
-  /// Reads the encoder inputs `tokens` [context.step.tokens()] and writes what cross layers cache of them. The context
-  /// is that of the encoder inputs: their room is reserved, and their rows begin at 0. Throws std::logic_error if there
-  /// is no encoder.
-  virtual void encode(const cpu::forward_context& context, std::span<const token> tokens) const;
+  /// Reads the batch's encoder inputs and writes what cross layers cache of them. Their room is reserved. Throws
+  /// std::logic_error if there is no encoder.
+  virtual void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const;
 
   /// Whether positions come from a table that ends, and not from rotations.
   virtual bool has_position_table() const noexcept { return false; }

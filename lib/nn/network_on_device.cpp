@@ -1,5 +1,8 @@
 #include "nn/network_on_device.hpp"
 
+#include "nn/device_forward.hpp"
+#include "nn/workspace.hpp"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -9,10 +12,19 @@ namespace cogen::nn {
 
 network_on_device::network_on_device(device_model model) : model_(std::move(model)) {}
 
-void network_on_device::forward(const cpu::forward_context&, std::span<const token>, std::span<const int>,
-                                const cpu::activations&) const {
-  throw std::logic_error(fmt::format("the model is on {}, where engines run it; forward() is for models on the cpu",
-                                     model_.backend->name()));
+cache::cache network_on_device::make_cache(const cache::options& options, const cache::layer_factory& own) const {
+  return make_cache_on(model_, options, own);
+}
+
+void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
+                                const at::Tensor& logits) const {
+  if (scratch.mode != compute_type::float32)
+    throw std::invalid_argument(fmt::format(
+        "the workspace's compute type is int8; models on {} compute in float32 alone", model_.backend->name()));
+  auto& kv = kv_on(model_, cache);
+  auto& by = scratch.on_device;
+  if (!by || by->network() != model_.network.get()) by = std::make_unique<device_forward>(model_);
+  by->run(batch, kv, logits);
 }
 
 std::string_view network_on_device::weight_type() const noexcept {

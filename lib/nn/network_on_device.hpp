@@ -16,7 +16,7 @@ struct device_model {
   std::shared_ptr<const device_network> network;
 };
 
-/// The network of a model on a device: engines run it; forward() throws std::logic_error.
+/// The network of a model on a device. Engines run it by itself; forward() is for loops without one.
 class network_on_device final : public network {
  public:
   explicit network_on_device(device_model model);
@@ -24,8 +24,8 @@ class network_on_device final : public network {
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override {
     return model_.network->kv_cache_specs();
   }
-  void forward(const cpu::forward_context& context, std::span<const token> tokens, std::span<const int> outputs,
-               const cpu::activations& logits) const override;
+  cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override;
+  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;
   const device_model* on_device() const noexcept override { return &model_; }

@@ -46,7 +46,8 @@ compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
 
 std::int64_t workspace::bytes() const noexcept {
   const auto logits = scratch_->logits.defined() ? static_cast<std::int64_t>(scratch_->logits.nbytes()) : 0;
-  return scratch_->space.bytes() + logits;
+  const auto on_device = scratch_->on_device ? scratch_->on_device->bytes() : 0;
+  return scratch_->space.bytes() + logits + on_device;
 }
 
 }  // namespace cogen

@@ -3,6 +3,7 @@
 #include "backend/cpu/activations.hpp"
 #include "kernels/token_rows.hpp"
 #include "kernels/worker_pool.hpp"
+#include "nn/device_forward.hpp"
 
 #include <cogen/load_model.hpp>
 
@@ -19,8 +20,9 @@ struct scratch {
   compute_type mode = compute_type::float32;
   cpu::arena space;
   std::vector<kernels::token_rows> rows;
-  at::Tensor logits;       // [capacity, vocabulary]
-  at::Tensor last_logits;  // the rows of it that the last forward returned
+  std::unique_ptr<device_forward> on_device;  // of the model on a device that it ran last
+  at::Tensor logits;                          // [capacity, vocabulary]
+  at::Tensor last_logits;                     // the rows of it that the last forward returned
 
   /// [count, vocabulary] float32; the same memory each time.
   const at::Tensor& logits_of(std::int64_t count, std::int64_t vocabulary);

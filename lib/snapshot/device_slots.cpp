@@ -2,32 +2,9 @@
 
 #include <cogen/cache/layer.hpp>
 
-#include <ATen/ops/from_blob.h>
-
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace cogen::detail {
-
-namespace {
-
-/// The bytes as tensors of the same shapes as `parts`. Throws std::invalid_argument if there are more or fewer.
-std::vector<at::Tensor> laid_out_as(const std::vector<at::Tensor>& parts, std::span<const std::byte> bytes) {
-  std::size_t wanted = 0;
-  for (const auto& part : parts) wanted += part.nbytes();
-  if (bytes.size() != wanted)
-    throw std::invalid_argument("a slot takes " + std::to_string(wanted) + " bytes, not " +
-                                std::to_string(bytes.size()));
-  std::vector<at::Tensor> views;
-  for (const auto& part : parts) {
-    views.push_back(at::from_blob(const_cast<std::byte*>(bytes.data()), part.sizes(), part.scalar_type()));
-    bytes = bytes.subspan(part.nbytes());
-  }
-  return views;
-}
-
-}  // namespace
 
 cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim) {
   for (const auto each : {cache::scalar::f32, cache::scalar::f16, cache::scalar::bf16})
@@ -65,7 +42,7 @@ host_bytes device_slots::allocate(std::size_t bytes) const {
 void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
                             cache::transfer::callback done) {
   const auto parts = kv.parts_of(slot, length);
-  const auto views = laid_out_as(parts, to);
+  const auto views = cache::tensors_of(parts, to);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(views[part], parts[part]);
   end_with(by, std::move(done));
@@ -75,7 +52,7 @@ void device_slots::copy_in(int slot, int length, std::span<const std::byte> from
                            cache::transfer::callback done) {
   kv.fill(slot, length);
   const auto parts = kv.parts_of(slot, length);
-  const auto views = laid_out_as(parts, from);
+  const auto views = cache::tensors_of(parts, from);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(parts[part], views[part]);
   end_with(by, std::move(done));

@@ -561,13 +561,6 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_model_on_a_device_runs_in_engines_only) {
-  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
-  auto cache = model->make_cache({.slots = 1, .max_sequence_length = 64});
-  BOOST_CHECK_THROW(model->forward(std::vector<token>{1, 2}, cache), std::logic_error);
-  BOOST_TEST(cache.length(0) == 0);
-}
-
 BOOST_AUTO_TEST_CASE(devices_that_are_not_there_are_named) {
   const auto said_of = [](const char* name) {
     try {

@@ -1,14 +1,13 @@
 #include "kept_slots.hpp"
 
-#include "engine/kv_prefetcher.hpp"
-#include "engine/step_block.hpp"
+#include "nn/kv_prefetcher.hpp"
+#include "nn/step_block.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 namespace cogen::test {
@@ -98,12 +97,12 @@ class kept_slots::steps {
  public:
   steps(const device::backend& where, device::stream& work, const cache::device_cache& memory)
       : block(where, 256), turn(no_turns(where.device())) {
-    if (memory.on_host()) prefetcher = std::make_unique<detail::kv_prefetcher>(where, work, memory);
+    if (memory.on_host()) prefetcher = std::make_unique<nn::kv_prefetcher>(where, work, memory);
   }
 
-  detail::step_block block;
+  nn::step_block block;
   device::rotation turn;
-  std::unique_ptr<detail::kv_prefetcher> prefetcher;
+  std::unique_ptr<nn::kv_prefetcher> prefetcher;
 };
 
 kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const device_kind& kind, int slots,
@@ -117,28 +116,20 @@ kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const devic
 kept_slots::~kept_slots() = default;
 
 at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
-  scheduler::step plan;
-  std::vector<cache::step_row> advanced;
+  std::vector<nn::token_row> written;
+  std::vector<cache::step_row> step;
   for (const auto& row : rows) {
-    const int count = static_cast<int>(row.tokens.size());
-    plan.rows.push_back({.sequence = {},
-                         .slot = row.slot,
-                         .count = count,
-                         .wanted = scheduler::output::nothing,
-                         .chained = false,
-                         .first = static_cast<int>(plan.tokens.size())});
-    plan.tokens.insert(plan.tokens.end(), row.tokens.begin(), row.tokens.end());
-    advanced.push_back({row.slot, count});
+    written.push_back({row.slot, row.tokens});
+    step.push_back({row.slot, static_cast<int>(row.tokens.size())});
   }
-  std::vector<int> order(rows.size());
-  std::iota(order.begin(), order.end(), 0);
+  const cache::step advanced(std::move(step));
   at::Tensor result;
   queue_->run_on_stream([&] {
     auto& [block, turn, prefetcher] = *steps_;
-    block.write(plan, order, memory_, {});
+    block.write(written, memory_, {});
     block.send();
-    if (prefetcher) prefetcher->begin(plan.rows);
-    const auto tokens = static_cast<std::int64_t>(plan.tokens.size());
+    if (prefetcher) prefetcher->begin(written);
+    const std::int64_t tokens = advanced.tokens();
     const auto like = at::TensorOptions(where_->device()).dtype(type);
     std::vector<at::Tensor> outs;
     for (int layer = 0; layer < memory_.layers(); ++layer) {
@@ -158,7 +149,7 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
       outs.push_back(out);
     }
     if (prefetcher) prefetcher->end();
-    memory_.advance(cache::step(std::move(advanced)));
+    memory_.advance(advanced);
     queue_->wait();
     result = at::stack(outs).to(at::kCPU, at::kFloat);
   });

@@ -37,9 +37,13 @@ class plain_stream final : public device::stream {
     done(std::exchange(lost_, nullptr));
   }
 
-  void wait() override { tell("wait"); }
+  void wait() override {
+    tell("wait");
+    if (lost_) std::rethrow_exception(std::exchange(lost_, nullptr));
+  }
+
   void after(stream& other) override {
-    if (!lost_) lost_ = static_cast<plain_stream&>(other).lost_;
+    if (!lost_) lost_ = std::exchange(static_cast<plain_stream&>(other).lost_, nullptr);
   }
 
   /// Fails when it is done, not when it is begun.

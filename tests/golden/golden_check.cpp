@@ -3,6 +3,7 @@
 #include "device_runs.hpp"
 #include "golden.hpp"
 #include "kernels/kernel_choice.hpp"
+#include "nn/network_on_device.hpp"
 #include "runs.hpp"
 #include "verdict.hpp"
 
@@ -91,9 +92,13 @@ void check_encoder_inputs(const model& model, const golden::golden& reference) {
 
 golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
                        const golden::golden& reference, float tolerance) {
-  if (wanted.device != "cpu") return golden::judge_on_device(model, reference, tolerance);
-  golden::runner run(*model, wanted.kv->memory, wanted.mode);
-  return golden::judge(run, reference, tolerance);
+  auto memory = wanted.kv->memory;
+  if (const auto* on = model->on_device())
+    memory.type = on->network->type() == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16;
+  golden::runner run(*model, memory, wanted.mode);
+  auto result = golden::judge(run, reference, tolerance);
+  if (wanted.device != "cpu") result += golden::judge_on_device(model, reference, tolerance);
+  return result;
 }
 
 bool check(const request& wanted, const std::string& path) {

@@ -48,15 +48,36 @@ void compare(verdict& so_far, const std::vector<beam>& found, const std::vector<
 reference_prompt beginning(const reference_prompt& prompt) {
   auto shorter = prompt;
   shorter.continuation.resize(std::min<std::size_t>(8, prompt.continuation.size()));
+  shorter.rows.resize(std::min(shorter.continuation.size(), prompt.rows.size()));
   return shorter;
 }
 
+/// The prompt without the rows of its own tokens.
+reference_prompt continuation_of(const reference_prompt& prompt) {
+  auto steps = prompt;
+  steps.prompt_rows.clear();
+  return steps;
+}
+
 bool begins_with(const transcript& whole, const transcript& part) {
-  return whole.prompt == part.prompt && part.steps.size() <= whole.steps.size() &&
+  return (part.prompt.empty() || whole.prompt == part.prompt) && part.steps.size() <= whole.steps.size() &&
          std::equal(part.steps.begin(), part.steps.end(), whole.steps.begin());
 }
 
 }  // namespace
+
+verdict& verdict::operator+=(const verdict& other) {
+  worst = std::max(worst, other.worst);
+  tokens += other.tokens;
+  same_tokens += other.same_tokens;
+  wrong_tokens += other.wrong_tokens;
+  beams += other.beams;
+  same_beams += other.same_beams;
+  wrong_beams += other.wrong_beams;
+  bad_number |= other.bad_number;
+  changed.insert(changed.end(), other.changed.begin(), other.changed.end());
+  return *this;
+}
 
 void compare(verdict& so_far, const transcript& came, const reference_prompt& reference, float tolerance) {
   for (std::size_t i = 0; i < reference.prompt_rows.size(); ++i) {
@@ -76,19 +97,23 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
     compare(result, alone.back(), prompt, tolerance);
     if (!prompt.beams.empty()) compare(result, run.beams(prompt), prompt.beams, tolerance);
   }
-  const auto expect_same = [&](const transcript& came, std::size_t index, const std::string& way) {
+  const auto expect_same = [&](const transcript& came, std::size_t index, const reference_prompt& prompt,
+                               const std::string& way) {
+    compare(result, came, prompt, tolerance);
     if (!begins_with(alone[index], came)) result.changed.push_back(fmt::format("prompt {} {}", index, way));
   };
   for (std::size_t index = 0; index < alone.size(); ++index) {
     const auto& prompt = reference.prompts[index];
+    const auto first = beginning(prompt);
     for (const int chunk : {1, 3, 7})
-      expect_same(run.alone(beginning(prompt), chunk), index, fmt::format("in chunks of {}", chunk));
-    expect_same(run.swapped_out(prompt), index, "swapped out and restored");
-    if (run.mode() == compute_type::float32 && run.external_stepping(prompt).steps != alone[index].steps)
-      result.changed.push_back(fmt::format("prompt {} by hand", index));
+      expect_same(run.alone(first, chunk), index, first, fmt::format("in chunks of {}", chunk));
+    expect_same(run.swapped_out(prompt), index, prompt, "swapped out and restored");
+    if (run.mode() == compute_type::float32)
+      expect_same(run.external_stepping(prompt), index, continuation_of(prompt), "by hand");
   }
   const auto together = run.together(reference.prompts);
-  for (std::size_t index = 0; index < alone.size(); ++index) expect_same(together[index], index, "in a batch");
+  for (std::size_t index = 0; index < alone.size(); ++index)
+    expect_same(together[index], index, reference.prompts[index], "in a batch");
   return result;
 }
 

@@ -20,6 +20,8 @@ struct verdict {
   bool bad_number = false;
   std::vector<std::string> changed;  // ways of running that did not give the same bits as running alone
 
+  verdict& operator+=(const verdict& other);
+
   bool passes(float tolerance) const {
     return worst <= tolerance && wrong_tokens == 0 && wrong_beams == 0 && !bad_number && changed.empty();
   }

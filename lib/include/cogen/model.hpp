@@ -90,7 +90,7 @@ class model {
   const text::tokenizer& tokenizer() const;          ///< throws std::logic_error if there is none
   const text::chat_template* chat() const noexcept;  ///< the model's own; null if it has none that is supported
   const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
-  /// "cpu", "cuda:0", … Only engines run models not on the CPU; forward() and encode() throw std::logic_error.
+  /// "cpu", "cuda:0", … Its caches lie there, too, without layers of your own; forward() takes no others.
   std::string device() const;
   const nn::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
 

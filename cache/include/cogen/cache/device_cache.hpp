@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -129,5 +130,9 @@ class device_cache {
   at::Tensor quantized_;  // [slots, layers, blocks, kv_heads * head_bytes], if it quantizes
   std::vector<device_layer> layers_;
 };
+
+/// Bytes in host memory as tensors of the shapes of `parts`, one after the other. Throws std::invalid_argument, naming
+/// both numbers, if there are more or fewer.
+std::vector<at::Tensor> tensors_of(const std::vector<at::Tensor>& parts, std::span<const std::byte> bytes);
 
 }  // namespace cogen::cache

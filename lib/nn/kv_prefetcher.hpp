@@ -2,24 +2,23 @@
 
 #include "backend/backend.hpp"
 #include "nn/device_network.hpp"
-
-#include <cogen/scheduler/step.hpp>
+#include "nn/step_block.hpp"
 
 #include <memory>
 #include <span>
 #include <vector>
 
-namespace cogen::detail {
+namespace cogen::nn {
 
 /// Copies for a cache in host memory, concurrent with a step. While one layer computes, the next one's keys and values
 /// are copied to the device; new tokens are copied back. Members only enqueue work, which the streams keep in order.
-class kv_prefetcher final : public nn::layer_prefetcher {
+class kv_prefetcher final : public layer_prefetcher {
  public:
   /// The arguments must outlive this object. Steps run on `work`.
   kv_prefetcher(const device::backend& where, device::stream& work, const cache::device_cache& memory);
 
   /// Begins a step with these rows and fetches the first layer. The cache's lengths must be those before the step.
-  void begin(std::span<const scheduler::row> rows);
+  void begin(std::span<const token_row> rows);
   void wait_layer(int layer) override;
   void store_layer(int layer) override;
 
@@ -42,4 +41,4 @@ class kv_prefetcher final : public nn::layer_prefetcher {
   std::vector<moved_row> rows_;
 };
 
-}  // namespace cogen::detail
+}  // namespace cogen::nn

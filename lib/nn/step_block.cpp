@@ -1,10 +1,10 @@
-#include "engine/step_block.hpp"
+#include "nn/step_block.hpp"
 
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
-namespace cogen::detail {
+namespace cogen::nn {
 
 step_block::step_block(const device::backend& where, std::int64_t tokens)
     : stride_(tokens + 1), device_(at::zeros({sections * stride_}, at::TensorOptions(where.device()).dtype(at::kInt))) {
@@ -12,30 +12,29 @@ step_block::step_block(const device::backend& where, std::int64_t tokens)
     each = where.make_host(sections * stride_ * static_cast<std::int64_t>(sizeof(std::int32_t))).view(at::kInt);
 }
 
-void step_block::write(const scheduler::step& step, std::span<const int> order, const cache::device_cache& memory,
+void step_block::write(std::span<const token_row> step, const cache::device_cache& memory,
                        std::span<const std::int32_t> outputs) {
   turn_ = 1 - turn_;
   tokens_ = 0;
   std::int64_t single = 0, longest = 0, reach = 0;
   std::vector<device::prompt_row> prompts;
-  for (const int index : order) {
-    const auto& row = step.rows[static_cast<std::size_t>(index)];
-    const auto known = step.tokens_of(row);
-    const int held = memory.length(row.slot);
-    if (row.count == 1) {
+  for (const auto& row : step) {
+    const auto count = static_cast<std::int64_t>(row.tokens.size());
+    const auto held = memory.length(row.slot);
+    if (count == 1) {
       ++single;
     } else {
       host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
       host(origins_at)[prompts.size()] = static_cast<std::int32_t>(memory.origin(row.slot));
-      host(lengths_at)[prompts.size()] = held + row.count;
-      longest = std::max<std::int64_t>(longest, row.count);
-      reach = std::max<std::int64_t>(reach, held + row.count);
-      prompts.push_back({row.slot, held, row.count});
+      host(lengths_at)[prompts.size()] = static_cast<std::int32_t>(held + count);
+      longest = std::max(longest, count);
+      reach = std::max(reach, held + count);
+      prompts.push_back({row.slot, held, count});
     }
-    for (int i = 0; i < row.count; ++i, ++tokens_) {
-      host(ids_at)[tokens_] = row.chained ? -1 : known[static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < count; ++i, ++tokens_) {
+      host(ids_at)[tokens_] = row.tokens[static_cast<std::size_t>(i)];
       host(slots_at)[tokens_] = row.slot;
-      host(positions_at)[tokens_] = held + i;
+      host(positions_at)[tokens_] = static_cast<std::int32_t>(held + i);
     }
   }
   host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
@@ -89,4 +88,4 @@ device::step_rows step_block::single_rows(std::int64_t count) const {
   return rows;
 }
 
-}  // namespace cogen::detail
+}  // namespace cogen::nn

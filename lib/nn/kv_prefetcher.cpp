@@ -1,13 +1,14 @@
-#include "engine/kv_prefetcher.hpp"
+#include "nn/kv_prefetcher.hpp"
 
-namespace cogen::detail {
+namespace cogen::nn {
 
 kv_prefetcher::kv_prefetcher(const device::backend& where, device::stream& work, const cache::device_cache& memory)
     : work_(work), memory_(memory), coming_(where.make_stream()), going_(where.make_stream()) {}
 
-void kv_prefetcher::begin(std::span<const scheduler::row> rows) {
+void kv_prefetcher::begin(std::span<const token_row> rows) {
   rows_.clear();
-  for (const auto& row : rows) rows_.push_back({row.slot, memory_.length(row.slot), row.count});
+  for (const auto& row : rows)
+    rows_.push_back({row.slot, memory_.length(row.slot), static_cast<int>(row.tokens.size())});
   fetch(0);
 }
 
@@ -36,4 +37,4 @@ void kv_prefetcher::store_layer(int layer) {
 
 void kv_prefetcher::end() { work_.after(*going_); }
 
-}  // namespace cogen::detail
+}  // namespace cogen::nn

@@ -3,7 +3,7 @@
 #include "backend/backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/scheduler/step.hpp>
+#include <cogen/token.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,7 +12,13 @@
 #include <span>
 #include <vector>
 
-namespace cogen::detail {
+namespace cogen::nn {
+
+/// New tokens of one slot. A token of -1 is the one last sampled in the slot, which is already on the device.
+struct token_row {
+  int slot = 0;
+  std::span<const token> tokens;
+};
 
 /// The inputs of one step, copied to a device at once: tokens, their slots and positions, and the tokens whose logits
 /// are wanted. The buffer on the device keeps its address, so that graphs read the current step. There are two buffers
@@ -22,11 +28,9 @@ class step_block {
   /// For steps of at most `tokens` tokens.
   step_block(const device::backend& where, std::int64_t tokens);
 
-  /// Writes a step with the rows of `step` in the order `order`, rows of one token first. The token of a chained row is
-  /// already on the device. The cache's lengths must be those before the step. `outputs` are indices into the step's
-  /// tokens.
-  void write(const scheduler::step& step, std::span<const int> order, const cache::device_cache& memory,
-             std::span<const std::int32_t> outputs);
+  /// Writes a step, rows of one token first. The cache's lengths must be those before the step. `outputs` are indices
+  /// into the step's tokens.
+  void write(std::span<const token_row> step, const cache::device_cache& memory, std::span<const std::int32_t> outputs);
 
   /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.
   void write_nothing(std::int64_t tokens);
@@ -43,6 +47,9 @@ class step_block {
 
   /// `count` rows of one token in device memory, for graphs to read whatever step is there.
   device::step_rows single_rows(std::int64_t count) const;
+
+  /// On the device.
+  std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(device_.nbytes()); }
 
  private:
   void name_rows(std::int64_t single, std::vector<device::prompt_row> prompts);
@@ -74,4 +81,4 @@ class step_block {
   std::int64_t output_count_ = 0;
 };
 
-}  // namespace cogen::detail
+}  // namespace cogen::nn

@@ -1,0 +1,217 @@
+#include "nn/device_kv_layer.hpp"
+
+#include "nn/device_layout.hpp"
+
+#include <cogen/cache/span_with_sinks.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::nn {
+
+namespace {
+
+/// The length of slots that only keep a window, if no other is asked for.
+constexpr int length_of_endless = 1 << 30;
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
+  throw std::invalid_argument("cache: " + fmt::format(why, std::forward<Args>(args)...));
+}
+
+void check_type(const device_model& model, const cache::options& options) {
+  const auto type = cache::tensor_type(options.type);
+  const bool is_fp8 = options.type == cache::scalar::fp8;
+  if (type != model.network->type() && !is_fp8 && !model.backend->runs_every_part())
+    refuse("type is {}; caches on {} keep {} or {}", c10::toString(type), model.backend->name(),
+           c10::toString(model.network->type()), c10::toString(at::kFloat8_e4m3fn));
+  if (is_fp8 && options.kv_quantization)
+    refuse(
+        "kv_quantization and a type of fp8 are both set; quantized caches on {} keep their newest tokens in the "
+        "model's own type",
+        model.backend->name());
+}
+
+void check_codecs(const device_model& model, const cache::quantization& how) {
+  if (how.keys->format() == nullptr || how.values->format() == nullptr)
+    refuse("kv_quantization has keys {} and values {}; caches on {} have no codecs of your own", how.keys->name(),
+           how.values->name(), model.backend->name());
+}
+
+void check_together(const device_model& model, const cache::options& options) {
+  const auto device = model.backend->name();
+  if (options.kv_offload && (options.kv_quantization || options.sinks))
+    refuse("kv_offload and {} are both set; caches on {} offload what keeps every token in full precision",
+           options.sinks ? "sinks" : "kv_quantization", device);
+  if (options.sinks && !has_one_window(model.network->kv_cache_specs(), options.sinks))
+    refuse("sinks are set; caches on {} have them where all layers have the same window", device);
+}
+
+/// The options are valid for a cache in host memory.
+cache::device_options checked_layout(const device_model& model, const cache::options& options) {
+  check_type(model, options);
+  if (options.kv_quantization) check_codecs(model, *options.kv_quantization);
+  check_together(model, options);
+  auto layout = device_layout(model, options);
+  if (options.max_sequence_length == 0) {
+    if (layout.ring == 0 || layout.quantization)
+      refuse("max_sequence_length is 0; caches on {} take all of their memory at once, and need a bound",
+             model.backend->name());
+    layout.max_sequence_length = length_of_endless;
+  }
+  if (options.kv_offload)
+    layout.host = model.backend->make_host(layout.slots *
+                                           cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout));
+  return layout;
+}
+
+}  // namespace
+
+device_kv::device_kv(const device_model& model, const cache::options& options)
+    : device_kv(model, checked_layout(model, options)) {}
+
+device_kv::device_kv(const device_model& model, const cache::device_options& layout)
+    : where(model.backend),
+      slot_bytes(cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout)),
+      tokens(model.network->kv_cache_specs(), layout),
+      work(where->make_stream()),
+      prefetcher(tokens.on_host() ? std::make_unique<kv_prefetcher>(*where, *work, tokens) : nullptr) {
+  check_offsets(tokens);
+}
+
+void device_kv::run(const std::function<void()>& some) {
+  work->run_on_stream(some);
+  work->wait();
+}
+
+device_kv_layer::device_kv_layer(const cache::kv_cache_spec& shape, const cache::options& options,
+                                 const cache::slot_table& slots, std::shared_ptr<device_kv> kv)
+    : layer(shape, options.type, slots, cache::span_of(shape, options.sinks)),
+      kv_(std::move(kv)),
+      longest_step_(options.longest_step),
+      max_rollback_tokens_(options.max_rollback_tokens),
+      most_(static_cast<std::size_t>(options.slots)),
+      snapshots_(static_cast<std::size_t>(options.slots)) {}
+
+int device_kv_layer::max_rollback_tokens() const noexcept {
+  return is_ring() ? max_rollback_tokens_ : std::numeric_limits<int>::max();
+}
+
+int device_kv_layer::longest_step() const noexcept {
+  return is_ring() ? longest_step_ : std::numeric_limits<int>::max();
+}
+
+void device_kv_layer::advance(const cache::step& step) {
+  kv_->tokens.advance(step);
+  for (const auto& row : step.rows()) most(row.slot) = std::max(most(row.slot), kv_->tokens.length(row.slot));
+}
+
+bool device_kv_layer::within_ring(int slot, int length) const {
+  return !is_ring() || length == 0 || most_[static_cast<std::size_t>(slot)] - length <= max_rollback_tokens_;
+}
+
+bool device_kv_layer::can_truncate(int slot, int length) const {
+  const auto is_kept = [&](const auto& each) { return each.length == length; };
+  return layer::can_truncate(slot, length) &&
+         (within_ring(slot, length) || std::ranges::any_of(snapshots_[static_cast<std::size_t>(slot)], is_kept));
+}
+
+void device_kv_layer::truncate(int slot, int length) {
+  auto& kept = snapshots(slot);
+  const auto snapshot = std::ranges::find(kept, length, &ring_snapshot::length);
+  if (!within_ring(slot, length) && snapshot != kept.end()) {
+    kv_->run([&] { kv_->tokens.parts_of(slot, length).front().copy_(snapshot->ring, true); });
+    most(slot) = snapshot->most;
+  }
+  std::erase_if(kept, [&](const auto& each) { return each.length > length; });
+  kv_->tokens.truncate(slot, length);
+  if (length == 0) most(slot) = 0;
+}
+
+void device_kv_layer::take_snapshot(int slot) {
+  if (!is_ring()) return;
+  ring_snapshot now{.length = kv_->tokens.length(slot), .most = most(slot), .ring = {}};
+  kv_->run([&] { now.ring = kv_->tokens.parts_of(slot, now.length).front().clone(); });
+  snapshots(slot).push_back(std::move(now));
+}
+
+void device_kv_layer::drop_snapshot(int slot, int length) {
+  std::erase_if(snapshots(slot), [&](const auto& each) { return each.length == length; });
+}
+
+void device_kv_layer::copy(int from, int to, int begin, int end) {
+  auto& tokens = kv_->tokens;
+  if (is_ring()) {
+    kv_->run([&] { tokens.copy(from, to, end); });
+    most(to) = most(from);
+    return;
+  }
+  const auto added = [&](int slot) { return tokens.parts_of(slot, end).front().narrow(1, begin, end - begin); };
+  kv_->run([&] { added(to).copy_(added(from), true); });
+  tokens.advance(cache::step({{.slot = to, .count = end - begin}}));
+}
+
+std::int64_t device_kv_layer::exported_bytes(int length) const {
+  auto bytes = mark_bytes();
+  for (const auto& part : kv_->tokens.parts_of(0, length)) bytes += static_cast<std::int64_t>(part.nbytes());
+  return bytes;
+}
+
+void device_kv_layer::export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>&) const {
+  const auto mark = static_cast<std::size_t>(mark_bytes());
+  if (mark > 0) std::memcpy(into.data(), &most_[static_cast<std::size_t>(slot)], mark);
+  const auto parts = kv_->tokens.parts_of(slot, kv_->tokens.length(slot));
+  auto views = cache::tensors_of(parts, into.subspan(mark));
+  kv_->run([&] {
+    for (std::size_t part = 0; part < parts.size(); ++part) views[part].copy_(parts[part]);
+  });
+}
+
+void device_kv_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+                                  std::vector<cache::byte_copy>&) {
+  const auto mark = static_cast<std::size_t>(mark_bytes());
+  const auto parts = kv_->tokens.parts_of(slot, length);
+  const auto views = cache::tensors_of(parts, from.subspan(mark));
+  kv_->tokens.fill(slot, length);
+  if (mark > 0) std::memcpy(&most(slot), from.data(), mark);
+  kv_->run([&] {
+    for (std::size_t part = 0; part < parts.size(); ++part) parts[part].copy_(views[part]);
+  });
+}
+
+void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) {
+  refuse("it is on {}, and takes tokens from forward() of a model there alone", kv_->where->name());
+}
+
+cache::keys_values device_kv_layer::to_dense(int, int) const {
+  refuse("it is on {}, and its tokens are read there alone", kv_->where->name());
+}
+
+cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own) {
+  const auto device = model.backend->name();
+  if (own) refuse("layers of your own are in host memory; caches on {} have none", device);
+  std::shared_ptr<device_kv> kv;
+  const auto make_layer = [&](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
+    if (!kv) kv = std::make_shared<device_kv>(model, options);
+    return std::make_unique<device_kv_layer>(shape, options, slots, kv);
+  };
+  auto checked = options;
+  if (options.type == cache::scalar::fp8) checked.type = cache::scalar::f32;
+  return {model.network->kv_cache_specs(), checked, make_layer};
+}
+
+device_kv& kv_on(const device_model& model, cache::cache& cache) {
+  const auto* const layer = dynamic_cast<const device_kv_layer*>(&cache.layer(0));
+  const auto device = model.backend->name();
+  if (layer == nullptr || layer->kv().where->name() != device)
+    throw std::invalid_argument(
+        fmt::format("the model is on {} and the cache is not; the model's make_cache() makes one there", device));
+  return layer->kv();
+}
+
+}  // namespace cogen::nn

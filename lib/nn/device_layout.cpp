@@ -1,0 +1,83 @@
+#include "nn/device_layout.hpp"
+
+#include <cogen/cache/span_with_sinks.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace cogen::nn {
+
+namespace {
+
+constexpr int in_blocks(int tokens) {
+  return (tokens + cache::block_tokens - 1) / cache::block_tokens * cache::block_tokens;
+}
+
+cache::device_quantization quantization_of(const device_model& model, const cache::quantization& kv_quantization) {
+  const auto* keys = kv_quantization.keys->format();
+  const auto* values = kv_quantization.values->format();
+  return cache::device_quantization{.keys = *keys,
+                                    .values = *values,
+                                    .residual = kv_quantization.residual,
+                                    .head_bytes = model.backend->make_operators()->quantized_head_bytes(
+                                        *keys, *values, model.network->kv_cache_specs().front().head_dim)};
+}
+
+int window_in(const cache::kv_cache_spec& shape, const std::optional<cache::sink_window>& sinks) {
+  return cache::span_of(shape, sinks).window;
+}
+
+/// How many tokens a query attends to in every layer; 0: all, or not the same in every layer.
+int window_of(const device_network& network, const std::optional<cache::sink_window>& sinks) {
+  const auto& shapes = network.kv_cache_specs();
+  return has_one_window(shapes, sinks) ? window_in(shapes.front(), sinks) : 0;
+}
+
+}  // namespace
+
+cache::device_options device_layout(const device_model& model, const cache::options& options) {
+  cache::device_options layout{.device = model.network->device(),
+                               .type = cache::tensor_type(options.type),
+                               .slots = options.slots,
+                               .max_sequence_length = options.max_sequence_length,
+                               .sinks = options.sinks};
+  if (options.kv_offload) return layout;
+  const int new_and_cut = options.longest_step + options.max_rollback_tokens;
+  if (options.kv_quantization) {
+    layout.quantization = quantization_of(model, *options.kv_quantization);
+    layout.ring = in_blocks(layout.quantization->residual + cache::block_tokens + new_and_cut);
+    return layout;
+  }
+  const int window = window_of(*model.network, options.sinks);
+  const int ring = window > 0 ? in_blocks(window + new_and_cut) : 0;
+  const bool unbounded = options.max_sequence_length == 0;
+  layout.ring = unbounded || ring < options.max_sequence_length ? ring : 0;
+  return layout;
+}
+
+void check_offsets(const cache::device_cache& kv) {
+  const auto planes = 2 * std::int64_t{kv.on_host() ? 1 : kv.layers()};
+  const auto rows = std::int64_t{kv.slots()} * planes * kv.max_sequence_length();
+  constexpr auto most = std::numeric_limits<std::int32_t>::max();
+  if (kv.layer(0).ring == 0 && rows > most)
+    throw std::invalid_argument(fmt::format(
+        "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
+        "at most {}",
+        kv.slots(), kv.max_sequence_length(), kv.layers(), most / planes));
+}
+
+bool has_one_window(std::span<const cache::kv_cache_spec> shapes, const std::optional<cache::sink_window>& sinks) {
+  const int window = window_in(shapes.front(), sinks);
+  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape, sinks) == window; });
+}
+
+bool has_sinks(const cache::device_cache& kv) {
+  for (int index = 0; index < kv.layers(); ++index)
+    if (kv.layer(index).span.sinks > 0) return true;
+  return false;
+}
+
+}  // namespace cogen::nn
