@@ -90,6 +90,18 @@ struct mamba {
   int layer;  ///< of the cache
 };
 
+/// Another mixer with a state of fixed size: what it does between its products is `mixer`.
+template <class B>
+struct recurrent_mixer {
+  static constexpr bool mixes_tokens = true;
+
+  typename B::projection in;
+  typename B::projection decisions;  ///< how the state decays; without weights, nothing decides
+  typename B::mixer mixer;
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
 template <class B>
 struct mlp {
   static constexpr bool mixes_tokens = false;

@@ -29,6 +29,8 @@ constexpr key_names mamba_keys{.heads = "",
                                .rms_norm_eps = "layer_norm_epsilon",
                                .sliding_window = ""};
 
+constexpr key_names lfm2_keys{.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""};
+
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
@@ -274,6 +276,13 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
+    family_fields{.family = "lfm2",
+                  .keys = lfm2_keys,
+                  .kv_heads = 8,
+                  .max_positions = 128000,
+                  .rms_norm_eps = 1e-5,
+                  .rope_theta = 1e6,
+                  .tie_embeddings = true},
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

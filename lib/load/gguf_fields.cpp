@@ -79,6 +79,7 @@ constexpr std::array aliases{
     key_alias{"mamba_d_state", "ssm.state_size"},
     key_alias{"mamba_d_conv", "ssm.conv_kernel"},
     key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
+    key_alias{"conv_L_cache", "shortconv.l_cache"},
     key_alias{"num_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
@@ -97,6 +98,14 @@ constexpr std::array shown_fields{
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
+};
+
+struct mixer_type {
+  std::string_view tensor, type;
+};
+
+constexpr std::array mixers{
+    mixer_type{"shortconv.conv.weight", "conv"},
 };
 
 field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
@@ -205,8 +214,21 @@ class gguf_lookup final : public config_fields::lookup {
     return scalar_field(*inner / *hidden);
   }
 
-  // For each layer whether it has a window, or after how many one without follows.
+  // What each layer is called in a model of attention and another mixer, by the tensors that it has.
+  std::optional<field> mixer_types() const {
+    for (const auto& [tensor, type] : mixers) {
+      if (!any_layer_has(tensor)) continue;
+      field types{field::shape::list, {}};
+      for (std::int64_t layer = 0; layer < layers(); ++layer)
+        types.values.emplace_back(std::string(layer_has(layer, tensor) ? type : "full_attention"));
+      return types;
+    }
+    return std::nullopt;
+  }
+
+  // Else for each layer whether it has a window, or after how many one without follows.
   std::optional<field> layer_types() const {
+    if (auto types = mixer_types()) return types;
     const auto pattern = find("attention.sliding_window_pattern");
     if (!pattern) return std::nullopt;
     field types{field::shape::list, {}};

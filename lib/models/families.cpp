@@ -34,6 +34,7 @@ model_spec gptj(const load::config_fields& fields, const load::model_config& con
 model_spec granite(const load::config_fields& fields, const load::model_config& config);
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
+model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
@@ -82,6 +83,7 @@ constexpr std::array families{
     family{"granite", "Granite 3", granite},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
+    family{"lfm2", "LFM 2", lfm2},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"mamba", "Mamba", mamba},
     family{"ministral", "Ministral", ministral},

@@ -68,7 +68,7 @@ class gguf_namer {
 
   void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
     block.prefix = fmt::format("blk.{}.", layer_);
-    if (std::holds_alternative<mamba_spec>(block.what)) block.prefix += "mamba.";  // load::gguf_views
+    std::visit([&](const auto& what) { block.prefix += mixer_prefix(what); }, block.what);
     std::visit([this](auto& what) { rename(what); }, block.what);
     rename_before(block, before);
     rename(block.after, layer_name(after));
@@ -123,6 +123,15 @@ class gguf_namer {
   }
 
   void rename(mamba_spec&) const {}
+  void rename(short_convolution_spec&) const {}
+
+  // By which load::gguf_views knows the tensors of a mixer.
+  static std::string_view mixer_prefix(const mamba_spec&) { return "mamba."; }
+  static std::string_view mixer_prefix(const short_convolution_spec&) { return "conv."; }
+  template <class Other>
+  static std::string_view mixer_prefix(const Other&) {
+    return "";
+  }
 
   struct norm_name {
     std::string transformers, gguf;
@@ -141,7 +150,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.blocks);
-  namer.rename(spec.final_norm, "output_norm");
+  namer.rename(spec.final_norm, fields.family() == "lfm2" ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
   spec.unread.clear();

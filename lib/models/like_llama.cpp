@@ -137,6 +137,17 @@ std::vector<bool> sliding_layers(const load::config_fields& fields, const load::
   return slides;
 }
 
+std::vector<bool> layers_of_type(const load::config_fields& fields, const load::model_config& config,
+                                 std::string_view this_one, std::string_view other) {
+  std::vector<bool> found;
+  for (const auto& type : config.layer_types) {
+    if (type != this_one && type != other)
+      fields.refuse("layer_types", fmt::format("'{}' and '{}' are known", this_one, other));
+    found.push_back(type == this_one);
+  }
+  return found;
+}
+
 alibi_spec alibi(int heads) {
   const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   alibi_spec spec;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation_kind.hpp"
+#include "models/recurrent_specs.hpp"
 
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/load/model_config.hpp>
@@ -122,7 +123,7 @@ struct mamba_spec {
 
 /// x = post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
-  std::variant<attention_spec, mamba_spec, mlp_spec, moe_spec> what;
+  std::variant<attention_spec, mamba_spec, short_convolution_spec, mlp_spec, moe_spec> what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};

@@ -2,6 +2,7 @@
 
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
+#include "weights/mixer_rows.hpp"
 #include "weights/mlp_rows.hpp"
 #include "weights/qkv_rows.hpp"
 
@@ -79,7 +80,8 @@ class part_reader {
     }
     if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
-    return experts(std::get<models::moe_spec>(spec.what), spec.prefix);
+    if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
+    return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
   }
 
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
@@ -122,6 +124,23 @@ class part_reader {
       return parts::mamba<B>{.in = std::move(in), .scan = std::move(scan), .output = std::move(output), .layer = layer};
     } else {
       refuse("state-space mixers");
+    }
+  }
+
+  template <class Spec>
+  part recurrent(const Spec& spec, const std::string& prefix, int layer) {
+    if constexpr (can_run<parts::recurrent_mixer<B>>) {
+      auto in = project(weights::in_rows(spec, prefix), config_.hidden, spec.bias);
+      const auto deciding = weights::decision_rows(spec, prefix);
+      auto decisions = deciding.empty() ? projection{} : project(deciding, config_.hidden, spec.bias);
+      return parts::recurrent_mixer<B>{
+          .in = std::move(in),
+          .decisions = std::move(decisions),
+          .mixer = B::read_mixer(weights_, prefix, spec),
+          .output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.out_width(), spec.bias),
+          .layer = layer};
+    } else {
+      refuse("recurrent mixers of this kind");
     }
   }
 

@@ -263,6 +263,18 @@ BOOST_AUTO_TEST_CASE(scans_are_read_as_transformers_keeps_them) {
   BOOST_TEST(gguf_config(draft).heads == 0);
 }
 
+BOOST_AUTO_TEST_CASE(short_convolutions_show_which_layers_have_them) {
+  auto draft = file_of("lfm2", {entry_u32("lfm2.shortconv.l_cache", 4)});
+  draft.add("blk.1.shortconv.conv.weight", {4, 2}, 0, counting_floats(8));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.conv.conv.weight", {2, 1, 4})).size() == 8U);
+  BOOST_TEST(!files.find("blk.1.conv.in_proj.weight"));
+  BOOST_TEST(number_in(draft, "conv_L_cache") == 4.0);
+  const std::vector<std::string> types{"full_attention", "conv"};
+  BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(experts_are_matrices_of_their_own) {
   auto draft = file_of("jamba");
   draft.add("blk.1.ffn_up_exps.weight", {2, 3, 4}, 0, counting_floats(24));

@@ -160,6 +160,24 @@ BOOST_AUTO_TEST_CASE(state_space_models_that_their_configuration_does_not_fit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(short_convolutions_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "lfm2_biased", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("conv_L_cache", 4, {"conv.conv.weight", "[20, 1, 5]", "[20, 1, 4]"});
+  refused("conv_L_cache", 1, {"conv_L_cache is 1; an integer from 2"});
+  refused("conv_bias", false, {"conv.conv.bias", "no part"});
+  refused("block_auto_adjust_ff_dim", true, {"feed_forward.w1.weight", "[256, 20]"});
+  refused("block_ff_dim", 2, {"block_ff_dim is 2; an integer from 3"});
+  refused("layer_types", {"conv", "mamba", "conv"}, {"layer_types", "'full_attention' and 'conv' are known"});
+  refused("layer_types", {"conv"}, {"layer_types", "it must name num_hidden_layers = 3 layers"});
+  check_refused<load::load_error>("lfm2_published", [](auto& config) { config["full_attn_idxs"] = {4}; },
+                                  {"full_attn_idxs is"});
+  check_refused<load::load_error>("lfm2_published", [](auto& config) { config["full_attn_idxs"] = {2}; },
+                                  {"model.layers.1.conv.in_proj.weight"});
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

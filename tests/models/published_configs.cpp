@@ -85,6 +85,11 @@ class parameter_count {
     return config_.hidden * (up + spec.intermediate) + (spec.bias ? up + config_.hidden : 0) + own;
   }
 
+  std::int64_t of(const models::short_convolution_spec& spec) const {
+    const auto biases = spec.bias ? 4 * spec.channels + config_.hidden : 0;
+    return spec.channels * (4 * config_.hidden + spec.taps) + biases;
+  }
+
   std::int64_t of(const models::mamba_spec&) const { return 0; }
   std::int64_t of(const models::moe_spec&) const { return 0; }
 

@@ -32,6 +32,13 @@ void add_rows(const forward_context& context, const activations& x, float factor
   });
 }
 
+void multiply_rows(const forward_context& context, const activations& x, const activations& out) {
+  for_each(context, x, [&](std::int64_t row, const float* from) {
+    float* to = out.row(row);
+    for (std::int64_t column = 0; column < x.columns; ++column) to[column] *= from[column];
+  });
+}
+
 void scale_rows(const forward_context& context, float factor, const activations& x) {
   for_each(context, x, [&](std::int64_t, float* values) {
     std::for_each_n(values, x.columns, [factor](float& value) { value *= factor; });

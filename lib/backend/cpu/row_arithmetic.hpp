@@ -12,6 +12,9 @@ activations keep(std::span<const int> outputs, const activations& x);
 /// out += factor * x
 void add_rows(const forward_context& context, const activations& x, float factor, const activations& out);
 
+/// out *= x
+void multiply_rows(const forward_context& context, const activations& x, const activations& out);
+
 /// x *= factor
 void scale_rows(const forward_context& context, float factor, const activations& x);
 

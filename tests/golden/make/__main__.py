@@ -28,6 +28,7 @@ import glm
 import gpt
 import granite
 import jamba
+import lfm2
 import llama
 import mamba
 import ministral
@@ -45,7 +46,7 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi)
+    falcon, alibi, lfm2)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}

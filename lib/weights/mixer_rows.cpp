@@ -1,0 +1,11 @@
+#include "weights/mixer_rows.hpp"
+
+namespace cogen::weights {
+
+std::vector<named_rows> in_rows(const models::short_convolution_spec& spec, const std::string& prefix) {
+  return {{.name = prefix + "in_proj", .rows = 3 * spec.channels}};
+}
+
+std::vector<named_rows> decision_rows(const models::short_convolution_spec&, const std::string&) { return {}; }
+
+}  // namespace cogen::weights
