@@ -167,7 +167,7 @@ struct head_decay_job {
   const float* x;     // [heads]
   const float* bias;  // [heads]
   const float* rate;  // [heads]
-  float* step;        // [heads]
+  float* step;        // [heads], or null
   float* decay;       // [heads]
   std::int64_t heads;
 };

@@ -48,7 +48,7 @@ void head_decay(const execution& run, const head_decay_operands& operands) {
     kernels.head_decay({.x = operands.x + token * operands.x_stride,
                         .bias = operands.bias,
                         .rate = operands.rate,
-                        .step = operands.step + token * operands.out_stride,
+                        .step = operands.step ? operands.step + token * operands.out_stride : nullptr,
                         .decay = operands.decay + token * operands.out_stride,
                         .heads = operands.heads});
   });

@@ -54,8 +54,8 @@ struct head_decay_operands {
   std::int64_t x_stride = 0;
   const float* bias = nullptr;  // [heads]
   const float* rate = nullptr;  // [heads]; negative
-  float* step = nullptr;        // [tokens, heads]; may be x
-  float* decay = nullptr;       // [tokens, heads]
+  float* step = nullptr;        // [tokens, heads], or none; may be x
+  float* decay = nullptr;       // [tokens, heads]; without step it may be x
   std::int64_t out_stride = 0;
   std::int64_t tokens = 0;
   std::int64_t heads = 0;

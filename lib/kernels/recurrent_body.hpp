@@ -127,7 +127,7 @@ void head_decay_token(const head_decay_job& job) {
   over_row(
       job.heads, [&](row_span span) __attribute__((always_inline)) {
         const simd::f step = softplus(simd::add(load(job.x, span), load(job.bias, span)));
-        store(job.step, step, span);
+        if (job.step) store(job.step, step, span);
         store(job.decay, exponential(simd::mul(step, load(job.rate, span))), span);
       });
 }

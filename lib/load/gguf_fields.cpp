@@ -80,6 +80,10 @@ constexpr std::array aliases{
     key_alias{"mamba_d_conv", "ssm.conv_kernel"},
     key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
     key_alias{"conv_L_cache", "shortconv.l_cache"},
+    key_alias{"linear_conv_kernel_dim", "ssm.conv_kernel"},
+    key_alias{"linear_key_head_dim", "ssm.state_size"},
+    key_alias{"linear_num_key_heads", "ssm.group_count"},
+    key_alias{"linear_num_value_heads", "ssm.time_step_rank"},
     key_alias{"num_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
@@ -106,6 +110,7 @@ struct mixer_type {
 
 constexpr std::array mixers{
     mixer_type{"shortconv.conv.weight", "conv"},
+    mixer_type{"ssm_beta.weight", "linear_attention"},
 };
 
 field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
@@ -123,6 +128,7 @@ class gguf_lookup final : public config_fields::lookup {
       return scalar_field(!first_layer_has("ffn_norm.weight"));
     const auto* value = file_.metadata(spelled(key));
     if (value != nullptr) return std::visit(field_maker(), *value);
+    if (key == "fused_qkv" && first_layer_has("ssm_a")) return scalar_field(false);
     for (const auto& [asked, by] : shown_fields)
       if (asked == key) return scalar_field(std::ranges::any_of(by, [&](auto name) { return first_layer_has(name); }));
     return implied(key);
@@ -171,6 +177,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "expand" || key == "mamba_expand") return expansion();
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
+    if (key == "linear_value_head_dim") return value_head_dim();
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
@@ -182,7 +189,8 @@ class gguf_lookup final : public config_fields::lookup {
   }
 
   std::int64_t layers() const {
-    return std::clamp<std::int64_t>(integer("block_count").value_or(0), 0, layer_counts.highest);
+    const auto predicting = integer("nextn_predict_layers").value_or(0);
+    return std::clamp<std::int64_t>(integer("block_count").value_or(0) - predicting, 0, layer_counts.highest);
   }
 
   bool layer_has(std::int64_t layer, std::string_view tensor) const {
@@ -212,6 +220,12 @@ class gguf_lookup final : public config_fields::lookup {
     const auto inner = integer("ssm.inner_size"), hidden = integer("embedding_length");
     if (!inner || !hidden || *hidden < 1 || *inner % *hidden != 0) return std::nullopt;
     return scalar_field(*inner / *hidden);
+  }
+
+  std::optional<field> value_head_dim() const {
+    const auto inner = integer("ssm.inner_size"), heads = integer("ssm.time_step_rank");
+    if (!inner || !heads || *heads < 1 || *inner % *heads != 0) return std::nullopt;
+    return scalar_field(*inner / *heads);
   }
 
   // What each layer is called in a model of attention and another mixer, by the tensors that it has.

@@ -37,6 +37,12 @@ constexpr std::array short_convolution_names{
     name_pair{"shortconv.out_proj.", "out_proj."},
 };
 
+constexpr std::array delta_net_names{
+    name_pair{"attn_qkv.", "in_proj_qkv."}, name_pair{"attn_gate.", "in_proj_z."}, name_pair{"ssm_beta.", "in_proj_b."},
+    name_pair{"ssm_alpha.", "in_proj_a."},  name_pair{"ssm_conv1d.", "conv1d."},   name_pair{"ssm_out.", "out_proj."},
+    name_pair{"ssm_norm.", "norm."},        name_pair{"ssm_dt.bias", "dt_bias"},   name_pair{"ssm_a", "A_log"},
+};
+
 /// The tensors of one kind of mixer, and what models put before their names.
 struct mixer_names {
   std::string_view prefix;
@@ -45,6 +51,7 @@ struct mixer_names {
 
 constexpr std::array mixers{
     mixer_names{"mamba.", scan_names},
+    mixer_names{"linear_attn.", delta_net_names},
     mixer_names{"conv.", short_convolution_names},
 };
 

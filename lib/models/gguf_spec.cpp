@@ -1,5 +1,7 @@
 #include "models/gguf_spec.hpp"
 
+#include "load/field_ranges.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@ struct renamed_norm {
 constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
+    renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
 
@@ -124,9 +127,11 @@ class gguf_namer {
 
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
+  void rename(delta_net_spec& net) const { net.tiled = true; }
 
   // By which load::gguf_views knows the tensors of a mixer.
   static std::string_view mixer_prefix(const mamba_spec&) { return "mamba."; }
+  static std::string_view mixer_prefix(const delta_net_spec&) { return "linear_attn."; }
   static std::string_view mixer_prefix(const short_convolution_spec&) { return "conv."; }
   template <class Other>
   static std::string_view mixer_prefix(const Other&) {
@@ -146,6 +151,21 @@ class gguf_namer {
 
 }  // namespace
 
+namespace {
+
+/// Layers that guess further tokens follow the others.
+std::vector<std::string> prediction_layers(const load::config_fields& fields) {
+  std::vector<std::string> names;
+  const auto count = fields.integer("block_count", load::layer_counts);
+  const auto predicting = fields.integer("nextn_predict_layers", {0, count - 1}, 0);
+  for (auto layer = count - predicting; layer < count; ++layer)
+    for (const auto* prefix : {"blk.{}.*", "model.layers.{}.*"})
+      names.push_back(fmt::format(fmt::runtime(prefix), layer));
+  return names;
+}
+
+}  // namespace
+
 model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
@@ -153,7 +173,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   namer.rename(spec.final_norm, fields.family() == "lfm2" ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
-  spec.unread.clear();
+  spec.unread = prediction_layers(fields);
   return spec;
 }
 

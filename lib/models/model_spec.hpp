@@ -72,6 +72,8 @@ struct attention_spec {
   bool transposed = false;   ///< matrices are stored [inputs, outputs]
   bool qkv_bias = false;
   bool output_bias = false;
+  bool output_gate =
+      false;  ///< each head's rows of queries are followed by a gate: its output is scaled by sigmoid(gate)
 
   std::optional<rope_spec> rope;
   std::optional<qk_norm_spec> qk_norm;
@@ -123,7 +125,7 @@ struct mamba_spec {
 
 /// x = post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
-  std::variant<attention_spec, mamba_spec, short_convolution_spec, mlp_spec, moe_spec> what;
+  std::variant<attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mlp_spec, moe_spec> what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};
@@ -174,7 +176,8 @@ struct model_spec {
   std::optional<norm_spec> final_norm;
   head_spec head;
   std::optional<encoder_spec> encoder = {};
-  std::vector<std::string> unread = {};  ///< tensors that a checkpoint may hold and no block reads
+  std::vector<std::string> unread =
+      {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };
 
 /// What each layer of the cache holds: one for each block that mixes tokens, in their order.

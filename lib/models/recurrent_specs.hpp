@@ -18,4 +18,28 @@ struct short_convolution_spec {
   cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = channels * (taps - 1)}; }
 };
 
+/// A gated delta net (Yang, Kautz and Hatamizadeh, arXiv:2412.06464): "in_proj_qkv" goes through the convolution
+/// "conv1d", and heads of queries and keys are scaled to a length of 1. Value heads share them, keep a state by the
+/// delta rule, are normed by "norm" and gated by silu of "in_proj_z". "in_proj_b" and "in_proj_a" decide what a token
+/// adds to the state and how it decays, with "dt_bias" and "A_log".
+struct delta_net_spec {
+  static constexpr bool bias = false;
+
+  std::int64_t heads = 0;  ///< of values
+  std::int64_t key_heads = 0;
+  std::int64_t key_width = 0;  ///< of a head
+  std::int64_t value_width = 0;
+  std::int64_t taps = 0;
+  double norm_epsilon = 1e-6;
+  bool tiled = false;  ///< value head h has key head h % key_heads, not h / (heads / key_heads)
+
+  std::int64_t keys() const { return key_heads * key_width; }
+  std::int64_t values() const { return heads * value_width; }
+  std::int64_t channels() const { return 2 * keys() + values(); }
+  std::int64_t out_width() const { return values(); }
+  cache::kv_cache_spec kv() const {
+    return {.kind = cache::layer_kind::recurrent, .state = channels() * (taps - 1) + values() * key_width};
+  }
+};
+
 }  // namespace cogen::models

@@ -8,4 +8,13 @@ std::vector<named_rows> in_rows(const models::short_convolution_spec& spec, cons
 
 std::vector<named_rows> decision_rows(const models::short_convolution_spec&, const std::string&) { return {}; }
 
+std::vector<named_rows> in_rows(const models::delta_net_spec& spec, const std::string& prefix) {
+  return {{.name = prefix + "in_proj_qkv", .rows = spec.channels()},
+          {.name = prefix + "in_proj_z", .rows = spec.values()}};
+}
+
+std::vector<named_rows> decision_rows(const models::delta_net_spec& spec, const std::string& prefix) {
+  return {{.name = prefix + "in_proj_b", .rows = spec.heads}, {.name = prefix + "in_proj_a", .rows = spec.heads}};
+}
+
 }  // namespace cogen::weights

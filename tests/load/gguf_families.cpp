@@ -275,6 +275,39 @@ BOOST_AUTO_TEST_CASE(short_convolutions_show_which_layers_have_them) {
   BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(delta_nets_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("qwen35", {entry_u32("qwen35.ssm.inner_size", 21), entry_u32("qwen35.ssm.time_step_rank", 3)},
+                       {"blk.1.attn_q.weight"});
+  draft.add("blk.0.ssm_conv1d.weight", {4, 2}, 0, counting_floats(8));
+  draft.add("blk.0.ssm_a", {2}, 0, raw_floats({-1, -2}));
+  draft.add("blk.0.ssm_dt.bias", {2}, 0, raw_floats({5, 6}));
+  draft.add("blk.0.attn_qkv.weight", {2, 3}, 0, counting_floats(6));
+  draft.add("blk.0.ssm_beta.weight", {2, 1}, 0, raw_floats({7, 8}));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const auto read = [&](const char* name, std::initializer_list<std::int64_t> shape) {
+    return floats_of(files.at(std::string("blk.0.linear_attn.") + name, shape));
+  };
+  BOOST_TEST(read("conv1d.weight", {2, 1, 4}).size() == 8U);
+  BOOST_TEST(read("in_proj_qkv.weight", {3, 2}).size() == 6U);
+  const std::vector<float> logarithms{0, std::log(2.0F)};
+  BOOST_TEST(read("A_log", {2}) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(read("dt_bias", {2}) == (std::vector<float>{5, 6}), boost::test_tools::per_element());
+  BOOST_TEST(read("in_proj_b.weight", {1, 2}) == (std::vector<float>{7, 8}), boost::test_tools::per_element());
+  BOOST_TEST(number_in(draft, "linear_value_head_dim") == 7.0);
+  BOOST_TEST(!says_true(draft, "fused_qkv"));
+  const std::vector<std::string> types{"linear_attention", "full_attention"};
+  BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
+  const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
+  BOOST_TEST(gguf_config(draft).layers == 1);
+  BOOST_TEST(gguf_config(draft).layer_types.size() == 1U);
+  const auto all = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 2)});
+  BOOST_TEST(says(refusal([&] { gguf_config(all); }), "nextn_predict_layers is 2; an integer from 0 to 1"));
+}
+
 BOOST_AUTO_TEST_CASE(experts_are_matrices_of_their_own) {
   auto draft = file_of("jamba");
   draft.add("blk.1.ffn_up_exps.weight", {2, 3, 4}, 0, counting_floats(24));

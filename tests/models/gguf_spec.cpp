@@ -138,6 +138,20 @@ BOOST_AUTO_TEST_CASE(scans_and_experts_have_the_names_of_views) {
   BOOST_TEST(experts.expert.down == "ffn_down");
 }
 
+BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
+  const auto qwen = spec_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
+  BOOST_TEST(qwen.blocks.size() == 2U);
+  BOOST_TEST(qwen.blocks.at(0).prefix == "blk.0.linear_attn.");
+  BOOST_TEST(std::get<delta_net_spec>(qwen.blocks.at(0).what).tiled);
+  BOOST_TEST(qwen.blocks.at(1).before->name == "blk.0.post_attention_norm");
+  BOOST_TEST(qwen.blocks.at(1).before->weight_offset == 0);
+  BOOST_TEST(qwen.unread == (names{"blk.1.*", "model.layers.1.*"}), boost::test_tools::per_element());
+  const auto lfm2 = spec_of("lfm2", {}, {"blk.1.shortconv.conv.weight"});
+  BOOST_TEST(lfm2.blocks.at(0).prefix == "blk.0.");
+  BOOST_TEST(lfm2.blocks.at(2).prefix == "blk.1.conv.");
+  BOOST_TEST(lfm2.final_norm->name == "token_embd_norm");
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

@@ -178,6 +178,38 @@ BOOST_AUTO_TEST_CASE(short_convolutions_that_their_configuration_does_not_fit) {
                                   {"model.layers.1.conv.in_proj.weight"});
 }
 
+BOOST_AUTO_TEST_CASE(delta_nets_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "qwen3_5_interval", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("linear_num_value_heads", 5,
+          {"linear_num_value_heads is 5; it must be a multiple of linear_num_key_heads = 2"});
+  refused("linear_num_value_heads", 4, {"in_proj_qkv.weight", "[62, 24]", "[48, 24]"});
+  refused("linear_conv_kernel_dim", 3, {"conv1d.weight", "[62, 1, 4]", "[62, 1, 3]"});
+  refused("linear_conv_kernel_dim", 1, {"linear_conv_kernel_dim is 1; an integer from 2"});
+  refused("linear_key_head_dim", 0, {"linear_key_head_dim is 0; an integer from 1"});
+  refused("num_attention_heads", 6, {"self_attn.q_proj.weight", "[96, 24]", "[192, 24]"});
+  refused("layer_types", {"linear_attention", "mamba", "mamba", "mamba"},
+          {"layer_types", "'full_attention' and 'linear_attention' are known"});
+  refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
+}
+
+BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
+  const auto refused = [](const std::string& golden) {
+    try {
+      load_model(golden_folder(golden), {.device = "reference"});
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  BOOST_TEST(refused("lfm2_published") == R"(device "reference" does not run short convolutions yet; "cpu" does)");
+  BOOST_TEST(refused("qwen3_5_interval") == R"(device "reference" does not run gated delta nets yet; "cpu" does)");
+  BOOST_TEST(refused("qwen3_5_typed") ==
+             R"(device "reference" does not run attention with gated outputs yet; "cpu" does)");
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

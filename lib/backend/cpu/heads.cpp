@@ -1,6 +1,7 @@
 #include "backend/cpu/heads.hpp"
 
 #include "backend/cpu/generic_attention.hpp"
+#include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
@@ -60,6 +61,7 @@ activations heads::attend(const forward_context& context, int layer, const activ
     attend_in_place(context, memory, left, qkv);
   else
     attend_generically(context, memory, left, spec_, qkv);
+  if (spec_.output_gate) gate(context, qkv);
   return qkv.columns_from(0, spec_.q_width());
 }
 
@@ -70,6 +72,19 @@ void heads::prepare(const forward_context& context, const kernels::rope_table* t
   if (norm_)
     (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()));
   if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
+}
+
+/// out = out * sigmoid(gate)
+void heads::gate(const forward_context& context, const activations& qkv) const {
+  kernels::activate(context.run, {.kind = kernels::activation::sigmoid,
+                                  .x = qkv.data + spec_.q_width() + 2 * spec_.kv_width(),
+                                  .x_stride = qkv.stride,
+                                  .factor = qkv.data,
+                                  .factor_stride = qkv.stride,
+                                  .out = qkv.data,
+                                  .out_stride = qkv.stride,
+                                  .rows = qkv.rows,
+                                  .width = spec_.q_width()});
 }
 
 void heads::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,

@@ -4,16 +4,13 @@
 #include "kernels/selective_scan.hpp"
 
 #include <array>
-#include <cmath>
 
 namespace cogen::cpu {
 
 namespace {
 
 std::vector<float> read_decay(weight_reader& weights, const std::string& name, const models::mamba_spec& shape) {
-  auto decay = channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels);
-  for (auto& value : decay) value = -std::exp(value);
-  return decay;
+  return decays_of(channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels));
 }
 
 projection project(weight_reader& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {

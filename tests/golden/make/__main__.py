@@ -38,6 +38,7 @@ import olmo
 import opt
 import phi
 import qwen
+import qwen3_5
 import smollm3
 import torch
 import transformers
@@ -46,7 +47,7 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi, lfm2)
+    falcon, alibi, lfm2, qwen3_5)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}

@@ -54,7 +54,7 @@ def alternatives(key, value):
     elif key == "sliding_window" and value:
         for other in (value - 1, value + 1, 4096):
             yield f"{key} {other}", other
-    elif key in ("layer_types", "no_rope_layers") and "conv" not in value:
+    elif key in ("layer_types", "no_rope_layers") and not set(value) & {"conv", "linear_attention"}:
         for index, kind in enumerate(value):
             yield f"{key}[{index}]", value[:index] + [opposite(kind)] + value[index + 1:]
     elif isinstance(value, str) and value in ACTIVATIONS:
