@@ -81,6 +81,16 @@ constexpr key_names mpt_keys{.hidden = "d_model",
                              .sliding_window = "",
                              .activation = "hidden_act"};
 
+constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture) {
+  return {.family = family,
+          .gguf = {.architecture = architecture},
+          .keys = no_window_keys,
+          .kv_heads = 4,
+          .head_dim = 256,
+          .max_positions = 32768,
+          .partial_rotary = 0.25};
+}
+
 // A further family whose names or defaults differ adds its line.
 constexpr std::array families{
     family_fields{.family = "llama", .gguf = {.interleaved = true}},
@@ -276,13 +286,8 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
-    family_fields{.family = "qwen3_5_text",
-                  .gguf = {.architecture = "qwen35"},
-                  .keys = no_window_keys,
-                  .kv_heads = 4,
-                  .head_dim = 256,
-                  .max_positions = 32768,
-                  .partial_rotary = 0.25},
+    qwen3_5_fields("qwen3_5_text", "qwen35"),
+    qwen3_5_fields("qwen3_5", ""),
     family_fields{.family = "lfm2",
                   .keys = lfm2_keys,
                   .kv_heads = 8,

@@ -105,7 +105,9 @@ class json_lookup final : public config_fields::lookup {
     return found && found->value().is_null();
   }
 
-  std::string spelled(std::string_view key) const override { return std::string(key); }
+  std::string spelled(std::string_view key) const override {
+    return is_wrapped(key) ? text_key(key) : std::string(key);
+  }
 
   std::string shown(std::string_view key) const override {
     const auto found = at(key);
@@ -113,7 +115,14 @@ class json_lookup final : public config_fields::lookup {
   }
 
  private:
-  std::optional<json::field> at(std::string_view key) const {
+  // What reads more than text keeps what concerns text in an object of its own.
+  static std::string text_key(std::string_view key) { return "text_config." + std::string(key); }
+
+  bool is_wrapped(std::string_view key) const { return key != "model_type" && at_either(text_key(key)); }
+
+  std::optional<json::field> at(std::string_view key) const { return at_either(is_wrapped(key) ? text_key(key) : key); }
+
+  std::optional<json::field> at_either(std::string_view key) const {
     auto found = at_exactly(key);
     for (const auto& other : other_spellings)
       if (!found && key == other.key) found = at_exactly(other.published);

@@ -49,6 +49,7 @@ model_spec phi(const load::config_fields& fields, const load::model_config& conf
 model_spec phi3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
@@ -99,6 +100,7 @@ constexpr std::array families{
     family{"phi3", "Phi-3, Phi-4", phi3},
     family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},
     family{"qwen3", "Qwen 3", qwen3},
+    family{"qwen3_5", "Qwen 3.5 dense", qwen3_5},
     family{"qwen3_5_text", "Qwen 3.5 dense (text)", qwen3_5_text},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},

@@ -24,6 +24,7 @@ class decoder:
     MODELS: dict
     draw: Callable = None
     publish: Callable = None
+    publish_tensors: Callable = None
     neutrals: Callable = standard_neutrals
     further_changes: Callable = lambda settings: ()
     STEADY: float = STEADY
@@ -77,7 +78,7 @@ def rope_alternatives(parameters):
                 yield f"{kind} {label}", {**parameters, kind: other}
         return
     for key, value in parameters.items():
-        if key == "rope_type":
+        if key == "rope_type" or key.startswith("mrope"):  # the latter is for images
             continue
         if key == "partial_rotary_factor":
             other = 1.0

@@ -25,7 +25,31 @@ def neutrals(name, value):
     return [torch.full_like(value, 1.0 if "linear_attn.norm" in name else 0.0)]
 
 
+def publish(config, settings):
+    """The hub's files wrap the text model, beside one for images and one that guesses further tokens."""
+    text = {**config, "model_type": "qwen3_5_text"}
+    for key in ("architectures", "transformers_version"):
+        del text[key]
+    outer = {key: config[key] for key in ("transformers_version", "tie_word_embeddings", "dtype")}
+    config.clear()
+    config.update(outer, architectures=["Qwen3_5ForConditionalGeneration"], model_type="qwen3_5", text_config=text,
+                  image_token_id=90, vision_config=dict(depth=1, hidden_size=8, model_type="qwen3_5"))
+
+
+def publish_tensors(tensors):
+    named = {name.replace("model.", "model.language_model.", 1): value for name, value in tensors.items()}
+    unread = torch.ones(3, dtype=torch.bfloat16)
+    return {**named, "mtp.fc.weight": unread, "model.visual.merger.norm.weight": unread.clone()}
+
+
 FAMILIES = [decoder(Qwen3_5ForCausalLM, {
+    "qwen3_5_published": dict(
+        published=True, dtype="bfloat16", vocab_size=96, hidden_size=26, intermediate_size=20, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, head_dim=16, rms_norm_eps=0.02, tie_word_embeddings=True,
+        linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=5,
+        layer_types=["linear_attention", "full_attention"],
+        **rope(400.0, partial_rotary_factor=0.25, mrope_section=[1, 1, 0], mrope_interleaved=True)),
+}, draw=draw, neutrals=neutrals, publish=publish, publish_tensors=publish_tensors), decoder(Qwen3_5ForCausalLM, {
     "qwen3_5_interval": dict(
         dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=20, num_hidden_layers=4,
         num_attention_heads=3, num_key_value_heads=1, head_dim=16, rms_norm_eps=0.02, tie_word_embeddings=True,
