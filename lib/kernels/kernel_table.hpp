@@ -147,9 +147,10 @@ struct linear_attention_job {
   std::int64_t k_stride;
   const float* v;  // [tokens, columns]
   std::int64_t v_stride;
-  const float* decay;  // [tokens], gate_stride floats apart
-  const float* rate;   // [tokens], likewise
-  std::int64_t gate_stride;
+  const float* decay;  // [tokens]
+  std::int64_t decay_stride;
+  const float* rate;  // [tokens]
+  std::int64_t rate_stride;
   float skip;
   bool delta;
   const float* before;  // [keys, columns], all_columns floats between keys

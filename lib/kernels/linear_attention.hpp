@@ -27,8 +27,9 @@ struct linear_attention_operands {
   const float* v = nullptr;  // [tokens, heads, value_width]
   std::int64_t v_stride = 0;
   const float* decay = nullptr;  // [tokens, heads]
-  const float* rate = nullptr;   // [tokens, heads]
-  std::int64_t gate_stride = 0;
+  std::int64_t decay_stride = 0;
+  const float* rate = nullptr;  // [tokens, heads]
+  std::int64_t rate_stride = 0;
   const float* skip = nullptr;  // [heads], or none: 0
   float* out = nullptr;         // [tokens, heads, value_width]; may be v
   std::int64_t out_stride = 0;
@@ -55,8 +56,9 @@ struct head_decay_operands {
   const float* bias = nullptr;  // [heads]
   const float* rate = nullptr;  // [heads]; negative
   float* step = nullptr;        // [tokens, heads], or none; may be x
-  float* decay = nullptr;       // [tokens, heads]; without step it may be x
-  std::int64_t out_stride = 0;
+  std::int64_t step_stride = 0;
+  float* decay = nullptr;  // [tokens, heads]; without step it may be x
+  std::int64_t decay_stride = 0;
   std::int64_t tokens = 0;
   std::int64_t heads = 0;
 };

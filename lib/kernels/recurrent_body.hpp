@@ -86,8 +86,8 @@ COGEN_INLINE void attend_columns(const linear_attention_job& job, std::int64_t t
   const float* before = (token == 0 ? job.before : job.after) + span.at;
   const float* k = job.k + token * job.k_stride;
   const float* q = job.q + token * job.q_stride;
-  const simd::f decay = simd::set(job.decay[token * job.gate_stride]);
-  const simd::f rate = simd::set(job.rate[token * job.gate_stride]);
+  const simd::f decay = simd::set(job.decay[token * job.decay_stride]);
+  const simd::f rate = simd::set(job.rate[token * job.rate_stride]);
   const auto part = [&](int vector) { return row_span{std::int64_t{vector} * simd::width, span.live}; };
   simd::f held[Vectors] = {};
   if (job.delta)

@@ -295,6 +295,11 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .rope_theta = 1e6,
                   .tie_embeddings = true},
+    family_fields{.family = "mamba2",
+                  .keys = mamba_keys,
+                  .max_positions = unlimited_positions,
+                  .rms_norm_eps = 1e-5,
+                  .rotary = false},
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

@@ -79,6 +79,10 @@ constexpr std::array aliases{
     key_alias{"mamba_d_state", "ssm.state_size"},
     key_alias{"mamba_d_conv", "ssm.conv_kernel"},
     key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
+    key_alias{"num_heads", "ssm.time_step_rank"},
+    key_alias{"n_groups", "ssm.group_count"},
+    key_alias{"mamba_n_heads", "ssm.time_step_rank"},
+    key_alias{"mamba_n_groups", "ssm.group_count"},
     key_alias{"conv_L_cache", "shortconv.l_cache"},
     key_alias{"linear_conv_kernel_dim", "ssm.conv_kernel"},
     key_alias{"linear_key_head_dim", "ssm.state_size"},
@@ -111,6 +115,7 @@ struct mixer_type {
 constexpr std::array mixers{
     mixer_type{"shortconv.conv.weight", "conv"},
     mixer_type{"ssm_beta.weight", "linear_attention"},
+    mixer_type{"ssm_norm.weight", "linear_attention"},
 };
 
 field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
@@ -177,7 +182,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "expand" || key == "mamba_expand") return expansion();
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
-    if (key == "linear_value_head_dim") return value_head_dim();
+    if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head") return value_head_dim();
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);

@@ -43,6 +43,12 @@ constexpr std::array delta_net_names{
     name_pair{"ssm_norm.", "norm."},        name_pair{"ssm_dt.bias", "dt_bias"},   name_pair{"ssm_a", "A_log"},
 };
 
+constexpr std::array mamba2_names{
+    name_pair{"ssm_in.", "in_proj."}, name_pair{"ssm_conv1d.", "conv1d."}, name_pair{"ssm_out.", "out_proj."},
+    name_pair{"ssm_norm.", "norm."},  name_pair{"ssm_dt.bias", "dt_bias"}, name_pair{"ssm_a", "A_log"},
+    name_pair{"ssm_d", "D"},
+};
+
 /// The tensors of one kind of mixer, and what models put before their names.
 struct mixer_names {
   std::string_view prefix;
@@ -51,6 +57,7 @@ struct mixer_names {
 
 constexpr std::array mixers{
     mixer_names{"mamba.", scan_names},
+    mixer_names{"mamba2.", mamba2_names},
     mixer_names{"linear_attn.", delta_net_names},
     mixer_names{"conv.", short_convolution_names},
 };
@@ -218,6 +225,8 @@ std::optional<gguf_views::view> gguf_views::make(std::string_view name) const {
     made.file = logarithms_.get();
   }
   auto& shape = made.tensor.shape;
+  const bool is_vector = rest == "mamba2.A_log" || rest == "mamba2.D" || rest == "mamba2.norm.weight";
+  if (is_vector && shape.size() == 2) shape = {shape[0] * shape[1]};
   const bool convolves = rest.ends_with(".conv1d.weight") || rest.ends_with(".conv.weight");
   if (convolves && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
   return made;

@@ -37,6 +37,7 @@ model_spec jamba(const load::config_fields& fields, const load::model_config& co
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
+model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
@@ -88,6 +89,7 @@ constexpr std::array families{
     family{"lfm2", "LFM 2", lfm2},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"mamba", "Mamba", mamba},
+    family{"mamba2", "Mamba-2", mamba2},
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},

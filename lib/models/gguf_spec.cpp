@@ -128,9 +128,11 @@ class gguf_namer {
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
   void rename(delta_net_spec& net) const { net.tiled = true; }
+  void rename(mamba2_spec&) const {}
 
   // By which load::gguf_views knows the tensors of a mixer.
   static std::string_view mixer_prefix(const mamba_spec&) { return "mamba."; }
+  static std::string_view mixer_prefix(const mamba2_spec&) { return "mamba2."; }
   static std::string_view mixer_prefix(const delta_net_spec&) { return "linear_attn."; }
   static std::string_view mixer_prefix(const short_convolution_spec&) { return "conv."; }
   template <class Other>

@@ -125,7 +125,8 @@ struct mamba_spec {
 
 /// x = post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
-  std::variant<attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mlp_spec, moe_spec> what;
+  std::variant<attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec, mlp_spec, moe_spec>
+      what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};

@@ -42,4 +42,26 @@ struct delta_net_spec {
   }
 };
 
+/// Mamba-2 (Dao and Gu, arXiv:2405.21060): "in_proj" makes z | x | B | C | dt, and "conv1d" is over x, B and C. Each
+/// head of x keeps a state, to which the B of its group adds and which its C reads, with "A_log", "dt_bias" and "D".
+/// The result is gated by silu of z, and normed by groups.
+struct mamba2_spec {
+  std::int64_t heads = 0;
+  std::int64_t head_width = 0;
+  std::int64_t groups = 1;  ///< of heads, which share B and C
+  std::int64_t states = 0;  ///< for each number of a head
+  std::int64_t taps = 0;
+  bool bias = false;  ///< of the products into and out of the mixer
+  bool convolution_bias = true;
+  double norm_epsilon = 1e-5;
+
+  std::int64_t values() const { return heads * head_width; }
+  std::int64_t keys() const { return groups * states; }
+  std::int64_t channels() const { return values() + 2 * keys(); }
+  std::int64_t out_width() const { return values(); }
+  cache::kv_cache_spec kv() const {
+    return {.kind = cache::layer_kind::recurrent, .state = channels() * (taps - 1) + values() * states};
+  }
+};
+
 }  // namespace cogen::models

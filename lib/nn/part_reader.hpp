@@ -82,6 +82,7 @@ class part_reader {
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
     if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
     if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
+    if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
     return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
   }
 

@@ -17,4 +17,17 @@ std::vector<named_rows> decision_rows(const models::delta_net_spec& spec, const 
   return {{.name = prefix + "in_proj_b", .rows = spec.heads}, {.name = prefix + "in_proj_a", .rows = spec.heads}};
 }
 
+std::vector<named_rows> in_rows(const models::mamba2_spec& spec, const std::string& prefix) {
+  const auto rows = spec.values() + spec.channels();
+  return {{.name = prefix + "in_proj", .rows = rows, .stored = rows + spec.heads}};
+}
+
+std::vector<named_rows> decision_rows(const models::mamba2_spec& spec, const std::string& prefix) {
+  const auto first = spec.values() + spec.channels();
+  return {{.name = prefix + "in_proj",
+           .rows = spec.heads,
+           .stored = first + spec.heads,
+           .runs = {{.first = first, .count = spec.heads}}}};
+}
+
 }  // namespace cogen::weights

@@ -12,9 +12,11 @@ namespace cogen::weights {
 
 std::vector<named_rows> in_rows(const models::short_convolution_spec& spec, const std::string& prefix);
 std::vector<named_rows> in_rows(const models::delta_net_spec& spec, const std::string& prefix);
+std::vector<named_rows> in_rows(const models::mamba2_spec& spec, const std::string& prefix);
 
 /// Those that decide how its state decays: they read activations that are never rounded. None: it has no such product.
 std::vector<named_rows> decision_rows(const models::short_convolution_spec& spec, const std::string& prefix);
 std::vector<named_rows> decision_rows(const models::delta_net_spec& spec, const std::string& prefix);
+std::vector<named_rows> decision_rows(const models::mamba2_spec& spec, const std::string& prefix);
 
 }  // namespace cogen::weights

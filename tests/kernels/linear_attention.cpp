@@ -51,8 +51,9 @@ struct state_attention {
                       .v = from.v.data() + at * values(),
                       .v_stride = values(),
                       .decay = from.decay.data() + at * heads,
+                      .decay_stride = heads,
                       .rate = from.rate.data() + at * heads,
-                      .gate_stride = heads,
+                      .rate_stride = heads,
                       .skip = skips ? skip.data() : nullptr,
                       .out = out + at * values(),
                       .out_stride = values(),
@@ -206,8 +207,9 @@ BOOST_AUTO_TEST_CASE(steps_and_decays_agree_with_their_formulas) {
                      .bias = bias.data(),
                      .rate = rate.data(),
                      .step = step.data(),
+                     .step_stride = heads,
                      .decay = decay.data(),
-                     .out_stride = heads,
+                     .decay_stride = heads,
                      .tokens = tokens,
                      .heads = heads});
     for (std::size_t at = 0; at < x.size(); ++at) {

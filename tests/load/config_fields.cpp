@@ -40,6 +40,17 @@ BOOST_AUTO_TEST_CASE(values_are_found_by_key_and_path) {
   BOOST_TEST(fields.has("a.b"));
 }
 
+BOOST_AUTO_TEST_CASE(infinities_are_read_as_python_writes_them) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto fields =
+      json(R"({"limits":[0.0,Infinity],"low":-Infinity,"text":"say \"Infinity\"","\\":1,"name":Infinity})");
+  BOOST_TEST(fields.reals("limits", {0, infinity}) == (std::vector<double>{0, infinity}));
+  BOOST_TEST(fields.real("low", {-infinity, 0}) == -infinity);
+  BOOST_TEST(fields.string("text") == "say \"Infinity\"");
+  BOOST_TEST(fields.real("name", {0, infinity}) == infinity);
+  BOOST_CHECK_THROW(json(R"({"a":Infinit})"), load_error);
+}
+
 BOOST_AUTO_TEST_CASE(what_concerns_text_comes_first) {
   const auto fields =
       json(R"({"model_type":"outer","text_config":{"model_type":"inner","a":1,"n":null},"a":2,"b":3,"n":4})");

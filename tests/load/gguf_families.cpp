@@ -300,6 +300,24 @@ BOOST_AUTO_TEST_CASE(delta_nets_are_read_as_transformers_keeps_them) {
   BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(mixers_of_a_mamba2_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("mamba2", {entry_u32("mamba2.ssm.inner_size", 48), entry_u32("mamba2.ssm.time_step_rank", 6),
+                                  entry_u32("mamba2.ssm.group_count", 2)});
+  draft.add("blk.1.ssm_a", {1, 2}, 0, raw_floats({-1, -2}));
+  draft.add("blk.1.ssm_d", {1, 2}, 0, raw_floats({7, 8}));
+  draft.add("blk.1.ssm_norm.weight", {3, 2}, 0, counting_floats(6));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const std::vector<float> logarithms{0, std::log(2.0F)};
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.A_log", {2})) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.D", {2})) == (std::vector<float>{7, 8}),
+             boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.norm.weight", {6})).size() == 6U);
+  BOOST_TEST(number_in(draft, "num_heads") == 6.0);
+  BOOST_TEST(number_in(draft, "head_dim") == 8.0);
+  BOOST_TEST(number_in(draft, "n_groups") == 2.0);
+}
+
 BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
   const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
   BOOST_TEST(gguf_config(draft).layers == 1);

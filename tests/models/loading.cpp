@@ -195,6 +195,20 @@ BOOST_AUTO_TEST_CASE(delta_nets_that_their_configuration_does_not_fit) {
   refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
 }
 
+BOOST_AUTO_TEST_CASE(mamba2_mixers_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "mamba2_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("n_groups", 3, {"n_groups is 3; num_heads = 4 must be a multiple of it"});
+  refused("num_heads", 5, {"num_heads is 5; times head_dim = 13 it must be hidden_size * expand = 52"});
+  refused("state_size", 6, {"in_proj.weight", "[128, 26]", "[132, 26]"});
+  refused("conv_kernel", 1, {"conv_kernel is 1; an integer from 2"});
+  refused("use_conv_bias", false, {"conv1d.bias", "no part"});
+  refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
+  refused("time_step_limit", {0.0, 0.1}, {"time_step_limit", "time steps without limits are read"});
+}
+
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   const auto refused = [](const std::string& golden) {
     try {
@@ -206,6 +220,7 @@ BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   };
   BOOST_TEST(refused("lfm2_published") == R"(device "reference" does not run short convolutions yet; "cpu" does)");
   BOOST_TEST(refused("qwen3_5_interval") == R"(device "reference" does not run gated delta nets yet; "cpu" does)");
+  BOOST_TEST(refused("mamba2_published") == R"(device "reference" does not run Mamba-2 mixers yet; "cpu" does)");
   BOOST_TEST(refused("qwen3_5_typed") ==
              R"(device "reference" does not run attention with gated outputs yet; "cpu" does)");
 }

@@ -86,6 +86,13 @@ class parameter_count {
     return config_.hidden * (up + spec.intermediate) + (spec.bias ? up + config_.hidden : 0) + own;
   }
 
+  std::int64_t of(const models::mamba2_spec& spec) const {
+    const auto rows = spec.values() + spec.channels() + spec.heads;
+    const auto biases = (spec.bias ? rows + config_.hidden : 0) + (spec.convolution_bias ? spec.channels() : 0);
+    return config_.hidden * (rows + spec.values()) + spec.channels() * spec.taps + 3 * spec.heads + spec.values() +
+           biases;
+  }
+
   std::int64_t of(const models::delta_net_spec& spec) const {
     const auto rows = spec.channels() + 2 * spec.values() + 2 * spec.heads;
     return config_.hidden * rows + spec.channels() * spec.taps + 2 * spec.heads + spec.value_width;

@@ -21,7 +21,8 @@ const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
   return found;
 }
 
-const std::vector<std::string> goldens{"mamba_tiny", "jamba_tiny", "lfm2_published", "qwen3_5_interval"};
+const std::vector<std::string> goldens{"mamba_tiny", "jamba_tiny", "lfm2_published", "qwen3_5_interval",
+                                       "mamba2_published"};
 
 bool is_recurrent(const cache::kv_cache_spec& shape) { return shape.kind == cache::layer_kind::recurrent; }
 
@@ -93,6 +94,9 @@ BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
   const auto& net = recurrent_model("qwen3_5_interval")->kv_cache_specs();
   BOOST_TEST(net.front().state == (2 * 10 + 42) * 3 + 6 * 5 * 7);
   BOOST_TEST(!is_recurrent(net.back()));
+  const auto& mamba2 = recurrent_model("mamba2_published")->kv_cache_specs();
+  BOOST_TEST(std::ranges::all_of(mamba2, is_recurrent));
+  BOOST_TEST(mamba2.front().state == (52 + 2 * 10) * 3 + 52 * 5);
   for (const auto& shape : jamba) BOOST_TEST((is_recurrent(shape) ? shape.state : shape.kv_heads) > 0);
 }
 

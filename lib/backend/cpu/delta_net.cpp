@@ -1,7 +1,7 @@
 #include "backend/cpu/delta_net.hpp"
 
 #include "backend/cpu/layer_states.hpp"
-#include "kernels/activation.hpp"
+#include "backend/cpu/row_arithmetic.hpp"
 #include "kernels/linear_attention.hpp"
 
 #include <cmath>
@@ -16,19 +16,6 @@ norm length_norm(std::int64_t width, double scale) {
   const auto elements = static_cast<double>(width);
   const auto weight = static_cast<float>(scale / std::sqrt(elements));
   return {{.name = "", .epsilon = 1e-6 / elements}, std::vector<float>(static_cast<std::size_t>(width), weight)};
-}
-
-void activate(const forward_context& context, kernels::activation kind, const activations& x, const activations& factor,
-              const activations& out) {
-  kernels::activate(context.run, {.kind = kind,
-                                  .x = x.data,
-                                  .x_stride = x.stride,
-                                  .factor = factor.data,
-                                  .factor_stride = factor.stride,
-                                  .out = out.data,
-                                  .out_stride = out.stride,
-                                  .rows = x.rows,
-                                  .width = x.columns});
 }
 
 }  // namespace
@@ -51,18 +38,18 @@ activations delta_net::operator()(const forward_context& context, int layer, con
   decide(context, decisions.columns_from(0, spec_.heads), decisions.columns_from(spec_.heads, spec_.heads));
   attend(context, mixed, decisions);
   norm_(context, values, values);
-  activate(context, kernels::activation::silu, in.columns_from(spec_.channels(), spec_.values()), values, values);
+  activate_rows(context, kernels::activation::silu, in.columns_from(spec_.channels(), spec_.values()), values, values);
   return values;
 }
 
 void delta_net::decide(const forward_context& context, const activations& rates, const activations& decays) const {
-  activate(context, kernels::activation::sigmoid, rates, {}, rates);
+  activate_rows(context, kernels::activation::sigmoid, rates, {}, rates);
   kernels::head_decay(context.run, {.x = decays.data,
                                     .x_stride = decays.stride,
                                     .bias = step_bias_.data(),
                                     .rate = decay_.data(),
                                     .decay = decays.data,
-                                    .out_stride = decays.stride,
+                                    .decay_stride = decays.stride,
                                     .tokens = decays.rows,
                                     .heads = spec_.heads});
 }
@@ -80,8 +67,9 @@ void delta_net::attend(const forward_context& context, const activations& qkv, c
                              .v = v.data,
                              .v_stride = v.stride,
                              .decay = decisions.data + spec_.heads,
+                             .decay_stride = decisions.stride,
                              .rate = decisions.data,
-                             .gate_stride = decisions.stride,
+                             .rate_stride = decisions.stride,
                              .out = v.data,
                              .out_stride = v.stride,
                              .heads = spec_.heads,

@@ -1,7 +1,7 @@
 #include "backend/cpu/heads.hpp"
 
 #include "backend/cpu/generic_attention.hpp"
-#include "kernels/activation.hpp"
+#include "backend/cpu/row_arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
@@ -76,15 +76,9 @@ void heads::prepare(const forward_context& context, const kernels::rope_table* t
 
 /// out = out * sigmoid(gate)
 void heads::gate(const forward_context& context, const activations& qkv) const {
-  kernels::activate(context.run, {.kind = kernels::activation::sigmoid,
-                                  .x = qkv.data + spec_.q_width() + 2 * spec_.kv_width(),
-                                  .x_stride = qkv.stride,
-                                  .factor = qkv.data,
-                                  .factor_stride = qkv.stride,
-                                  .out = qkv.data,
-                                  .out_stride = qkv.stride,
-                                  .rows = qkv.rows,
-                                  .width = spec_.q_width()});
+  const auto out = qkv.columns_from(0, spec_.q_width());
+  const auto gates = qkv.columns_from(spec_.q_width() + 2 * spec_.kv_width(), spec_.q_width());
+  activate_rows(context, kernels::activation::sigmoid, gates, out, out);
 }
 
 void heads::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,

@@ -31,6 +31,7 @@ import jamba
 import lfm2
 import llama
 import mamba
+import mamba2
 import ministral
 import mistral
 import near_llama
@@ -49,7 +50,7 @@ DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, lfm2, qwen3_5)
 FAMILIES = {name: family
-            for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
+            for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
 
 
