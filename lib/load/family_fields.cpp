@@ -300,6 +300,9 @@ constexpr std::array families{
                   .max_positions = unlimited_positions,
                   .rms_norm_eps = 1e-5,
                   .rotary = false},
+    family_fields{.family = "granitemoehybrid",
+                  .gguf = {.architecture = "granitehybrid", .interleaved = true},
+                  .keys = {.intermediate = "", .sliding_window = ""}},
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

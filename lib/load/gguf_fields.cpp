@@ -83,6 +83,7 @@ constexpr std::array aliases{
     key_alias{"n_groups", "ssm.group_count"},
     key_alias{"mamba_n_heads", "ssm.time_step_rank"},
     key_alias{"mamba_n_groups", "ssm.group_count"},
+    key_alias{"num_local_experts", "expert_count"},
     key_alias{"conv_L_cache", "shortconv.l_cache"},
     key_alias{"linear_conv_kernel_dim", "ssm.conv_kernel"},
     key_alias{"linear_key_head_dim", "ssm.state_size"},
@@ -103,6 +104,7 @@ constexpr std::array shown_fields{
     shown_field{"attention_bias", {"attn_q.bias", "attn_qkv.bias"}},
     shown_field{"attention_out_bias", {"attn_output.bias"}},
     shown_field{"mlp_bias", {"ffn_up.bias", "ffn_down.bias"}},
+    shown_field{"mlp_gate", {"ffn_gate.weight"}},
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
@@ -182,6 +184,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "expand" || key == "mamba_expand") return expansion();
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
+    if (key == "shared_intermediate_size") return feed_forward_width();
     if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head") return value_head_dim();
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
@@ -225,6 +228,12 @@ class gguf_lookup final : public config_fields::lookup {
     const auto inner = integer("ssm.inner_size"), hidden = integer("embedding_length");
     if (!inner || !hidden || *hidden < 1 || *inner % *hidden != 0) return std::nullopt;
     return scalar_field(*inner / *hidden);
+  }
+
+  // Of a feed-forward that all tokens go through.
+  std::optional<field> feed_forward_width() const {
+    const auto shared = integer("expert_shared_feed_forward_length");
+    return find(shared.value_or(0) > 0 ? "expert_shared_feed_forward_length" : "feed_forward_length");
   }
 
   std::optional<field> value_head_dim() const {

@@ -62,10 +62,18 @@ constexpr mamba2_key_names mamba2_keys{
     .others = mamba_mixer_keys,
     .defaults = {.heads = 128, .head_width = 64, .groups = 8, .state = 128, .convolution = 4}};
 
+constexpr mamba2_key_names granite_keys{
+    .heads = "mamba_n_heads",
+    .head_width = "mamba_d_head",
+    .groups = "mamba_n_groups",
+    .others = jamba_mixer_keys,
+    .defaults = {.heads = 128, .head_width = 0, .groups = 1, .state = 256, .convolution = 4}};
+
 // "auto" stands for an equal share of the channels.
 std::int64_t head_width(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                         std::int64_t heads) {
-  if (fields.is(keys.head_width, "auto")) return std::max<std::int64_t>(1, inner / heads);
+  const bool is_free = !fields.has(keys.head_width) && keys.defaults.head_width == 0;
+  if (is_free || fields.is(keys.head_width, "auto")) return std::max<std::int64_t>(1, inner / heads);
   return fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
 }
 
@@ -106,6 +114,10 @@ mamba_fields read_mamba_fields(const config_fields& fields, const model_config& 
 
 mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config) {
   return read(fields, mamba2_keys, config);
+}
+
+mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, granite_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {

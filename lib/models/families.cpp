@@ -32,6 +32,7 @@ model_spec gpt2(const load::config_fields& fields, const load::model_config& con
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
 model_spec gptj(const load::config_fields& fields, const load::model_config& config);
 model_spec granite(const load::config_fields& fields, const load::model_config& config);
+model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config);
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
@@ -84,6 +85,7 @@ constexpr std::array families{
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
+    family{"granitemoehybrid", "Granite 4 hybrid (dense)", granitemoehybrid},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
     family{"lfm2", "LFM 2", lfm2},

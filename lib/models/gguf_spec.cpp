@@ -35,7 +35,8 @@ class gguf_namer {
         fused_qkv_(shows("fused_qkv")),
         qkv_bias_(shows("attention_bias")),
         output_bias_(shows("attention_out_bias")),
-        mlp_bias_(shows("mlp_bias")) {}
+        mlp_bias_(shows("mlp_bias")),
+        separate_gate_(shows("mlp_gate")) {}
 
   void rename(embedding_spec& embedding) const {
     embedding.names = {"token_embd"};
@@ -110,7 +111,7 @@ class gguf_namer {
   }
 
   void rename(mlp_spec& mlp) const {
-    if (mlp.gate == mlp.up)
+    if (mlp.gate == mlp.up && !separate_gate_)
       mlp.gate = "ffn_up";
     else if (!mlp.gate.empty())
       mlp.gate = "ffn_gate";
@@ -146,7 +147,7 @@ class gguf_namer {
 
   const load::config_fields& fields_;
   std::string family_;
-  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_;
+  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_;
   norm_name last_norm_;
   int layer_ = -1;
 };

@@ -318,6 +318,24 @@ BOOST_AUTO_TEST_CASE(mixers_of_a_mamba2_are_read_as_transformers_keeps_them) {
   BOOST_TEST(number_in(draft, "n_groups") == 2.0);
 }
 
+BOOST_AUTO_TEST_CASE(key_heads_of_some_layers_order_their_rows) {
+  auto draft = file_of("granitehybrid", {entry_array("granitehybrid.attention.head_count_kv", 5, 2,
+                                                     raw(std::int32_t{0}) + raw(std::int32_t{1}))});
+  draft.add("blk.1.attn_k.weight", {1, 8}, 0, counting_floats(8));
+  const memory_file written(draft.bytes());
+  const auto rows = floats_of(checkpoint(written.path()).find("blk.1.attn_k.weight").value());
+  BOOST_TEST(rows == (std::vector<float>{0, 2, 4, 6, 1, 3, 5, 7}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_hybrid_granites_feed_forward_is_the_shared_one) {
+  const auto width = [](std::uint32_t shared) {
+    return number_in(file_of("granitehybrid", {entry_u32("granitehybrid.expert_shared_feed_forward_length", shared)}),
+                     "shared_intermediate_size");
+  };
+  BOOST_TEST(width(20) == 20.0);
+  BOOST_TEST(width(0) == 12.0);
+}
+
 BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
   const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
   BOOST_TEST(gguf_config(draft).layers == 1);
@@ -355,6 +373,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_jamba_repeat) {
 BOOST_AUTO_TEST_CASE(rows_are_interleaved_in_some_architectures) {
   for (const auto* family : {"llama", "granite", "smollm3", "arcee", "ministral3"})
     BOOST_TEST(stores_interleaved_heads(family), family);
+  BOOST_TEST(stores_interleaved_heads("granitemoehybrid"));
   for (const auto* family : {"qwen2", "cohere", "glm4", "ernie4_5", "apertus", "olmo2", "of-tomorrow"})
     BOOST_TEST(!stores_interleaved_heads(family), family);
   BOOST_TEST((rows_of("blk.3.attn_q.weight") == gguf_rows::queries));

@@ -152,6 +152,22 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
   BOOST_TEST(lfm2.final_norm->name == "token_embd_norm");
 }
 
+BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
+  const auto with = [](bool rotates) {
+    return spec_of("granitehybrid",
+                   {entry_u32("granitehybrid.ssm.inner_size", 64), entry_u32("granitehybrid.ssm.time_step_rank", 4),
+                    entry_bool("granitehybrid.rope.scaling.finetuned", rotates)},
+                   {"blk.1.ssm_norm.weight", "blk.0.ffn_gate.weight"});
+  };
+  const auto spec = with(false);
+  BOOST_TEST(!attention_of(spec).rope);
+  BOOST_TEST(attention_of(with(true)).rope.has_value());
+  BOOST_TEST(mlp_of(spec).gate == "ffn_gate");
+  BOOST_TEST(mlp_of(spec).up == "ffn_up");
+  BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.mamba2.");
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

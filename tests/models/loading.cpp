@@ -209,6 +209,19 @@ BOOST_AUTO_TEST_CASE(mamba2_mixers_that_their_configuration_does_not_fit) {
   refused("time_step_limit", {0.0, 0.1}, {"time_step_limit", "time steps without limits are read"});
 }
 
+BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "granite4_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("num_local_experts", 4, {"num_local_experts is 4; a hybrid Granite without experts is read"});
+  refused("mamba_n_groups", 3, {"mamba_n_groups is 3; mamba_n_heads = 4 must be a multiple of it"});
+  refused("mamba_d_head", 11, {"mamba_n_heads is 4; times mamba_d_head = 11", "hidden_size * mamba_expand = 48"});
+  refused("layer_types", {"mamba", "attention", "conv"}, {"layer_types", "'attention' and 'mamba' are known"});
+  refused("layer_types", {"mamba", "mamba", "mamba"}, {"model.layers.1.mamba.in_proj.weight"});
+  refused("shared_intermediate_size", 21, {"shared_mlp.input_linear.weight", "[44, 24]", "[42, 24]"});
+}
+
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   const auto refused = [](const std::string& golden) {
     try {
