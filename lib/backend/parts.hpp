@@ -34,6 +34,7 @@ struct activation {
   kernels::activation kind = kernels::activation::silu;
   bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
   std::array<float, 4> parameters = {};  ///< of xielu
+  float gate_scale = 1;                  ///< of the gate, before f
 };
 
 /// A table of tokens, and what is added to its rows.

@@ -303,6 +303,12 @@ constexpr std::array families{
     family_fields{.family = "granitemoehybrid",
                   .gguf = {.architecture = "granitehybrid", .interleaved = true},
                   .keys = {.intermediate = "", .sliding_window = ""}},
+    family_fields{.family = "falcon_h1",
+                  .gguf = {.architecture = "falcon-h1"},
+                  .keys = no_window_keys,
+                  .kv_heads = 8,
+                  .max_positions = 8192,
+                  .rms_norm_eps = 1e-5},
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

@@ -81,6 +81,7 @@ constexpr std::array aliases{
     key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
     key_alias{"num_heads", "ssm.time_step_rank"},
     key_alias{"n_groups", "ssm.group_count"},
+    key_alias{"mamba_d_ssm", "ssm.inner_size"},
     key_alias{"mamba_n_heads", "ssm.time_step_rank"},
     key_alias{"mamba_n_groups", "ssm.group_count"},
     key_alias{"num_local_experts", "expert_count"},
@@ -186,6 +187,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
     if (key == "shared_intermediate_size") return feed_forward_width();
     if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head") return value_head_dim();
+    if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);

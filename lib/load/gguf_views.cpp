@@ -49,6 +49,9 @@ constexpr std::array mamba2_names{
     name_pair{"ssm_d", "D"},
 };
 
+/// Norms of Falcon-H1, which have no suffix.
+constexpr std::array bare_names{name_pair{"ffn_norm", "ffn_norm.weight"}};
+
 /// The tensors of one kind of mixer, and what models put before their names.
 struct mixer_names {
   std::string_view prefix;
@@ -58,6 +61,7 @@ struct mixer_names {
 constexpr std::array mixers{
     mixer_names{"mamba.", scan_names},
     mixer_names{"mamba2.", mamba2_names},
+    mixer_names{"bare.", bare_names},
     mixer_names{"linear_attn.", delta_net_names},
     mixer_names{"conv.", short_convolution_names},
 };

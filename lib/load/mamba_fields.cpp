@@ -78,7 +78,9 @@ std::int64_t head_width(const config_fields& fields, const mamba2_key_names& key
 }
 
 mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
-  const auto inner = expanded(fields, keys.others.expand, config.hidden);
+  const bool is_given = fields.has("mamba_d_ssm");
+  const auto inner =
+      is_given ? fields.integer("mamba_d_ssm", inner_widths) : expanded(fields, keys.others.expand, config.hidden);
   const auto& usual = keys.defaults;
   mamba2_fields made{.heads = fields.integer(keys.heads, head_counts, usual.heads),
                      .groups = fields.integer(keys.groups, head_counts, usual.groups),
@@ -87,9 +89,11 @@ mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, co
                      .bias = fields.boolean(keys.others.bias, false),
                      .convolution_bias = fields.boolean(keys.others.convolution_bias, true)};
   made.head_width = head_width(fields, keys, inner, made.heads);
-  if (made.heads * made.head_width != inner)
-    fields.refuse(keys.heads, fmt::format("times {} = {} it must be {} * {} = {}", keys.head_width, made.head_width,
-                                          "hidden_size", keys.others.expand, inner));
+  if (made.heads * made.head_width != inner) {
+    const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
+    fields.refuse(keys.heads,
+                  fmt::format("times {} = {} it must be {} = {}", keys.head_width, made.head_width, channels, inner));
+  }
   if (made.heads % made.groups != 0)
     fields.refuse(keys.groups, fmt::format("{} = {} must be a multiple of it", keys.heads, made.heads));
   return made;

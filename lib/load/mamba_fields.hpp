@@ -35,7 +35,7 @@ struct mamba2_fields {
 /// A Mamba-2's. Throws load_error.
 mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config);
 
-/// Those of a hybrid Granite. Throws load_error.
+/// Those of a hybrid Granite, or of a Falcon-H1, which may have "mamba_d_ssm" channels. Throws load_error.
 mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config);
 
 /// Layer i attends where i % attention_period == attention_offset and is a mamba_fields mixer elsewhere; its

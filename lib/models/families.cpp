@@ -23,6 +23,7 @@ model_spec cohere2(const load::config_fields& fields, const load::model_config& 
 model_spec ernie4_5(const load::config_fields& fields, const load::model_config& config);
 model_spec exaone4(const load::config_fields& fields, const load::model_config& config);
 model_spec falcon(const load::config_fields& fields, const load::model_config& config);
+model_spec falcon_h1(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma2(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
@@ -76,6 +77,7 @@ constexpr std::array families{
     family{"ernie4_5", "ERNIE 4.5", ernie4_5},
     family{"exaone4", "EXAONE 4", exaone4},
     family{"falcon", "Falcon", falcon},
+    family{"falcon_h1", "Falcon-H1", falcon_h1},
     family{"gemma", "Gemma", gemma},
     family{"gemma2", "Gemma 2", gemma2},
     family{"gemma3_text", "Gemma 3 (text)", gemma3},

@@ -23,6 +23,7 @@ struct renamed_norm {
 constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
+    renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
     renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
@@ -61,7 +62,7 @@ class gguf_namer {
       if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
-        ++layer_;
+        if (!block.parallel) ++layer_;
         rename_in_layer(block, "attn_norm", "post_attention_norm");
       }
     }

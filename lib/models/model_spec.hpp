@@ -95,6 +95,7 @@ struct mlp_spec {
   std::string gate = "gate_proj";  ///< empty: there is none. The same name as `up`: one matrix holds both, gate first
   std::string up = "up_proj";
   std::string down = "down_proj";
+  float gate_scale = 1;     ///< of gate x
   bool transposed = false;  ///< matrices are stored [inputs, outputs]
   bool bias = false;
 };

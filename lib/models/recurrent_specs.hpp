@@ -2,6 +2,7 @@
 
 #include <cogen/cache/kv_cache_spec.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace cogen::models {
@@ -44,8 +45,11 @@ struct delta_net_spec {
 
 /// Mamba-2 (Dao and Gu, arXiv:2405.21060): "in_proj" makes z | x | B | C | dt, and "conv1d" is over x, B and C. Each
 /// head of x keeps a state, to which the B of its group adds and which its C reads, with "A_log", "dt_bias" and "D".
-/// The result is gated by silu of z, and normed by groups.
+/// The result is gated by silu of z, and "norm" norms it by groups.
 struct mamba2_spec {
+  /// Of the result, by groups: behind the gate, before it, or none.
+  enum class norm_place : std::uint8_t { behind_gate, before_gate, none };
+
   std::int64_t heads = 0;
   std::int64_t head_width = 0;
   std::int64_t groups = 1;  ///< of heads, which share B and C
@@ -54,6 +58,8 @@ struct mamba2_spec {
   bool bias = false;  ///< of the products into and out of the mixer
   bool convolution_bias = true;
   double norm_epsilon = 1e-5;
+  norm_place norm = norm_place::behind_gate;
+  std::array<float, 5> scales = {1, 1, 1, 1, 1};  ///< of z, x, B, C and dt, as "in_proj" makes them
 
   std::int64_t values() const { return heads * head_width; }
   std::int64_t keys() const { return groups * states; }

@@ -60,6 +60,7 @@ class part_check {
   }
 
   void check(const models::mlp_spec& mlp) const {
+    refuse_always(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }

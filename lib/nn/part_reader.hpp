@@ -150,7 +150,8 @@ class part_reader {
     return {.up = project(weights::up_rows(spec, prefix), config_.hidden, spec.bias),
             .activation = {.kind = spec.activation,
                            .gated = !spec.gate.empty(),
-                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader())},
+                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader()),
+                           .gate_scale = spec.gate_scale},
             .intermediate = spec.intermediate,
             .down = project({{.name = prefix + spec.down, .rows = config_.hidden, .transposed = spec.transposed}},
                             spec.intermediate, spec.bias)};

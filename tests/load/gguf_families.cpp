@@ -336,6 +336,14 @@ BOOST_AUTO_TEST_CASE(a_hybrid_granites_feed_forward_is_the_shared_one) {
   BOOST_TEST(width(0) == 12.0);
 }
 
+BOOST_AUTO_TEST_CASE(some_norms_have_no_suffix) {
+  const memory_file written(file_of("falcon-h1", {}, {"blk.1.ffn_norm"}).bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.bare.ffn_norm.weight", {1})).size() == 1U);
+  const std::vector<std::string> expected{"blk.1.bare.ffn_norm.weight"};
+  files.refuse_others(expected);
+}
+
 BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
   const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
   BOOST_TEST(gguf_config(draft).layers == 1);

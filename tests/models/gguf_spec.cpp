@@ -168,6 +168,18 @@ BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
   BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
 }
 
+BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
+  const auto spec =
+      spec_of("falcon-h1", {entry_u32("falcon-h1.ssm.inner_size", 48), entry_u32("falcon-h1.ssm.time_step_rank", 4)});
+  const names prefixes{"blk.0.mamba2.", "blk.0.", "blk.0.", "blk.1.mamba2.", "blk.1.", "blk.1."};
+  names found;
+  for (const auto& block : spec.blocks) found.push_back(block.prefix);
+  BOOST_TEST(found == prefixes, boost::test_tools::per_element());
+  BOOST_TEST(spec.blocks.at(4).before->name == "blk.1.attn_norm");
+  BOOST_TEST(spec.blocks.at(5).before->name == "blk.1.bare.ffn_norm");
+  BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).what).norm == mamba2_spec::norm_place::none));
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

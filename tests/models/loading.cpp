@@ -222,6 +222,20 @@ BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
   refused("shared_intermediate_size", 21, {"shared_mlp.input_linear.weight", "[44, 24]", "[42, 24]"});
 }
 
+BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "falcon_h1_scaled", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("mamba_d_ssm", 24, {"mamba_n_heads is 4; times mamba_d_head = 5 it must be mamba_d_ssm = 24"});
+  refused("ssm_multipliers", {1, 2}, {"ssm_multipliers is [1,2]; 5 numbers are read"});
+  refused("mlp_multipliers", {1, 2, 3}, {"mlp_multipliers is [1,2,3]; 2 numbers are read"});
+  refused("attention_bias", true, {"attention_bias is true; it is read without attention_in_multiplier"});
+  refused("mamba_proj_bias", true, {"mamba_proj_bias is true; it is read without ssm_in_multiplier"});
+  refused("projectors_bias", true, {"projectors_bias is true; it must be mamba_proj_bias"});
+  refused("mamba_rms_norm", true, {"mamba.norm.weight"});
+}
+
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   const auto refused = [](const std::string& golden) {
     try {

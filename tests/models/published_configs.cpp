@@ -88,9 +88,10 @@ class parameter_count {
 
   std::int64_t of(const models::mamba2_spec& spec) const {
     const auto rows = spec.values() + spec.channels() + spec.heads;
+    const auto norm = spec.norm == models::mamba2_spec::norm_place::none ? 0 : spec.values();
     const auto biases = (spec.bias ? rows + config_.hidden : 0) + (spec.convolution_bias ? spec.channels() : 0);
-    return config_.hidden * (rows + spec.values()) + spec.channels() * spec.taps + 3 * spec.heads + spec.values() +
-           biases;
+    const auto matrices = config_.hidden * (rows + spec.values());
+    return matrices + spec.channels() * spec.taps + 3 * spec.heads + norm + biases;
   }
 
   std::int64_t of(const models::delta_net_spec& spec) const {

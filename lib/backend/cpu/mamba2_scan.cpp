@@ -4,11 +4,14 @@
 #include "backend/cpu/row_arithmetic.hpp"
 #include "kernels/linear_attention.hpp"
 
+#include <array>
 #include <cstddef>
 
 namespace cogen::cpu {
 
 namespace {
+
+using place = models::mamba2_spec::norm_place;
 
 std::vector<norm> read_norms(weight_reader& weights, const std::string& name, const models::mamba2_spec& spec) {
   const auto all = weights.numbers(name + ".weight", {spec.values()});
@@ -28,18 +31,28 @@ mamba2_scan::mamba2_scan(weight_reader& weights, const std::string& prefix, cons
       decay_(decays_of(weights.numbers(prefix + "A_log", {spec.heads}))),
       step_bias_(weights.numbers(prefix + "dt_bias", {spec.heads})),
       skip_(weights.numbers(prefix + "D", {spec.heads})),
-      norms_(read_norms(weights, prefix + "norm", spec)) {}
+      norms_(spec.norm == place::none ? std::vector<norm>() : read_norms(weights, prefix + "norm", spec)) {}
 
 activations mamba2_scan::operator()(const forward_context& context, int layer, const activations& in,
                                     const activations& steps) const {
   const auto mixed = context.space.take(in.rows, spec_.channels());
   const auto values = mixed.columns_from(0, spec_.values());
   set_states(context, layer);
+  scale(context, in, steps);
   convolution_(context, in.columns_from(spec_.values(), spec_.channels()), mixed);
   scan(context, mixed, steps);
+  if (spec_.norm == place::before_gate) norm_parts(norms_, context, values);
   activate_rows(context, kernels::activation::silu, in.columns_from(0, spec_.values()), values, values);
-  norm_parts(norms_, context, values);
+  if (spec_.norm == place::behind_gate) norm_parts(norms_, context, values);
   return values;
+}
+
+void mamba2_scan::scale(const forward_context& context, const activations& in, const activations& steps) const {
+  std::int64_t first = 0;
+  const std::array widths{spec_.values(), spec_.values(), spec_.keys(), spec_.keys()};
+  for (std::size_t part = 0; part < widths.size(); first += widths[part++])
+    if (spec_.scales[part] != 1) scale_rows(context, spec_.scales[part], in.columns_from(first, widths[part]));
+  if (spec_.scales[4] != 1) scale_rows(context, spec_.scales[4], steps);
 }
 
 void mamba2_scan::scan(const forward_context& context, const activations& xbc, const activations& steps) const {

@@ -19,14 +19,15 @@ class mamba2_scan {
   std::int64_t in_width() const { return spec_.values() + spec_.channels(); }
   std::int64_t decisions() const { return spec_.heads; }
 
-  /// From and to the states of cache layer `layer`. in [step.tokens(), z|x|B|C], steps [step.tokens(), heads], which is
-  /// overwritten; result [step.tokens(), values]. Throws std::logic_error for a layer that keeps no states.
+  /// From and to the states of cache layer `layer`. in [step.tokens(), z|x|B|C], steps [step.tokens(), heads]; both
+  /// are overwritten. Result [step.tokens(), values]. Throws std::logic_error for a layer that keeps no states.
   activations operator()(const forward_context& context, int layer, const activations& in,
                          const activations& steps) const;
 
   std::int64_t bytes() const;
 
  private:
+  void scale(const forward_context& context, const activations& in, const activations& steps) const;
   void scan(const forward_context& context, const activations& xbc, const activations& steps) const;
 
   models::mamba2_spec spec_;
@@ -34,7 +35,7 @@ class mamba2_scan {
   std::vector<float> decay_;      // [heads]
   std::vector<float> step_bias_;  // [heads]
   std::vector<float> skip_;       // [heads]
-  std::vector<norm> norms_;       // [groups]
+  std::vector<norm> norms_;       // [groups], or none
 };
 
 }  // namespace cogen::cpu

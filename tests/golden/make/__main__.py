@@ -21,6 +21,7 @@ import cohere
 import default_model
 import exaone4
 import falcon
+import falcon_h1
 import folder
 import gemma
 import gemma3
@@ -50,7 +51,7 @@ HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, lfm2, qwen3_5,
-    granite_hybrid)
+    granite_hybrid, falcon_h1)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
