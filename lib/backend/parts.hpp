@@ -34,6 +34,7 @@ struct activation {
   kernels::activation kind = kernels::activation::silu;
   bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
   std::array<float, 4> parameters = {};  ///< of xielu
+  float gate_scale = 1;                  ///< of the gate, before f
 };
 
 /// A table of tokens, and what is added to its rows.
@@ -86,6 +87,18 @@ struct mamba {
 
   typename B::projection in;  ///< to x | gate
   typename B::scan scan;
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
+/// Another mixer with a state of fixed size: what it does between its products is `mixer`.
+template <class B>
+struct recurrent_mixer {
+  static constexpr bool mixes_tokens = true;
+
+  typename B::projection in;
+  typename B::projection decisions;  ///< how the state decays; without weights, nothing decides
+  typename B::mixer mixer;
   typename B::projection output;
   int layer;  ///< of the cache
 };

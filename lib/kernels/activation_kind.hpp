@@ -11,6 +11,7 @@ enum class activation : std::uint8_t {
   gelu_tanh,     // x / 2 (1 + tanh(sqrt(2 / π) (x + 0.044715 x^3))), the same paper's approximation
   relu,          // max(x, 0)
   relu_squared,  // max(x, 0)^2 (So et al., arXiv:2109.08668)
+  sigmoid,       // 1 / (1 + e^-x)
   xielu,  // p x^2 + b x above 0; n (e^min(x, e) - 1 - x) + b x elsewhere, of parameters p, n, b, e (arXiv:2411.13010)
 };
 

@@ -20,7 +20,8 @@ void causal_convolution(const execution& run, std::span<const token_rows> rows,
                                 .tokens = row.count,
                                 .channels = channels,
                                 .all_channels = operands.channels,
-                                .taps = operands.taps});
+                                .taps = operands.taps,
+                                .silu = operands.silu});
   };
   for_each_channel_block(*run.workers, rows, operands.channels, operands.taps, convolve);
 }

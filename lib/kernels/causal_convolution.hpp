@@ -8,8 +8,9 @@
 
 namespace cogen::kernels {
 
-/// out[t] = silu(bias + sum over taps j of weight[j] * x[t - (taps - 1) + j]), each channel by itself: the short
-/// convolution in front of a selective scan (Gu and Dao, arXiv:2312.00752). Strides count floats between tokens.
+/// out[t] = f(bias + sum over taps j of weight[j] * x[t - (taps - 1) + j]), each channel by itself, where f is silu or
+/// nothing: the short convolution in front of a selective scan (Gu and Dao, arXiv:2312.00752). Strides count floats
+/// between tokens.
 ///
 /// Tokens before the step come from the rows' states, where the last taps - 1 inputs of each sequence lie, oldest
 /// first: [taps - 1, channels], `state_offset` floats from the state's beginning; zeros stand for tokens before the
@@ -23,6 +24,7 @@ struct causal_convolution_operands {
   std::int64_t out_stride = 0;
   std::int64_t channels = 0;
   int taps = 1;
+  bool silu = true;
   std::int64_t state_offset = 0;
 };
 

@@ -34,6 +34,10 @@ COGEN_INLINE simd::f silu(simd::f x) {
   return simd::div(x, simd::add(simd::set(1.0F), exponential(simd::sub(simd::zero(), x))));
 }
 
+COGEN_INLINE simd::f sigmoid(simd::f x) {
+  return simd::div(simd::set(1.0F), simd::add(simd::set(1.0F), exponential(simd::sub(simd::zero(), x))));
+}
+
 // The normal distribution's share below -a, for a >= 0: e^(-a^2 / 2) times a polynomial in 1 / (1 + 0.34 a) that was
 // fitted for the smallest relative error. To about 4e-7 of itself up to a = 4; 0 above 13.2.
 COGEN_INLINE simd::f normal_tail(simd::f a) {
@@ -164,6 +168,9 @@ void activate_row(const activation_job& job) {
     case activation::relu_squared:
       return activate_with(
           [](simd::f x) __attribute__((always_inline)) { return relu_squared(x); }, job);
+    case activation::sigmoid:
+      return activate_with(
+          [](simd::f x) __attribute__((always_inline)) { return sigmoid(x); }, job);
     case activation::xielu:
       return activate_with(
           [&](simd::f x) __attribute__((always_inline)) { return xielu(x, job.parameters); }, job);

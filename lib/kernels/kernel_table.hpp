@@ -113,6 +113,7 @@ struct causal_convolution_job {
   std::int64_t channels;
   std::int64_t all_channels;
   int taps;
+  bool silu;  // of the sum
 };
 
 /// Some channels of one sequence's new tokens.
@@ -136,6 +137,40 @@ struct selective_scan_job {
   std::int64_t channels;
   std::int64_t all_channels;
   std::int64_t states;
+};
+
+/// Some columns of one head's state, over one sequence's new tokens.
+struct linear_attention_job {
+  const float* q;  // [tokens, keys]
+  std::int64_t q_stride;
+  const float* k;  // [tokens, keys]
+  std::int64_t k_stride;
+  const float* v;  // [tokens, columns]
+  std::int64_t v_stride;
+  const float* decay;  // [tokens]
+  std::int64_t decay_stride;
+  const float* rate;  // [tokens]
+  std::int64_t rate_stride;
+  float skip;
+  bool delta;
+  const float* before;  // [keys, columns], all_columns floats between keys
+  float* after;
+  float* out;  // [tokens, columns]
+  std::int64_t out_stride;
+  std::int64_t tokens;
+  std::int64_t keys;
+  std::int64_t columns;
+  std::int64_t all_columns;
+};
+
+/// One token's heads.
+struct head_decay_job {
+  const float* x;     // [heads]
+  const float* bias;  // [heads]
+  const float* rate;  // [heads]
+  float* step;        // [heads], or null
+  float* decay;       // [heads]
+  std::int64_t heads;
 };
 
 constexpr int attention_block = 64;
@@ -172,6 +207,8 @@ struct kernel_table {
   void (*merge_attention_partials)(const attention_job& job);
   void (*causal_convolution)(const causal_convolution_job& job);
   void (*selective_scan)(const selective_scan_job& job);
+  void (*linear_attention)(const linear_attention_job& job);
+  void (*head_decay)(const head_decay_job& job);
 };
 
 extern const kernel_table portable_kernels;

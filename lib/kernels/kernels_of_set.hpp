@@ -19,6 +19,8 @@ const kernel_table COGEN_KERNEL_TABLE = {
     .merge_attention_partials = merge_attention_partials,
     .causal_convolution = causal_convolution_channels,
     .selective_scan = selective_scan_channels,
+    .linear_attention = attend_linearly,
+    .head_decay = head_decay_token,
 };
 
 }  // namespace cogen::kernels

@@ -38,27 +38,39 @@ void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body
   });
 }
 
+/// Channels of a block, whose states, a few KiB, stay close to the processor from token to token.
+constexpr std::int64_t state_block = 64;
+
+constexpr std::int64_t blocks_of(std::int64_t channels) { return (channels + state_block - 1) / state_block; }
+
+/// Calls body(row, block) for each of `blocks` blocks of each row, in parallel; a block's work grows with the row's
+/// tokens times `floats_per_block`.
+template <class Body>
+void for_each_block(worker_pool& workers, std::span<const token_rows> rows, std::int64_t blocks,
+                    std::int64_t floats_per_block, Body body) {
+  constexpr std::int64_t floats_per_task = 16384;
+  if (rows.empty()) return;
+  std::int64_t tokens = 0;
+  for (const token_rows& row : rows) tokens += row.count;
+  const std::int64_t all = blocks * static_cast<std::int64_t>(rows.size());
+  const std::int64_t floats = floats_per_block * tokens / static_cast<std::int64_t>(rows.size());
+  const std::int64_t per_task = std::max<std::int64_t>(1, floats_per_task / std::max<std::int64_t>(1, floats));
+  workers.parallel((all + per_task - 1) / per_task, [&](std::int64_t task, int) {
+    for (std::int64_t at = task * per_task; at < std::min(all, (task + 1) * per_task); ++at)
+      body(rows[static_cast<std::size_t>(at / blocks)], at % blocks);
+  });
+}
+
 /// Calls body(row, first, channels) for blocks of neighboring channels of each row, in parallel; a block's work grows
 /// with the row's tokens times `floats_per_channel`.
 template <class Body>
 void for_each_channel_block(worker_pool& workers, std::span<const token_rows> rows, std::int64_t channels,
                             std::int64_t floats_per_channel, Body body) {
-  constexpr std::int64_t block = 64;  // its states, a few KiB, stay close to the processor from token to token
-  constexpr std::int64_t floats_per_task = 16384;
-  if (rows.empty()) return;
-  std::int64_t tokens = 0;
-  for (const token_rows& row : rows) tokens += row.count;
-  const std::int64_t blocks_of_row = (channels + block - 1) / block;
-  const std::int64_t blocks = blocks_of_row * static_cast<std::int64_t>(rows.size());
-  const std::int64_t floats_per_block = block * floats_per_channel * tokens / static_cast<std::int64_t>(rows.size());
-  const std::int64_t per_task =
-      std::max<std::int64_t>(1, floats_per_task / std::max<std::int64_t>(1, floats_per_block));
-  workers.parallel((blocks + per_task - 1) / per_task, [&](std::int64_t task, int) {
-    for (std::int64_t at = task * per_task; at < std::min(blocks, (task + 1) * per_task); ++at) {
-      const std::int64_t first = at % blocks_of_row * block;
-      body(rows[static_cast<std::size_t>(at / blocks_of_row)], first, std::min(block, channels - first));
-    }
-  });
+  for_each_block(workers, rows, blocks_of(channels), state_block * floats_per_channel,
+                 [&](const token_rows& row, std::int64_t block) {
+                   const std::int64_t first = block * state_block;
+                   body(row, first, std::min(state_block, channels - first));
+                 });
 }
 
 }  // namespace cogen::kernels

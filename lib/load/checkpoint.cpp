@@ -154,6 +154,7 @@ struct checkpoint::contents {
     return gguf == nullptr ? tensor.name : hugging_face_name(tensor.name);
   }
 
+  std::int64_t key_heads(std::int64_t queries) const;
   std::int64_t interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const;
 
   std::unique_ptr<const tensor_file> tensors;
@@ -164,6 +165,13 @@ struct checkpoint::contents {
   std::string family;
 };
 
+/// A list has a number for each layer, 0 for those without attention.
+std::int64_t checkpoint::contents::key_heads(std::int64_t queries) const {
+  constexpr auto key = "attention.head_count_kv";
+  if (fields->size(key) < 2) return fields->integer(key, head_counts, queries);
+  return std::max(std::ranges::max(fields->integers(key, {0, head_counts.highest})), head_counts.lowest);
+}
+
 std::int64_t checkpoint::contents::interleaved_head_rows(const tensor_info& tensor, std::int64_t rows) const {
   if (gguf == nullptr || !stores_interleaved_heads(family)) return 0;
   const auto kind = rows_of(tensor.name);
@@ -173,8 +181,7 @@ std::int64_t checkpoint::contents::interleaved_head_rows(const tensor_info& tens
            in_quotes(tensor.name), family);
   }
   const auto queries = fields->integer("attention.head_count", head_counts);
-  const auto heads =
-      kind == gguf_rows::queries ? queries : fields->integer("attention.head_count_kv", head_counts, queries);
+  const auto heads = kind == gguf_rows::queries ? queries : key_heads(queries);
   if (rows % (2 * heads) != 0) {
     refuse(gguf->path().string(), "tensor {} has {} rows; an even number for each of {} heads is allowed",
            in_quotes(tensor.name), rows, heads);

@@ -35,7 +35,8 @@ class config_fields {
   /// Where the fields come from.
   enum class source { hugging_face, gguf };
 
-  /// Parses the text of config.json. Keys are its names; a dot reaches into an object: "rope_scaling.factor". `name` is
+  /// Parses the text of config.json. Keys are its names; a dot reaches into an object: "rope_scaling.factor". Those in
+  /// an object "text_config" come before others, but for "model_type". `name` is
   /// the file's name in messages. Refuses duplicate keys, depth over 32 and anything after the object.
   static config_fields from_json(std::string_view text, std::string name);
 

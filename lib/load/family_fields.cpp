@@ -29,6 +29,8 @@ constexpr key_names mamba_keys{.heads = "",
                                .rms_norm_eps = "layer_norm_epsilon",
                                .sliding_window = ""};
 
+constexpr key_names lfm2_keys{.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""};
+
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
@@ -78,6 +80,16 @@ constexpr key_names mpt_keys{.hidden = "d_model",
                              .rms_norm_eps = "layer_norm_epsilon",
                              .sliding_window = "",
                              .activation = "hidden_act"};
+
+constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture) {
+  return {.family = family,
+          .gguf = {.architecture = architecture},
+          .keys = no_window_keys,
+          .kv_heads = 4,
+          .head_dim = 256,
+          .max_positions = 32768,
+          .partial_rotary = 0.25};
+}
 
 // A further family whose names or defaults differ adds its line.
 constexpr std::array families{
@@ -274,6 +286,29 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
+    qwen3_5_fields("qwen3_5_text", "qwen35"),
+    qwen3_5_fields("qwen3_5", ""),
+    family_fields{.family = "lfm2",
+                  .keys = lfm2_keys,
+                  .kv_heads = 8,
+                  .max_positions = 128000,
+                  .rms_norm_eps = 1e-5,
+                  .rope_theta = 1e6,
+                  .tie_embeddings = true},
+    family_fields{.family = "mamba2",
+                  .keys = mamba_keys,
+                  .max_positions = unlimited_positions,
+                  .rms_norm_eps = 1e-5,
+                  .rotary = false},
+    family_fields{.family = "granitemoehybrid",
+                  .gguf = {.architecture = "granitehybrid", .interleaved = true},
+                  .keys = {.intermediate = "", .sliding_window = ""}},
+    family_fields{.family = "falcon_h1",
+                  .gguf = {.architecture = "falcon-h1"},
+                  .keys = no_window_keys,
+                  .kv_heads = 8,
+                  .max_positions = 8192,
+                  .rms_norm_eps = 1e-5},
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

@@ -79,6 +79,17 @@ constexpr std::array aliases{
     key_alias{"mamba_d_state", "ssm.state_size"},
     key_alias{"mamba_d_conv", "ssm.conv_kernel"},
     key_alias{"mamba_dt_rank", "ssm.time_step_rank"},
+    key_alias{"num_heads", "ssm.time_step_rank"},
+    key_alias{"n_groups", "ssm.group_count"},
+    key_alias{"mamba_d_ssm", "ssm.inner_size"},
+    key_alias{"mamba_n_heads", "ssm.time_step_rank"},
+    key_alias{"mamba_n_groups", "ssm.group_count"},
+    key_alias{"num_local_experts", "expert_count"},
+    key_alias{"conv_L_cache", "shortconv.l_cache"},
+    key_alias{"linear_conv_kernel_dim", "ssm.conv_kernel"},
+    key_alias{"linear_key_head_dim", "ssm.state_size"},
+    key_alias{"linear_num_key_heads", "ssm.group_count"},
+    key_alias{"linear_num_value_heads", "ssm.time_step_rank"},
     key_alias{"num_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
@@ -94,9 +105,20 @@ constexpr std::array shown_fields{
     shown_field{"attention_bias", {"attn_q.bias", "attn_qkv.bias"}},
     shown_field{"attention_out_bias", {"attn_output.bias"}},
     shown_field{"mlp_bias", {"ffn_up.bias", "ffn_down.bias"}},
+    shown_field{"mlp_gate", {"ffn_gate.weight"}},
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
+};
+
+struct mixer_type {
+  std::string_view tensor, type;
+};
+
+constexpr std::array mixers{
+    mixer_type{"shortconv.conv.weight", "conv"},
+    mixer_type{"ssm_beta.weight", "linear_attention"},
+    mixer_type{"ssm_norm.weight", "linear_attention"},
 };
 
 field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
@@ -114,6 +136,7 @@ class gguf_lookup final : public config_fields::lookup {
       return scalar_field(!first_layer_has("ffn_norm.weight"));
     const auto* value = file_.metadata(spelled(key));
     if (value != nullptr) return std::visit(field_maker(), *value);
+    if (key == "fused_qkv" && first_layer_has("ssm_a")) return scalar_field(false);
     for (const auto& [asked, by] : shown_fields)
       if (asked == key) return scalar_field(std::ranges::any_of(by, [&](auto name) { return first_layer_has(name); }));
     return implied(key);
@@ -162,6 +185,9 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "expand" || key == "mamba_expand") return expansion();
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
+    if (key == "shared_intermediate_size") return feed_forward_width();
+    if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head") return value_head_dim();
+    if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
@@ -173,7 +199,8 @@ class gguf_lookup final : public config_fields::lookup {
   }
 
   std::int64_t layers() const {
-    return std::clamp<std::int64_t>(integer("block_count").value_or(0), 0, layer_counts.highest);
+    const auto predicting = integer("nextn_predict_layers").value_or(0);
+    return std::clamp<std::int64_t>(integer("block_count").value_or(0) - predicting, 0, layer_counts.highest);
   }
 
   bool layer_has(std::int64_t layer, std::string_view tensor) const {
@@ -205,8 +232,33 @@ class gguf_lookup final : public config_fields::lookup {
     return scalar_field(*inner / *hidden);
   }
 
-  // For each layer whether it has a window, or after how many one without follows.
+  // Of a feed-forward that all tokens go through.
+  std::optional<field> feed_forward_width() const {
+    const auto shared = integer("expert_shared_feed_forward_length");
+    return find(shared.value_or(0) > 0 ? "expert_shared_feed_forward_length" : "feed_forward_length");
+  }
+
+  std::optional<field> value_head_dim() const {
+    const auto inner = integer("ssm.inner_size"), heads = integer("ssm.time_step_rank");
+    if (!inner || !heads || *heads < 1 || *inner % *heads != 0) return std::nullopt;
+    return scalar_field(*inner / *heads);
+  }
+
+  // What each layer is called in a model of attention and another mixer, by the tensors that it has.
+  std::optional<field> mixer_types() const {
+    for (const auto& [tensor, type] : mixers) {
+      if (!any_layer_has(tensor)) continue;
+      field types{field::shape::list, {}};
+      for (std::int64_t layer = 0; layer < layers(); ++layer)
+        types.values.emplace_back(std::string(layer_has(layer, tensor) ? type : "full_attention"));
+      return types;
+    }
+    return std::nullopt;
+  }
+
+  // Else for each layer whether it has a window, or after how many one without follows.
   std::optional<field> layer_types() const {
+    if (auto types = mixer_types()) return types;
     const auto pattern = find("attention.sliding_window_pattern");
     if (!pattern) return std::nullopt;
     field types{field::shape::list, {}};

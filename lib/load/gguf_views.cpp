@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 namespace cogen::load {
@@ -18,10 +19,51 @@ struct name_pair {
 };
 
 constexpr std::array scan_names{
-    name_pair{"ssm_in.", "in_proj."},         name_pair{"ssm_conv1d.", "conv1d."},
-    name_pair{"ssm_x.", "x_proj."},           name_pair{"ssm_dt.", "dt_proj."},
-    name_pair{"ssm_out.", "out_proj."},       name_pair{"ssm_dt_norm.", "dt_layernorm."},
-    name_pair{"ssm_b_norm.", "b_layernorm."}, name_pair{"ssm_c_norm.", "c_layernorm."},
+    name_pair{"ssm_in.", "in_proj."},
+    name_pair{"ssm_conv1d.", "conv1d."},
+    name_pair{"ssm_x.", "x_proj."},
+    name_pair{"ssm_dt.", "dt_proj."},
+    name_pair{"ssm_out.", "out_proj."},
+    name_pair{"ssm_dt_norm.", "dt_layernorm."},
+    name_pair{"ssm_b_norm.", "b_layernorm."},
+    name_pair{"ssm_c_norm.", "c_layernorm."},
+    name_pair{"ssm_a", "A_log"},
+    name_pair{"ssm_d", "D"},
+};
+
+constexpr std::array short_convolution_names{
+    name_pair{"shortconv.in_proj.", "in_proj."},
+    name_pair{"shortconv.conv.", "conv."},
+    name_pair{"shortconv.out_proj.", "out_proj."},
+};
+
+constexpr std::array delta_net_names{
+    name_pair{"attn_qkv.", "in_proj_qkv."}, name_pair{"attn_gate.", "in_proj_z."}, name_pair{"ssm_beta.", "in_proj_b."},
+    name_pair{"ssm_alpha.", "in_proj_a."},  name_pair{"ssm_conv1d.", "conv1d."},   name_pair{"ssm_out.", "out_proj."},
+    name_pair{"ssm_norm.", "norm."},        name_pair{"ssm_dt.bias", "dt_bias"},   name_pair{"ssm_a", "A_log"},
+};
+
+constexpr std::array mamba2_names{
+    name_pair{"ssm_in.", "in_proj."}, name_pair{"ssm_conv1d.", "conv1d."}, name_pair{"ssm_out.", "out_proj."},
+    name_pair{"ssm_norm.", "norm."},  name_pair{"ssm_dt.bias", "dt_bias"}, name_pair{"ssm_a", "A_log"},
+    name_pair{"ssm_d", "D"},
+};
+
+/// Norms of Falcon-H1, which have no suffix.
+constexpr std::array bare_names{name_pair{"ffn_norm", "ffn_norm.weight"}};
+
+/// The tensors of one kind of mixer, and what models put before their names.
+struct mixer_names {
+  std::string_view prefix;
+  std::span<const name_pair> names;
+};
+
+constexpr std::array mixers{
+    mixer_names{"mamba.", scan_names},
+    mixer_names{"mamba2.", mamba2_names},
+    mixer_names{"bare.", bare_names},
+    mixer_names{"linear_attn.", delta_net_names},
+    mixer_names{"conv.", short_convolution_names},
 };
 
 constexpr std::array expert_names{
@@ -107,11 +149,13 @@ std::pair<std::string_view, std::string_view> layer_and_rest(std::string_view na
   return {name.substr(0, dot + 1), name.substr(dot + 1)};
 }
 
-std::optional<std::string> stored_part_of_scan(std::string_view asked) {
-  if (asked == "D") return "ssm_d";
-  if (asked == "A_log") return "ssm_a";
-  for (const auto& names : scan_names)
-    if (asked.starts_with(names.asked)) return std::string(names.stored).append(asked.substr(names.asked.size()));
+std::optional<std::string> stored_part_of_mixer(std::string_view asked) {
+  for (const auto& [prefix, names] : mixers) {
+    if (!asked.starts_with(prefix)) continue;
+    const auto part = asked.substr(prefix.size());
+    for (const auto& name : names)
+      if (part.starts_with(name.asked)) return std::string(name.stored).append(part.substr(name.asked.size()));
+  }
   return std::nullopt;
 }
 
@@ -131,7 +175,7 @@ std::optional<expert_part> expert_part_of(std::string_view asked) {
   return std::nullopt;
 }
 
-constexpr std::string_view scan = "mamba.", experts = "experts.";
+constexpr std::string_view experts = "experts.";
 
 /// One of the matrices that lie one after the other.
 std::optional<tensor_info> slice(const tensor_info& stored, std::int64_t index) {
@@ -163,8 +207,7 @@ std::pair<const tensor_file*, const tensor_info*> gguf_views::find(std::string_v
 
 std::string gguf_views::stored_name(std::string_view name) {
   const auto [layer, rest] = layer_and_rest(name);
-  std::optional<std::string> stored;
-  if (rest.starts_with(scan)) stored = stored_part_of_scan(rest.substr(scan.size()));
+  auto stored = stored_part_of_mixer(rest);
   if (rest.starts_with(experts))
     if (const auto part = expert_part_of(rest.substr(experts.size()))) stored = part->stored;
   return layer.empty() || !stored ? std::string(name) : std::string(layer).append(*stored);
@@ -180,13 +223,16 @@ std::optional<gguf_views::view> gguf_views::make(std::string_view name) const {
     return part ? std::optional(view{std::move(*part), &file_}) : std::nullopt;
   }
   view made{*stored, &file_};
-  if (rest == "mamba.A_log") {
+  if (rest.ends_with(".A_log")) {
     if (stored->type != element_type::f32)
       refuse(file_.path().string(), "tensor {} is not f32", in_quotes(stored->name));
     made.file = logarithms_.get();
   }
   auto& shape = made.tensor.shape;
-  if (rest == "mamba.conv1d.weight" && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
+  const bool is_vector = rest == "mamba2.A_log" || rest == "mamba2.D" || rest == "mamba2.norm.weight";
+  if (is_vector && shape.size() == 2) shape = {shape[0] * shape[1]};
+  const bool convolves = rest.ends_with(".conv1d.weight") || rest.ends_with(".conv.weight");
+  if (convolves && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
   return made;
 }
 

@@ -6,6 +6,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -15,7 +16,30 @@ namespace {
 
 std::string_view view(const boost::json::string& text) { return {text.data(), text.size()}; }
 
-// Python cannot write an infinity as JSON; Transformers writes {"__float__": "Infinity"}.
+constexpr std::array<std::string_view, 2> infinities{"-Infinity", "Infinity"};
+
+/// Python writes infinities as words, which are no JSON. They become what Transformers writes for them.
+std::string without_bare_infinities(std::string_view text) {
+  std::string made;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto* const word = std::ranges::find_if(
+        infinities, [&](std::string_view each) { return !in_string && text.substr(at).starts_with(each); });
+    if (word != infinities.end()) {
+      made.append(R"({"__float__":")").append(*word).append("\"}");
+      at += word->size();
+      continue;
+    }
+    if (in_string && text[at] == '\\' && at + 1 < text.size())
+      made += text[at++];
+    else if (text[at] == '"')
+      in_string = !in_string;
+    made += text[at++];
+  }
+  return made;
+}
+
+// What Transformers writes for numbers that JSON lacks: {"__float__": "Infinity"}.
 std::optional<field_scalar> written_out_float(const boost::json::object& object) {
   const auto* text = object.if_contains("__float__");
   if (object.size() != 1 || text == nullptr || !text->is_string()) return std::nullopt;
@@ -69,7 +93,8 @@ field field_of(const boost::json::value& value) {
 }
 
 boost::json::value parsed_object(std::string_view text, std::string_view name) {
-  auto root = read_json([&] { return json::parse_with_unique_keys(text, name); });
+  const auto written_out = without_bare_infinities(text);
+  auto root = read_json([&] { return json::parse_with_unique_keys(written_out, name); });
   if (!root.is_object()) refuse(name, "is no JSON object");
   return root;
 }
@@ -105,7 +130,9 @@ class json_lookup final : public config_fields::lookup {
     return found && found->value().is_null();
   }
 
-  std::string spelled(std::string_view key) const override { return std::string(key); }
+  std::string spelled(std::string_view key) const override {
+    return is_wrapped(key) ? text_key(key) : std::string(key);
+  }
 
   std::string shown(std::string_view key) const override {
     const auto found = at(key);
@@ -113,7 +140,14 @@ class json_lookup final : public config_fields::lookup {
   }
 
  private:
-  std::optional<json::field> at(std::string_view key) const {
+  // What reads more than text keeps what concerns text in an object of its own.
+  static std::string text_key(std::string_view key) { return "text_config." + std::string(key); }
+
+  bool is_wrapped(std::string_view key) const { return key != "model_type" && at_either(text_key(key)); }
+
+  std::optional<json::field> at(std::string_view key) const { return at_either(is_wrapped(key) ? text_key(key) : key); }
+
+  std::optional<json::field> at_either(std::string_view key) const {
     auto found = at_exactly(key);
     for (const auto& other : other_spellings)
       if (!found && key == other.key) found = at_exactly(other.published);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace cogen::load {
@@ -48,6 +49,56 @@ mamba_fields read(const config_fields& fields, const mamba_names& keys, const mo
           .convolution_bias = fields.boolean(keys.convolution_bias, true)};
 }
 
+struct mamba2_key_names {
+  std::string_view heads, head_width, groups;
+  mamba_names others;
+  mamba2_fields defaults;
+};
+
+constexpr mamba2_key_names mamba2_keys{
+    .heads = "num_heads",
+    .head_width = "head_dim",
+    .groups = "n_groups",
+    .others = mamba_mixer_keys,
+    .defaults = {.heads = 128, .head_width = 64, .groups = 8, .state = 128, .convolution = 4}};
+
+constexpr mamba2_key_names granite_keys{
+    .heads = "mamba_n_heads",
+    .head_width = "mamba_d_head",
+    .groups = "mamba_n_groups",
+    .others = jamba_mixer_keys,
+    .defaults = {.heads = 128, .head_width = 0, .groups = 1, .state = 256, .convolution = 4}};
+
+// "auto" stands for an equal share of the channels.
+std::int64_t head_width(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
+                        std::int64_t heads) {
+  const bool is_free = !fields.has(keys.head_width) && keys.defaults.head_width == 0;
+  if (is_free || fields.is(keys.head_width, "auto")) return std::max<std::int64_t>(1, inner / heads);
+  return fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
+}
+
+mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
+  const bool is_given = fields.has("mamba_d_ssm");
+  const auto inner =
+      is_given ? fields.integer("mamba_d_ssm", inner_widths) : expanded(fields, keys.others.expand, config.hidden);
+  const auto& usual = keys.defaults;
+  mamba2_fields made{.heads = fields.integer(keys.heads, head_counts, usual.heads),
+                     .groups = fields.integer(keys.groups, head_counts, usual.groups),
+                     .state = fields.integer(keys.others.state, state_sizes, usual.state),
+                     .convolution = fields.integer(keys.others.convolution, {2, convolutions.highest}, 4),
+                     .bias = fields.boolean(keys.others.bias, false),
+                     .convolution_bias = fields.boolean(keys.others.convolution_bias, true)};
+  made.head_width = head_width(fields, keys, inner, made.heads);
+  if (made.heads * made.head_width != inner) {
+    const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
+    fields.refuse(keys.heads,
+                  fmt::format("times {} = {} it must be {} = {}", keys.head_width, made.head_width, channels, inner));
+  }
+  if (made.heads % made.groups != 0)
+    fields.refuse(keys.groups, fmt::format("{} = {} must be a multiple of it", keys.heads, made.heads));
+  return made;
+}
+
 std::int64_t offset_within(const config_fields& fields, std::string_view key, std::int64_t period,
                            std::int64_t fallback) {
   const auto offset = fields.integer(key, {0, periods.highest}, fallback);
@@ -63,6 +114,14 @@ std::string_view experts_key(const config_fields& fields) {
 
 mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config) {
   return read(fields, mamba_mixer_keys, config);
+}
+
+mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, mamba2_keys, config);
+}
+
+mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, granite_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {

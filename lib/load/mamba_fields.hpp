@@ -21,6 +21,23 @@ struct mamba_fields {
 /// A Mamba's. Throws load_error.
 mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config);
 
+/// The shape of a Mamba-2 mixer (Dao and Gu, arXiv:2405.21060).
+struct mamba2_fields {
+  std::int64_t heads = 0;
+  std::int64_t head_width = 0;
+  std::int64_t groups = 0;       // divide the heads
+  std::int64_t state = 0;        // numbers of state for each number of a head
+  std::int64_t convolution = 0;  // positions that the convolution sees, its own included
+  bool bias = false;             // of in_proj and out_proj
+  bool convolution_bias = true;
+};
+
+/// A Mamba-2's. Throws load_error.
+mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config);
+
+/// Those of a hybrid Granite, or of a Falcon-H1, which may have "mamba_d_ssm" channels. Throws load_error.
+mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config);
+
 /// Layer i attends where i % attention_period == attention_offset and is a mamba_fields mixer elsewhere; its
 /// feed-forward has experts where i % expert_period == expert_offset.
 struct jamba_fields {

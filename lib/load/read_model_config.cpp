@@ -167,6 +167,7 @@ void read_gguf(const config_fields& fields, model_config& config) {
   if (family.keys.heads.empty()) keys.heads = "";
   if (family.keys.intermediate.empty()) keys.intermediate = "";
   read_shape(fields, keys, {}, config);
+  config.layers -= fields.integer("nextn_predict_layers", {0, config.layers - 1}, 0);
   if (family.keys.max_positions.empty()) config.max_positions = family.max_positions;
   config.activation = family.activation;
   config.attention_bias = fields.boolean("attention_bias", false);

@@ -23,6 +23,7 @@ model_spec cohere2(const load::config_fields& fields, const load::model_config& 
 model_spec ernie4_5(const load::config_fields& fields, const load::model_config& config);
 model_spec exaone4(const load::config_fields& fields, const load::model_config& config);
 model_spec falcon(const load::config_fields& fields, const load::model_config& config);
+model_spec falcon_h1(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma2(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
@@ -32,10 +33,13 @@ model_spec gpt2(const load::config_fields& fields, const load::model_config& con
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
 model_spec gptj(const load::config_fields& fields, const load::model_config& config);
 model_spec granite(const load::config_fields& fields, const load::model_config& config);
+model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config);
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
+model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
+model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
@@ -48,6 +52,8 @@ model_spec phi(const load::config_fields& fields, const load::model_config& conf
 model_spec phi3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
@@ -71,6 +77,7 @@ constexpr std::array families{
     family{"ernie4_5", "ERNIE 4.5", ernie4_5},
     family{"exaone4", "EXAONE 4", exaone4},
     family{"falcon", "Falcon", falcon},
+    family{"falcon_h1", "Falcon-H1", falcon_h1},
     family{"gemma", "Gemma", gemma},
     family{"gemma2", "Gemma 2", gemma2},
     family{"gemma3_text", "Gemma 3 (text)", gemma3},
@@ -80,10 +87,13 @@ constexpr std::array families{
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
+    family{"granitemoehybrid", "Granite 4 hybrid (dense)", granitemoehybrid},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
+    family{"lfm2", "LFM 2", lfm2},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"mamba", "Mamba", mamba},
+    family{"mamba2", "Mamba-2", mamba2},
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},
@@ -96,6 +106,8 @@ constexpr std::array families{
     family{"phi3", "Phi-3, Phi-4", phi3},
     family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},
     family{"qwen3", "Qwen 3", qwen3},
+    family{"qwen3_5", "Qwen 3.5 dense", qwen3_5},
+    family{"qwen3_5_text", "Qwen 3.5 dense (text)", qwen3_5_text},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},

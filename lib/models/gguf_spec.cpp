@@ -1,5 +1,7 @@
 #include "models/gguf_spec.hpp"
 
+#include "load/field_ranges.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +23,8 @@ struct renamed_norm {
 constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
+    renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
+    renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
 
@@ -32,7 +36,8 @@ class gguf_namer {
         fused_qkv_(shows("fused_qkv")),
         qkv_bias_(shows("attention_bias")),
         output_bias_(shows("attention_out_bias")),
-        mlp_bias_(shows("mlp_bias")) {}
+        mlp_bias_(shows("mlp_bias")),
+        separate_gate_(shows("mlp_gate")) {}
 
   void rename(embedding_spec& embedding) const {
     embedding.names = {"token_embd"};
@@ -57,7 +62,7 @@ class gguf_namer {
       if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
-        ++layer_;
+        if (!block.parallel) ++layer_;
         rename_in_layer(block, "attn_norm", "post_attention_norm");
       }
     }
@@ -68,7 +73,7 @@ class gguf_namer {
 
   void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
     block.prefix = fmt::format("blk.{}.", layer_);
-    if (std::holds_alternative<mamba_spec>(block.what)) block.prefix += "mamba.";  // load::gguf_views
+    std::visit([&](const auto& what) { block.prefix += mixer_prefix(what); }, block.what);
     std::visit([this](auto& what) { rename(what); }, block.what);
     rename_before(block, before);
     rename(block.after, layer_name(after));
@@ -107,7 +112,7 @@ class gguf_namer {
   }
 
   void rename(mlp_spec& mlp) const {
-    if (mlp.gate == mlp.up)
+    if (mlp.gate == mlp.up && !separate_gate_)
       mlp.gate = "ffn_up";
     else if (!mlp.gate.empty())
       mlp.gate = "ffn_gate";
@@ -123,6 +128,19 @@ class gguf_namer {
   }
 
   void rename(mamba_spec&) const {}
+  void rename(short_convolution_spec&) const {}
+  void rename(delta_net_spec& net) const { net.tiled = true; }
+  void rename(mamba2_spec&) const {}
+
+  // By which load::gguf_views knows the tensors of a mixer.
+  static std::string_view mixer_prefix(const mamba_spec&) { return "mamba."; }
+  static std::string_view mixer_prefix(const mamba2_spec&) { return "mamba2."; }
+  static std::string_view mixer_prefix(const delta_net_spec&) { return "linear_attn."; }
+  static std::string_view mixer_prefix(const short_convolution_spec&) { return "conv."; }
+  template <class Other>
+  static std::string_view mixer_prefix(const Other&) {
+    return "";
+  }
 
   struct norm_name {
     std::string transformers, gguf;
@@ -130,10 +148,25 @@ class gguf_namer {
 
   const load::config_fields& fields_;
   std::string family_;
-  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_;
+  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_;
   norm_name last_norm_;
   int layer_ = -1;
 };
+
+}  // namespace
+
+namespace {
+
+/// Layers that guess further tokens follow the others.
+std::vector<std::string> prediction_layers(const load::config_fields& fields) {
+  std::vector<std::string> names;
+  const auto count = fields.integer("block_count", load::layer_counts);
+  const auto predicting = fields.integer("nextn_predict_layers", {0, count - 1}, 0);
+  for (auto layer = count - predicting; layer < count; ++layer)
+    for (const auto* prefix : {"blk.{}.*", "model.layers.{}.*"})
+      names.push_back(fmt::format(fmt::runtime(prefix), layer));
+  return names;
+}
 
 }  // namespace
 
@@ -141,10 +174,10 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.blocks);
-  namer.rename(spec.final_norm, "output_norm");
+  namer.rename(spec.final_norm, fields.family() == "lfm2" ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
-  spec.unread.clear();
+  spec.unread = prediction_layers(fields);
   return spec;
 }
 

@@ -1,5 +1,10 @@
+#include "load/field_ranges.hpp"
+#include "load/mamba_fields.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
+#include "models/mamba_mixer.hpp"
+
+#include <utility>
 
 namespace cogen::models {
 
@@ -7,19 +12,73 @@ namespace {
 
 constexpr load::real_range multipliers{1e-9, 1e9};
 
+double multiplier(const load::config_fields& fields, std::string_view key) { return fields.real(key, multipliers, 1); }
+
+attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
+  auto made = attention(config);
+  made.scale = multiplier(fields, "attention_multiplier");
+  return made;
+}
+
+void scale(const load::config_fields& fields, model_spec& spec) {
+  spec.embedding.scale = multiplier(fields, "embedding_multiplier");
+  spec.head.scale = 1 / multiplier(fields, "logits_scaling");
+  const auto residual = static_cast<float>(multiplier(fields, "residual_multiplier"));
+  for (auto& block : spec.blocks) block.residual_scale = residual;
+}
+
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+bool rotates(const load::config_fields& fields) {
+  return is_gguf(fields) ? fields.boolean("rope.scaling.finetuned", true)
+                         : fields.is("position_embedding_type", "rope");
+}
+
+/// For each layer whether it attends. The types have two spellings; without any, none does.
+std::vector<bool> attending_layers(const load::config_fields& fields, const load::model_config& config) {
+  if (config.layer_types.empty()) return std::vector<bool>(static_cast<std::size_t>(config.layers));
+  const auto& first = config.layer_types.front();
+  if (first == "mamba" || first == "attention") return layers_of_type(fields, config, "attention", "mamba");
+  return layers_of_type(fields, config, "full_attention", "linear_attention");
+}
+
 }  // namespace
 
 /// Granite Team, IBM: Llama with four multipliers. Logits are divided by theirs.
 model_spec granite(const load::config_fields& fields, const load::model_config& config) {
-  const auto multiplier = [&](std::string_view key) { return fields.real(key, multipliers, 1); };
-  auto spec = like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.scale = multiplier("attention_multiplier");
-    return made;
-  });
-  spec.embedding.scale = multiplier("embedding_multiplier");
-  spec.head.scale = 1 / multiplier("logits_scaling");
-  for (auto& block : spec.blocks) block.residual_scale = static_cast<float>(multiplier("residual_multiplier"));
+  auto spec = like_llama(config, [&](std::int64_t) { return scaled_attention(fields, config); });
+  scale(fields, spec);
+  return spec;
+}
+
+/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers.
+model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config) {
+  if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
+  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) != 0)
+    fields.refuse("num_local_experts", "a hybrid Granite without experts is read, which says 0");
+  const auto mixes = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config);
+  const auto attends = attending_layers(fields, config);
+  const mlp_spec feeds{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
+                       .gate = "input_linear",
+                       .up = "input_linear",
+                       .down = "output_linear"};
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto prefix = layer_prefix(layer);
+    block_spec mixer{
+        .what = mixes, .prefix = prefix + "mamba.", .before = rms_norm(config, prefix + "input_layernorm")};
+    if (attends[static_cast<std::size_t>(layer)]) {
+      auto made = scaled_attention(fields, config);
+      if (!rotates(fields)) made.rope.reset();
+      mixer.what = std::move(made);
+      mixer.prefix = prefix + "self_attn.";
+    }
+    spec.blocks.push_back(std::move(mixer));
+    spec.blocks.push_back({.what = feeds,
+                           .prefix = prefix + "shared_mlp.",
+                           .before = rms_norm(config, prefix + "post_attention_layernorm")});
+  }
+  scale(fields, spec);
   return spec;
 }
 

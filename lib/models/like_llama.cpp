@@ -137,6 +137,33 @@ std::vector<bool> sliding_layers(const load::config_fields& fields, const load::
   return slides;
 }
 
+void put_under(const std::string& base, model_spec& spec) {
+  const auto move = [&](std::string& name) {
+    if (name.starts_with(spec.base)) name.replace(0, spec.base.size(), base);
+  };
+  const auto move_norm = [&](std::optional<norm_spec>& norm) {
+    if (norm) move(norm->name);
+  };
+  for (auto& name : spec.embedding.names) move(name);
+  for (auto& block : spec.blocks) {
+    move(block.prefix);
+    for (auto* norm : {&block.before, &block.after, &block.post}) move_norm(*norm);
+  }
+  move_norm(spec.final_norm);
+  spec.base = base;
+}
+
+std::vector<bool> layers_of_type(const load::config_fields& fields, const load::model_config& config,
+                                 std::string_view this_one, std::string_view other) {
+  std::vector<bool> found;
+  for (const auto& type : config.layer_types) {
+    if (type != this_one && type != other)
+      fields.refuse("layer_types", fmt::format("'{}' and '{}' are known", this_one, other));
+    found.push_back(type == this_one);
+  }
+  return found;
+}
+
 alibi_spec alibi(int heads) {
   const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   alibi_spec spec;

@@ -73,6 +73,14 @@ void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention
 std::vector<bool> sliding_layers(const load::config_fields& fields, const load::model_config& config,
                                  const std::function<bool(std::int64_t)>& fallback);
 
+/// Gives all names another base.
+void put_under(const std::string& base, model_spec& spec);
+
+/// For each layer whether its entry of "layer_types" is `this_one`. Throws load::load_error for an entry that is
+/// neither this nor the other.
+std::vector<bool> layers_of_type(const load::config_fields& fields, const load::model_config& config,
+                                 std::string_view this_one, std::string_view other);
+
 /// 2^(-8 (i + 1) / heads) for a power of two; for another number, every other one of the next power's are added to
 /// those of the power below (Press et al., arXiv:2108.12409).
 alibi_spec alibi(int heads);

@@ -3,6 +3,8 @@
 #include "load/mamba_fields.hpp"
 #include "models/model_spec.hpp"
 
+#include <limits>
+
 namespace cogen::models {
 
 /// A mixer as the configuration has it; without norms inside.
@@ -13,6 +15,22 @@ inline mamba_spec mamba_mixer(const load::mamba_fields& fields) {
           .rank = fields.time_step_rank,
           .bias = fields.bias,
           .convolution_bias = fields.convolution_bias};
+}
+
+/// Throws load::load_error where the configuration limits time steps, which Transformers does in part only.
+inline mamba2_spec mamba2_mixer(const load::config_fields& source, const load::mamba2_fields& fields,
+                                const load::model_config& config) {
+  const auto limits = source.reals("time_step_limit", {-1e9, std::numeric_limits<double>::infinity()});
+  if (!limits.empty() && (limits.front() > 0 || limits.back() < std::numeric_limits<double>::infinity()))
+    source.refuse("time_step_limit", "time steps without limits are read");
+  return {.heads = fields.heads,
+          .head_width = fields.head_width,
+          .groups = fields.groups,
+          .states = fields.state,
+          .taps = fields.convolution,
+          .bias = fields.bias,
+          .convolution_bias = fields.convolution_bias,
+          .norm_epsilon = config.rms_norm_eps};
 }
 
 }  // namespace cogen::models

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation_kind.hpp"
+#include "models/recurrent_specs.hpp"
 
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/load/model_config.hpp>
@@ -71,6 +72,8 @@ struct attention_spec {
   bool transposed = false;   ///< matrices are stored [inputs, outputs]
   bool qkv_bias = false;
   bool output_bias = false;
+  bool output_gate =
+      false;  ///< each head's rows of queries are followed by a gate: its output is scaled by sigmoid(gate)
 
   std::optional<rope_spec> rope;
   std::optional<qk_norm_spec> qk_norm;
@@ -92,6 +95,7 @@ struct mlp_spec {
   std::string gate = "gate_proj";  ///< empty: there is none. The same name as `up`: one matrix holds both, gate first
   std::string up = "up_proj";
   std::string down = "down_proj";
+  float gate_scale = 1;     ///< of gate x
   bool transposed = false;  ///< matrices are stored [inputs, outputs]
   bool bias = false;
 };
@@ -122,7 +126,8 @@ struct mamba_spec {
 
 /// x = post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
-  std::variant<attention_spec, mamba_spec, mlp_spec, moe_spec> what;
+  std::variant<attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec, mlp_spec, moe_spec>
+      what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};
@@ -173,7 +178,8 @@ struct model_spec {
   std::optional<norm_spec> final_norm;
   head_spec head;
   std::optional<encoder_spec> encoder = {};
-  std::vector<std::string> unread = {};  ///< tensors that a checkpoint may hold and no block reads
+  std::vector<std::string> unread =
+      {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };
 
 /// What each layer of the cache holds: one for each block that mixes tokens, in their order.

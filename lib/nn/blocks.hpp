@@ -33,6 +33,12 @@ auto begin(Operators& on, const parts::mamba<B>& part, const typename B::norm& b
 }
 
 template <class Operators, class B>
+auto begin(Operators& on, const parts::recurrent_mixer<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  return on.mix(x, before, part);
+}
+
+template <class Operators, class B>
 auto begin(Operators& on, const parts::mlp<B>& part, const typename B::norm& before, const typename B::rows& x) {
   return on.norm_activated(x, before, part.up, part.activation, part.intermediate);
 }

@@ -50,6 +50,7 @@ class part_check {
   void check(const models::attention_spec& attention) const {
     refuse_always(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
     refuse_always(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
+    refuse_always(attention.output_gate, "attention with gated outputs");
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");
     refuse(attention.alibi.has_value(), "attention with linear biases");
@@ -59,12 +60,16 @@ class part_check {
   }
 
   void check(const models::mlp_spec& mlp) const {
+    refuse_always(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }
 
   void check(const models::moe_spec&) const { refuse_always(true, "mixtures of experts"); }
   void check(const models::mamba_spec&) const { refuse_always(true, "state-space mixers"); }
+  void check(const models::mamba2_spec&) const { refuse_always(true, "Mamba-2 mixers"); }
+  void check(const models::delta_net_spec&) const { refuse_always(true, "gated delta nets"); }
+  void check(const models::short_convolution_spec&) const { refuse_always(true, "short convolutions"); }
 
   void check(const models::block_spec& block) const {
     std::visit([this](const auto& what) { check(what); }, block.what);

@@ -2,6 +2,7 @@
 
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
+#include "weights/mixer_rows.hpp"
 #include "weights/mlp_rows.hpp"
 #include "weights/qkv_rows.hpp"
 
@@ -79,7 +80,10 @@ class part_reader {
     }
     if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
-    return experts(std::get<models::moe_spec>(spec.what), spec.prefix);
+    if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
+    if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
+    if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
+    return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
   }
 
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
@@ -125,11 +129,29 @@ class part_reader {
     }
   }
 
+  template <class Spec>
+  part recurrent(const Spec& spec, const std::string& prefix, int layer) {
+    if constexpr (can_run<parts::recurrent_mixer<B>>) {
+      auto in = project(weights::in_rows(spec, prefix), config_.hidden, spec.bias);
+      const auto deciding = weights::decision_rows(spec, prefix);
+      auto decisions = deciding.empty() ? projection{} : project(deciding, config_.hidden, spec.bias);
+      return parts::recurrent_mixer<B>{
+          .in = std::move(in),
+          .decisions = std::move(decisions),
+          .mixer = B::read_mixer(weights_, prefix, spec),
+          .output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.out_width(), spec.bias),
+          .layer = layer};
+    } else {
+      refuse("recurrent mixers of this kind");
+    }
+  }
+
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
     return {.up = project(weights::up_rows(spec, prefix), config_.hidden, spec.bias),
             .activation = {.kind = spec.activation,
                            .gated = !spec.gate.empty(),
-                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader())},
+                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader()),
+                           .gate_scale = spec.gate_scale},
             .intermediate = spec.intermediate,
             .down = project({{.name = prefix + spec.down, .rows = config_.hidden, .transposed = spec.transposed}},
                             spec.intermediate, spec.bias)};

@@ -25,6 +25,12 @@ std::int64_t bytes_of(const parts::mamba<B>& part) {
 }
 
 template <class B>
+std::int64_t bytes_of(const parts::recurrent_mixer<B>& part) {
+  const auto own = std::visit([](const auto& mixer) { return mixer.bytes(); }, part.mixer);
+  return B::bytes(part.in) + B::bytes(part.decisions) + own + B::bytes(part.output);
+}
+
+template <class B>
 std::int64_t bytes_of(const parts::mlp<B>& part) {
   return B::bytes(part.up) + B::bytes(part.down);
 }

@@ -1,6 +1,7 @@
 #include "weights/named_tensors.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cogen::weights {
@@ -11,7 +12,14 @@ named_tensors::named_tensors(const load::checkpoint& files, progress report)
 void named_tensors::expect(const models::model_spec& spec) {
   const auto has_base = [&](const std::string& name) { return name.starts_with(spec.base); };
   missing_base_ = std::ranges::any_of(files_.weight_names(), has_base) ? "" : spec.base;
-  for (const auto& name : spec.unread) names_.push_back(stored(name));
+  for (const auto& name : spec.unread) {
+    if (!name.ends_with('*')) {
+      names_.push_back(stored(name));
+      continue;
+    }
+    const auto is_one = [&](const auto& each) { return each.starts_with(name.substr(0, name.size() - 1)); };
+    std::ranges::copy_if(files_.weight_names(), std::back_inserter(names_), is_one);
+  }
 }
 
 matrix_rows named_tensors::rows(const named_rows& part, std::optional<std::int64_t> inputs) const {
@@ -33,8 +41,7 @@ std::string named_tensors::first_of(const std::vector<std::string>& names) {
 }
 
 bool named_tensors::count(const load::weight& read) {
-  if (last_counted_ == read.name()) return false;
-  last_counted_ = read.name();
+  if (!counted_.insert(read.name()).second) return false;
   names_.push_back(read.name());
   bytes_ += read.bytes();
   if (report_) report_(bytes_);

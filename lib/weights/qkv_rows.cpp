@@ -64,6 +64,14 @@ std::vector<float> stored_norm_weights(const models::attention_spec& spec, const
 
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix) {
   const auto q = spec.q_width(), kv = spec.kv_width();
+  if (spec.output_gate) {
+    const auto name = prefix + spec.qkv.at(0);
+    const auto stride = std::int64_t{2} * spec.head_dim;
+    return {rows_of(spec, name, 2 * q, {spec.heads, 0, 1, stride, true}),
+            rows_of(spec, prefix + spec.qkv.at(1), kv, {spec.kv_heads, 0, spec.kv_heads, 0, true}),
+            rows_of(spec, prefix + spec.qkv.at(2), kv, {spec.kv_heads, 0, spec.kv_heads, 0, false}),
+            rows_of(spec, name, 2 * q, {spec.heads, spec.head_dim, 1, stride, false})};
+  }
   if (spec.qkv.size() == 3)
     return {rows_of(spec, prefix + spec.qkv[0], q, {spec.heads, 0, spec.heads, 0, true}),
             rows_of(spec, prefix + spec.qkv[1], kv, {spec.kv_heads, 0, spec.kv_heads, 0, true}),

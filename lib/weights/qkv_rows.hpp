@@ -9,7 +9,8 @@
 namespace cogen::weights {
 
 /// Where a checkpoint has the rows of queries, keys and values, in the order q | k | v of halves that are rotated
-/// together: neighbors that the model rotates are taken apart. Names get the prefix and no suffix.
+/// together: neighbors that the model rotates are taken apart. Gates of outputs
+/// follow. Names get the prefix and no suffix.
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix);
 
 /// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or

@@ -53,17 +53,18 @@ std::vector<float> activated(const execution& run, activation kind, std::vector<
 
 BOOST_AUTO_TEST_SUITE(activation_test)
 
-BOOST_AUTO_TEST_CASE(squares_and_xielu_agree_with_their_formulas) {
+BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
   worker_pool workers(1);
   constexpr std::array<float, 4> parameters{0.8F, 0.9F, 0.5F, -1e-6F};  // p, n, b, e
   std::vector<float> x(6000);
   for (std::size_t at = 0; at < x.size(); ++at) x[at] = static_cast<float>(at) * 0.003F - 9.0F;
   const auto wanted = [&](activation kind, double of) {
     if (kind == activation::relu_squared) return std::max(of, 0.0) * std::max(of, 0.0);
+    if (kind == activation::sigmoid) return 1 / (1 + std::exp(-of));
     if (of > 0) return parameters[0] * of * of + parameters[2] * of;
     return parameters[1] * (std::expm1(std::min<double>(of, parameters[3])) - of) + parameters[2] * of;
   };
-  for (const auto kind : {activation::relu_squared, activation::xielu})
+  for (const auto kind : {activation::relu_squared, activation::sigmoid, activation::xielu})
     for_each_set(workers, [&](const execution& run) {
       std::vector<float> out(x.size());
       activate(run, {.kind = kind,

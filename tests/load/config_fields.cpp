@@ -40,6 +40,30 @@ BOOST_AUTO_TEST_CASE(values_are_found_by_key_and_path) {
   BOOST_TEST(fields.has("a.b"));
 }
 
+BOOST_AUTO_TEST_CASE(infinities_are_read_as_python_writes_them) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto fields =
+      json(R"({"limits":[0.0,Infinity],"low":-Infinity,"text":"say \"Infinity\"","\\":1,"name":Infinity})");
+  BOOST_TEST(fields.reals("limits", {0, infinity}) == (std::vector<double>{0, infinity}));
+  BOOST_TEST(fields.real("low", {-infinity, 0}) == -infinity);
+  BOOST_TEST(fields.string("text") == "say \"Infinity\"");
+  BOOST_TEST(fields.real("name", {0, infinity}) == infinity);
+  BOOST_CHECK_THROW(json(R"({"a":Infinit})"), load_error);
+}
+
+BOOST_AUTO_TEST_CASE(what_concerns_text_comes_first) {
+  const auto fields =
+      json(R"({"model_type":"outer","text_config":{"model_type":"inner","a":1,"n":null},"a":2,"b":3,"n":4})");
+  BOOST_TEST(fields.family() == "outer");
+  BOOST_TEST(fields.integer("a", {0}) == 1);
+  BOOST_TEST(fields.integer("b", {0}) == 3);
+  BOOST_TEST(fields.is_null("n"));
+  BOOST_TEST(says(refusal([&] { fields.integer("a", {5}); }), "text_config.a is 1; an integer from 5"));
+  BOOST_TEST(says(refusal([&] { fields.integer("b", {5}); }), ": b is 3; an integer from 5"));
+  BOOST_TEST(says(refusal([&] { fields.integer("c", {5}); }), ": c is missing"));
+  BOOST_TEST(json(R"({"text_config":7,"a":2})").integer("a", {0}) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(an_absent_or_null_value_has_its_fallback) {
   const auto fields = json(R"({"n":null})");
   BOOST_TEST(fields.integer("n", {0}, 3) == 3);

@@ -263,6 +263,95 @@ BOOST_AUTO_TEST_CASE(scans_are_read_as_transformers_keeps_them) {
   BOOST_TEST(gguf_config(draft).heads == 0);
 }
 
+BOOST_AUTO_TEST_CASE(short_convolutions_show_which_layers_have_them) {
+  auto draft = file_of("lfm2", {entry_u32("lfm2.shortconv.l_cache", 4)});
+  draft.add("blk.1.shortconv.conv.weight", {4, 2}, 0, counting_floats(8));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.conv.conv.weight", {2, 1, 4})).size() == 8U);
+  BOOST_TEST(!files.find("blk.1.conv.in_proj.weight"));
+  BOOST_TEST(number_in(draft, "conv_L_cache") == 4.0);
+  const std::vector<std::string> types{"full_attention", "conv"};
+  BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(delta_nets_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("qwen35", {entry_u32("qwen35.ssm.inner_size", 21), entry_u32("qwen35.ssm.time_step_rank", 3)},
+                       {"blk.1.attn_q.weight"});
+  draft.add("blk.0.ssm_conv1d.weight", {4, 2}, 0, counting_floats(8));
+  draft.add("blk.0.ssm_a", {2}, 0, raw_floats({-1, -2}));
+  draft.add("blk.0.ssm_dt.bias", {2}, 0, raw_floats({5, 6}));
+  draft.add("blk.0.attn_qkv.weight", {2, 3}, 0, counting_floats(6));
+  draft.add("blk.0.ssm_beta.weight", {2, 1}, 0, raw_floats({7, 8}));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const auto read = [&](const char* name, std::initializer_list<std::int64_t> shape) {
+    return floats_of(files.at(std::string("blk.0.linear_attn.") + name, shape));
+  };
+  BOOST_TEST(read("conv1d.weight", {2, 1, 4}).size() == 8U);
+  BOOST_TEST(read("in_proj_qkv.weight", {3, 2}).size() == 6U);
+  const std::vector<float> logarithms{0, std::log(2.0F)};
+  BOOST_TEST(read("A_log", {2}) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(read("dt_bias", {2}) == (std::vector<float>{5, 6}), boost::test_tools::per_element());
+  BOOST_TEST(read("in_proj_b.weight", {1, 2}) == (std::vector<float>{7, 8}), boost::test_tools::per_element());
+  BOOST_TEST(number_in(draft, "linear_value_head_dim") == 7.0);
+  BOOST_TEST(!says_true(draft, "fused_qkv"));
+  const std::vector<std::string> types{"linear_attention", "full_attention"};
+  BOOST_TEST(gguf_config(draft).layer_types == types, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(mixers_of_a_mamba2_are_read_as_transformers_keeps_them) {
+  auto draft = file_of("mamba2", {entry_u32("mamba2.ssm.inner_size", 48), entry_u32("mamba2.ssm.time_step_rank", 6),
+                                  entry_u32("mamba2.ssm.group_count", 2)});
+  draft.add("blk.1.ssm_a", {1, 2}, 0, raw_floats({-1, -2}));
+  draft.add("blk.1.ssm_d", {1, 2}, 0, raw_floats({7, 8}));
+  draft.add("blk.1.ssm_norm.weight", {3, 2}, 0, counting_floats(6));
+  const memory_file written(draft.bytes());
+  const checkpoint files(written.path());
+  const std::vector<float> logarithms{0, std::log(2.0F)};
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.A_log", {2})) == logarithms, boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.D", {2})) == (std::vector<float>{7, 8}),
+             boost::test_tools::per_element());
+  BOOST_TEST(floats_of(files.at("blk.1.mamba2.norm.weight", {6})).size() == 6U);
+  BOOST_TEST(number_in(draft, "num_heads") == 6.0);
+  BOOST_TEST(number_in(draft, "head_dim") == 8.0);
+  BOOST_TEST(number_in(draft, "n_groups") == 2.0);
+}
+
+BOOST_AUTO_TEST_CASE(key_heads_of_some_layers_order_their_rows) {
+  auto draft = file_of("granitehybrid", {entry_array("granitehybrid.attention.head_count_kv", 5, 2,
+                                                     raw(std::int32_t{0}) + raw(std::int32_t{1}))});
+  draft.add("blk.1.attn_k.weight", {1, 8}, 0, counting_floats(8));
+  const memory_file written(draft.bytes());
+  const auto rows = floats_of(checkpoint(written.path()).find("blk.1.attn_k.weight").value());
+  BOOST_TEST(rows == (std::vector<float>{0, 2, 4, 6, 1, 3, 5, 7}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_hybrid_granites_feed_forward_is_the_shared_one) {
+  const auto width = [](std::uint32_t shared) {
+    return number_in(file_of("granitehybrid", {entry_u32("granitehybrid.expert_shared_feed_forward_length", shared)}),
+                     "shared_intermediate_size");
+  };
+  BOOST_TEST(width(20) == 20.0);
+  BOOST_TEST(width(0) == 12.0);
+}
+
+BOOST_AUTO_TEST_CASE(some_norms_have_no_suffix) {
+  const memory_file written(file_of("falcon-h1", {}, {"blk.1.ffn_norm"}).bytes());
+  const checkpoint files(written.path());
+  BOOST_TEST(floats_of(files.at("blk.1.bare.ffn_norm.weight", {1})).size() == 1U);
+  const std::vector<std::string> expected{"blk.1.bare.ffn_norm.weight"};
+  files.refuse_others(expected);
+}
+
+BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
+  const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
+  BOOST_TEST(gguf_config(draft).layers == 1);
+  BOOST_TEST(gguf_config(draft).layer_types.size() == 1U);
+  const auto all = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 2)});
+  BOOST_TEST(says(refusal([&] { gguf_config(all); }), "nextn_predict_layers is 2; an integer from 0 to 1"));
+}
+
 BOOST_AUTO_TEST_CASE(experts_are_matrices_of_their_own) {
   auto draft = file_of("jamba");
   draft.add("blk.1.ffn_up_exps.weight", {2, 3, 4}, 0, counting_floats(24));
@@ -292,6 +381,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_jamba_repeat) {
 BOOST_AUTO_TEST_CASE(rows_are_interleaved_in_some_architectures) {
   for (const auto* family : {"llama", "granite", "smollm3", "arcee", "ministral3"})
     BOOST_TEST(stores_interleaved_heads(family), family);
+  BOOST_TEST(stores_interleaved_heads("granitemoehybrid"));
   for (const auto* family : {"qwen2", "cohere", "glm4", "ernie4_5", "apertus", "olmo2", "of-tomorrow"})
     BOOST_TEST(!stores_interleaved_heads(family), family);
   BOOST_TEST((rows_of("blk.3.attn_q.weight") == gguf_rows::queries));

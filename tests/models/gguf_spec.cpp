@@ -138,6 +138,48 @@ BOOST_AUTO_TEST_CASE(scans_and_experts_have_the_names_of_views) {
   BOOST_TEST(experts.expert.down == "ffn_down");
 }
 
+BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
+  const auto qwen = spec_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
+  BOOST_TEST(qwen.blocks.size() == 2U);
+  BOOST_TEST(qwen.blocks.at(0).prefix == "blk.0.linear_attn.");
+  BOOST_TEST(std::get<delta_net_spec>(qwen.blocks.at(0).what).tiled);
+  BOOST_TEST(qwen.blocks.at(1).before->name == "blk.0.post_attention_norm");
+  BOOST_TEST(qwen.blocks.at(1).before->weight_offset == 0);
+  BOOST_TEST(qwen.unread == (names{"blk.1.*", "model.layers.1.*"}), boost::test_tools::per_element());
+  const auto lfm2 = spec_of("lfm2", {}, {"blk.1.shortconv.conv.weight"});
+  BOOST_TEST(lfm2.blocks.at(0).prefix == "blk.0.");
+  BOOST_TEST(lfm2.blocks.at(2).prefix == "blk.1.conv.");
+  BOOST_TEST(lfm2.final_norm->name == "token_embd_norm");
+}
+
+BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
+  const auto with = [](bool rotates) {
+    return spec_of("granitehybrid",
+                   {entry_u32("granitehybrid.ssm.inner_size", 64), entry_u32("granitehybrid.ssm.time_step_rank", 4),
+                    entry_bool("granitehybrid.rope.scaling.finetuned", rotates)},
+                   {"blk.1.ssm_norm.weight", "blk.0.ffn_gate.weight"});
+  };
+  const auto spec = with(false);
+  BOOST_TEST(!attention_of(spec).rope);
+  BOOST_TEST(attention_of(with(true)).rope.has_value());
+  BOOST_TEST(mlp_of(spec).gate == "ffn_gate");
+  BOOST_TEST(mlp_of(spec).up == "ffn_up");
+  BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.mamba2.");
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
+  const auto spec =
+      spec_of("falcon-h1", {entry_u32("falcon-h1.ssm.inner_size", 48), entry_u32("falcon-h1.ssm.time_step_rank", 4)});
+  const names prefixes{"blk.0.mamba2.", "blk.0.", "blk.0.", "blk.1.mamba2.", "blk.1.", "blk.1."};
+  names found;
+  for (const auto& block : spec.blocks) found.push_back(block.prefix);
+  BOOST_TEST(found == prefixes, boost::test_tools::per_element());
+  BOOST_TEST(spec.blocks.at(4).before->name == "blk.1.attn_norm");
+  BOOST_TEST(spec.blocks.at(5).before->name == "blk.1.bare.ffn_norm");
+  BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).what).norm == mamba2_spec::norm_place::none));
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

@@ -160,6 +160,98 @@ BOOST_AUTO_TEST_CASE(state_space_models_that_their_configuration_does_not_fit) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(short_convolutions_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "lfm2_biased", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("conv_L_cache", 4, {"conv.conv.weight", "[20, 1, 5]", "[20, 1, 4]"});
+  refused("conv_L_cache", 1, {"conv_L_cache is 1; an integer from 2"});
+  refused("conv_bias", false, {"conv.conv.bias", "no part"});
+  refused("block_auto_adjust_ff_dim", true, {"feed_forward.w1.weight", "[256, 20]"});
+  refused("block_ff_dim", 2, {"block_ff_dim is 2; an integer from 3"});
+  refused("layer_types", {"conv", "mamba", "conv"}, {"layer_types", "'full_attention' and 'conv' are known"});
+  refused("layer_types", {"conv"}, {"layer_types", "it must name num_hidden_layers = 3 layers"});
+  check_refused<load::load_error>("lfm2_published", [](auto& config) { config["full_attn_idxs"] = {4}; },
+                                  {"full_attn_idxs is"});
+  check_refused<load::load_error>("lfm2_published", [](auto& config) { config["full_attn_idxs"] = {2}; },
+                                  {"model.layers.1.conv.in_proj.weight"});
+}
+
+BOOST_AUTO_TEST_CASE(delta_nets_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "qwen3_5_interval", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("linear_num_value_heads", 5,
+          {"linear_num_value_heads is 5; it must be a multiple of linear_num_key_heads = 2"});
+  refused("linear_num_value_heads", 4, {"in_proj_qkv.weight", "[62, 24]", "[48, 24]"});
+  refused("linear_conv_kernel_dim", 3, {"conv1d.weight", "[62, 1, 4]", "[62, 1, 3]"});
+  refused("linear_conv_kernel_dim", 1, {"linear_conv_kernel_dim is 1; an integer from 2"});
+  refused("linear_key_head_dim", 0, {"linear_key_head_dim is 0; an integer from 1"});
+  refused("num_attention_heads", 6, {"self_attn.q_proj.weight", "[96, 24]", "[192, 24]"});
+  refused("layer_types", {"linear_attention", "mamba", "mamba", "mamba"},
+          {"layer_types", "'full_attention' and 'linear_attention' are known"});
+  refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
+}
+
+BOOST_AUTO_TEST_CASE(mamba2_mixers_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "mamba2_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("n_groups", 3, {"n_groups is 3; num_heads = 4 must be a multiple of it"});
+  refused("num_heads", 5, {"num_heads is 5; times head_dim = 13 it must be hidden_size * expand = 52"});
+  refused("state_size", 6, {"in_proj.weight", "[128, 26]", "[132, 26]"});
+  refused("conv_kernel", 1, {"conv_kernel is 1; an integer from 2"});
+  refused("use_conv_bias", false, {"conv1d.bias", "no part"});
+  refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
+  refused("time_step_limit", {0.0, 0.1}, {"time_step_limit", "time steps without limits are read"});
+}
+
+BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "granite4_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("num_local_experts", 4, {"num_local_experts is 4; a hybrid Granite without experts is read"});
+  refused("mamba_n_groups", 3, {"mamba_n_groups is 3; mamba_n_heads = 4 must be a multiple of it"});
+  refused("mamba_d_head", 11, {"mamba_n_heads is 4; times mamba_d_head = 11", "hidden_size * mamba_expand = 48"});
+  refused("layer_types", {"mamba", "attention", "conv"}, {"layer_types", "'attention' and 'mamba' are known"});
+  refused("layer_types", {"mamba", "mamba", "mamba"}, {"model.layers.1.mamba.in_proj.weight"});
+  refused("shared_intermediate_size", 21, {"shared_mlp.input_linear.weight", "[44, 24]", "[42, 24]"});
+}
+
+BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "falcon_h1_scaled", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("mamba_d_ssm", 24, {"mamba_n_heads is 4; times mamba_d_head = 5 it must be mamba_d_ssm = 24"});
+  refused("ssm_multipliers", {1, 2}, {"ssm_multipliers is [1,2]; 5 numbers are read"});
+  refused("mlp_multipliers", {1, 2, 3}, {"mlp_multipliers is [1,2,3]; 2 numbers are read"});
+  refused("attention_bias", true, {"attention_bias is true; it is read without attention_in_multiplier"});
+  refused("mamba_proj_bias", true, {"mamba_proj_bias is true; it is read without ssm_in_multiplier"});
+  refused("projectors_bias", true, {"projectors_bias is true; it must be mamba_proj_bias"});
+  refused("mamba_rms_norm", true, {"mamba.norm.weight"});
+}
+
+BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
+  const auto refused = [](const std::string& golden) {
+    try {
+      load_model(golden_folder(golden), {.device = "reference"});
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  BOOST_TEST(refused("lfm2_published") == R"(device "reference" does not run short convolutions yet; "cpu" does)");
+  BOOST_TEST(refused("qwen3_5_interval") == R"(device "reference" does not run gated delta nets yet; "cpu" does)");
+  BOOST_TEST(refused("mamba2_published") == R"(device "reference" does not run Mamba-2 mixers yet; "cpu" does)");
+  BOOST_TEST(refused("qwen3_5_typed") ==
+             R"(device "reference" does not run attention with gated outputs yet; "cpu" does)");
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

@@ -71,6 +71,7 @@ class parameter_count {
   std::int64_t of(const models::attention_spec& spec) const {
     const auto qkv = spec.q_width() + 2 * spec.kv_width();
     std::int64_t count = config_.hidden * (qkv + spec.q_width());
+    if (spec.output_gate) count += config_.hidden * spec.q_width();
     if (spec.qkv_bias) count += qkv;
     if (spec.output_bias) count += config_.hidden;
     if (spec.qk_norm)
@@ -83,6 +84,24 @@ class parameter_count {
     const auto up = spec.intermediate * (spec.gate.empty() ? 1 : 2);
     const std::int64_t own = spec.activation == kernels::activation::xielu ? 2 : 0;
     return config_.hidden * (up + spec.intermediate) + (spec.bias ? up + config_.hidden : 0) + own;
+  }
+
+  std::int64_t of(const models::mamba2_spec& spec) const {
+    const auto rows = spec.values() + spec.channels() + spec.heads;
+    const auto norm = spec.norm == models::mamba2_spec::norm_place::none ? 0 : spec.values();
+    const auto biases = (spec.bias ? rows + config_.hidden : 0) + (spec.convolution_bias ? spec.channels() : 0);
+    const auto matrices = config_.hidden * (rows + spec.values());
+    return matrices + spec.channels() * spec.taps + 3 * spec.heads + norm + biases;
+  }
+
+  std::int64_t of(const models::delta_net_spec& spec) const {
+    const auto rows = spec.channels() + 2 * spec.values() + 2 * spec.heads;
+    return config_.hidden * rows + spec.channels() * spec.taps + 2 * spec.heads + spec.value_width;
+  }
+
+  std::int64_t of(const models::short_convolution_spec& spec) const {
+    const auto biases = spec.bias ? 4 * spec.channels + config_.hidden : 0;
+    return spec.channels * (4 * config_.hidden + spec.taps) + biases;
   }
 
   std::int64_t of(const models::mamba_spec&) const { return 0; }

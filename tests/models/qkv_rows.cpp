@@ -60,6 +60,16 @@ BOOST_AUTO_TEST_CASE(groups_have_their_queries_a_key_and_a_value) {
   BOOST_TEST(all[2] == (rows{6, 7, 14, 15}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(gates_stand_behind_the_queries_of_their_head) {
+  auto spec = small();
+  spec.output_gate = true;
+  const auto all = listed(spec);
+  BOOST_TEST(all[0] == (rows{0, 1, 4, 5, 8, 9, 12, 13}), boost::test_tools::per_element());
+  BOOST_TEST(all[1] == (rows{0, 1, 2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(all[3] == (rows{2, 3, 6, 7, 10, 11, 14, 15}), boost::test_tools::per_element());
+  BOOST_TEST(weights::qkv_rows(spec, "p.")[3].stored_rows() == 16);
+}
+
 BOOST_AUTO_TEST_CASE(neighbors_that_are_rotated_are_taken_apart) {
   models::attention_spec spec{.heads = 2, .kv_heads = 1, .head_dim = 6};
   spec.rope = models::rope_spec{.config = {.rotary_dim = 4}, .interleaved = true};

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,12 +15,14 @@ namespace cogen::test {
 namespace {
 
 const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
-  static const auto mamba = load_model(golden_folder("mamba_tiny"), {.threads = 1});
-  static const auto jamba = load_model(golden_folder("jamba_tiny"), {.threads = 1});
-  return golden == "mamba_tiny" ? mamba : jamba;
+  static std::map<std::string, std::shared_ptr<const model>> loaded;
+  auto& found = loaded[golden];
+  if (!found) found = load_model(golden_folder(golden), {.threads = 1});
+  return found;
 }
 
-const std::vector<std::string> goldens{"mamba_tiny", "jamba_tiny"};
+const std::vector<std::string> goldens{"mamba_tiny",       "jamba_tiny",         "lfm2_published",  "qwen3_5_interval",
+                                       "mamba2_published", "granite4_published", "falcon_h1_scaled"};
 
 bool is_recurrent(const cache::kv_cache_spec& shape) { return shape.kind == cache::layer_kind::recurrent; }
 
@@ -85,6 +88,15 @@ BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
   const auto& jamba = recurrent_model("jamba_tiny")->kv_cache_specs();
   BOOST_TEST(std::ranges::any_of(jamba, is_recurrent));
   BOOST_TEST(!std::ranges::all_of(jamba, is_recurrent));
+  const auto& lfm2 = recurrent_model("lfm2_published")->kv_cache_specs();
+  BOOST_TEST(std::ranges::count_if(lfm2, is_recurrent) == 3);
+  BOOST_TEST(lfm2.front().state == 24 * 2);
+  const auto& net = recurrent_model("qwen3_5_interval")->kv_cache_specs();
+  BOOST_TEST(net.front().state == (2 * 10 + 42) * 3 + 6 * 5 * 7);
+  BOOST_TEST(!is_recurrent(net.back()));
+  const auto& mamba2 = recurrent_model("mamba2_published")->kv_cache_specs();
+  BOOST_TEST(std::ranges::all_of(mamba2, is_recurrent));
+  BOOST_TEST(mamba2.front().state == (52 + 2 * 10) * 3 + 52 * 5);
   for (const auto& shape : jamba) BOOST_TEST((is_recurrent(shape) ? shape.state : shape.kv_heads) > 0);
 }
 

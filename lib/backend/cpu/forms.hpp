@@ -1,14 +1,18 @@
 #pragma once
 
+#include "backend/cpu/delta_net.hpp"
 #include "backend/cpu/heads.hpp"
+#include "backend/cpu/mamba2_scan.hpp"
 #include "backend/cpu/mamba_scan.hpp"
 #include "backend/cpu/norm.hpp"
 #include "backend/cpu/projection.hpp"
+#include "backend/cpu/short_convolution.hpp"
 #include "backend/parts.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -24,8 +28,20 @@ struct forms {
   using rotation = std::shared_ptr<const rope>;
   using heads = cpu::heads;
   using scan = mamba_scan;
+  using mixer = std::variant<short_convolution, delta_net, mamba2_scan>;
   using block_part = std::variant<parts::attention<forms>, parts::cross_attention<forms>, parts::mamba<forms>,
-                                  parts::mlp<forms>, parts::mixture_of_experts<forms>>;
+                                  parts::recurrent_mixer<forms>, parts::mlp<forms>, parts::mixture_of_experts<forms>>;
+
+  static mixer read_mixer(weight_reader& weights, const std::string& prefix, const models::mamba2_spec& spec) {
+    return mamba2_scan(weights, prefix, spec);
+  }
+  static mixer read_mixer(weight_reader& weights, const std::string& prefix, const models::delta_net_spec& spec) {
+    return delta_net(weights, prefix, spec);
+  }
+  static mixer read_mixer(weight_reader& weights, const std::string& prefix,
+                          const models::short_convolution_spec& spec) {
+    return short_convolution(weights, prefix, spec);
+  }
 
   static std::int64_t bytes(const projection& of) { return of ? of.bytes() : 0; }
   static std::int64_t bytes(const norm& of) { return of ? of->bytes() : 0; }

@@ -1,6 +1,7 @@
 #include "backend/cpu/heads.hpp"
 
 #include "backend/cpu/generic_attention.hpp"
+#include "backend/cpu/row_arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
@@ -60,6 +61,7 @@ activations heads::attend(const forward_context& context, int layer, const activ
     attend_in_place(context, memory, left, qkv);
   else
     attend_generically(context, memory, left, spec_, qkv);
+  if (spec_.output_gate) gate(context, qkv);
   return qkv.columns_from(0, spec_.q_width());
 }
 
@@ -70,6 +72,13 @@ void heads::prepare(const forward_context& context, const kernels::rope_table* t
   if (norm_)
     (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()));
   if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
+}
+
+/// out = out * sigmoid(gate)
+void heads::gate(const forward_context& context, const activations& qkv) const {
+  const auto out = qkv.columns_from(0, spec_.q_width());
+  const auto gates = qkv.columns_from(spec_.q_width() + 2 * spec_.kv_width(), spec_.q_width());
+  activate_rows(context, kernels::activation::sigmoid, gates, out, out);
 }
 
 void heads::attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,

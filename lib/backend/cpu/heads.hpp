@@ -22,10 +22,10 @@ class heads {
 
   std::int64_t q_width() const { return spec_.q_width(); }
   std::int64_t kv_width() const { return spec_.kv_width(); }
-  std::int64_t qkv_width() const { return spec_.q_width() + 2 * spec_.kv_width(); }
+  std::int64_t qkv_width() const { return (spec_.output_gate ? 2 : 1) * spec_.q_width() + 2 * spec_.kv_width(); }
 
   /// Caches keys and values in cache layer `layer` and attends to those of the step's slots: what the heads found, side
-  /// by side, in the place of the queries. qkv [step.tokens(), q|k|v], result [step.tokens(), q_width]
+  /// by side, in the place of the queries. qkv [step.tokens(), q|k|v or q|k|v|gate], result [step.tokens(), q_width]
   ///
   /// If the layer can be read in place, kernels write new keys and values into it and read all of them there. Any other
   /// layer is written and read through its append() and to_dense().
@@ -41,6 +41,7 @@ class heads {
 
  private:
   void prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const;
+  void gate(const forward_context& context, const activations& qkv) const;
   void attend_in_place(const forward_context& context, cache::layer& memory, const kernels::rope_table* table,
                        const activations& qkv) const;
 

@@ -1,48 +1,20 @@
 #include "backend/cpu/mamba_scan.hpp"
 
-#include "kernels/causal_convolution.hpp"
+#include "backend/cpu/layer_states.hpp"
 #include "kernels/selective_scan.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
-#include <cmath>
-#include <stdexcept>
 
 namespace cogen::cpu {
 
 namespace {
 
-/// [channels, width] -> [width, channels]
-std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t channels) {
-  const auto rows = static_cast<std::size_t>(channels);
-  const auto width = stored.size() / rows;
-  std::vector<float> turned(stored.size());
-  for (std::size_t channel = 0; channel < rows; ++channel) {
-    for (std::size_t at = 0; at < width; ++at) turned[at * rows + channel] = stored[channel * width + at];
-  }
-  return turned;
-}
-
 std::vector<float> read_decay(weight_reader& weights, const std::string& name, const models::mamba_spec& shape) {
-  auto decay = channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels);
-  for (auto& value : decay) value = -std::exp(value);
-  return decay;
+  return decays_of(channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels));
 }
 
 projection project(weight_reader& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {
   return weights.projection(std::array{weights::named_rows{name + ".weight", outputs}}, inputs);
-}
-
-/// Sets the rows' states to those of one layer.
-void set_states(const forward_context& context, int layer) {
-  const auto slots = context.step.rows();
-  for (std::size_t index = 0; index < slots.size(); ++index) {
-    const auto state = context.memory.layer(layer).state(slots[index].slot);
-    if (!state) throw std::logic_error(fmt::format("layer {} of the cache keeps no states", layer));
-    context.rows[index].before = state->before;
-    context.rows[index].after = state->after;
-  }
 }
 
 std::int64_t bytes_of(const std::vector<float>& values) {
@@ -53,14 +25,13 @@ std::int64_t bytes_of(const std::vector<float>& values) {
 
 mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec)
     : spec_(spec),
-      tap_weights_(
-          channels_last(weights.numbers(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
+      convolution_(weights, prefix + "conv1d",
+                   {.channels = spec.channels, .taps = spec.taps, .bias = spec.convolution_bias}),
       selection_(project(weights, prefix + "x_proj", spec.rank + 2 * spec.states, spec.channels)),
       step_(project(weights, prefix + "dt_proj", spec.channels, spec.rank)),
       decay_(read_decay(weights, prefix + "A_log", spec)),
       skip_(weights.numbers(prefix + "D", {spec.channels})) {
   step_.bias = weights.vector(std::array{weights::named_rows{prefix + "dt_proj.bias", spec.channels}});
-  if (spec.convolution_bias) tap_biases_ = weights.numbers(prefix + "conv1d.bias", {spec.channels});
   if (spec.norm_epsilon) {
     const auto norm_of = [&](const char* name, std::int64_t width) {
       return *weights.norm({.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
@@ -73,21 +44,9 @@ mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const 
 activations mamba_scan::operator()(const forward_context& context, int layer, const activations& x_and_gate) const {
   const auto mixed = context.space.take(x_and_gate.rows, spec_.channels);
   set_states(context, layer);
-  convolve(context, x_and_gate.columns_from(0, spec_.channels), mixed);
+  convolution_(context, x_and_gate.columns_from(0, spec_.channels), mixed);
   scan(context, mixed, x_and_gate.columns_from(spec_.channels, spec_.channels), mixed);
   return mixed;
-}
-
-void mamba_scan::convolve(const forward_context& context, const activations& x, const activations& out) const {
-  kernels::causal_convolution(context.run, context.rows,
-                              {.x = x.data,
-                               .x_stride = x.stride,
-                               .weight = tap_weights_.data(),
-                               .bias = tap_biases_.empty() ? nullptr : tap_biases_.data(),
-                               .out = out.data,
-                               .out_stride = out.stride,
-                               .channels = spec_.channels,
-                               .taps = static_cast<int>(spec_.taps)});
 }
 
 void mamba_scan::scan(const forward_context& context, const activations& x, const activations& gate,
@@ -121,12 +80,12 @@ void mamba_scan::scan(const forward_context& context, const activations& x, cons
                            .out_stride = out.stride,
                            .channels = spec_.channels,
                            .states = static_cast<int>(spec_.states),
-                           .state_offset = spec_.channels * (spec_.taps - 1)});
+                           .state_offset = convolution_.state()});
 }
 
 std::int64_t mamba_scan::bytes() const {
-  std::int64_t bytes = selection_.bytes() + step_.bytes();
-  for (const auto* values : {&tap_weights_, &tap_biases_, &decay_, &skip_}) bytes += bytes_of(*values);
+  std::int64_t bytes = convolution_.bytes() + selection_.bytes() + step_.bytes();
+  for (const auto* values : {&decay_, &skip_}) bytes += bytes_of(*values);
   if (norms_) bytes += norms_->step.bytes() + norms_->b.bytes() + norms_->c.bytes();
   return bytes;
 }

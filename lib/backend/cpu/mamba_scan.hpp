@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/cpu/convolution.hpp"
 #include "backend/cpu/forward_context.hpp"
 #include "backend/cpu/norm.hpp"
 #include "backend/cpu/projection.hpp"
@@ -34,14 +35,12 @@ class mamba_scan {
     norm c;
   };
 
-  void convolve(const forward_context& context, const activations& x, const activations& out) const;
   void scan(const forward_context& context, const activations& x, const activations& gate,
             const activations& out) const;
 
   models::mamba_spec spec_;
-  std::vector<float> tap_weights_;  // [taps, channels]
-  std::vector<float> tap_biases_;   // [channels], or none
-  projection selection_;            // to time step | B | C
+  convolution convolution_;
+  projection selection_;  // to time step | B | C
   std::optional<norms> norms_;
   projection step_;
   std::vector<float> decay_;  // [states, channels]

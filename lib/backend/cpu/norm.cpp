@@ -22,14 +22,6 @@ std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector
   return norms;
 }
 
-void apply(const std::vector<norm>& norms, const forward_context& context, const activations& x) {
-  const auto width = x.columns / static_cast<std::int64_t>(norms.size());
-  for (std::size_t index = 0; index < norms.size(); ++index) {
-    const auto part = x.columns_from(static_cast<std::int64_t>(index) * width, width);
-    norms[index](context, part, part);
-  }
-}
-
 }  // namespace
 
 norm::norm(const models::norm_spec& spec, std::vector<float> weight, std::vector<float> bias)
@@ -93,13 +85,21 @@ void norm::layer_norm(const forward_context& context, const activations& x, cons
                                       .width = width});
 }
 
+void norm_parts(const std::vector<norm>& norms, const forward_context& context, const activations& x) {
+  const auto width = x.columns / static_cast<std::int64_t>(norms.size());
+  for (std::size_t index = 0; index < norms.size(); ++index) {
+    const auto part = x.columns_from(static_cast<std::int64_t>(index) * width, width);
+    norms[index](context, part, part);
+  }
+}
+
 qk_norm::qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights,
                  const std::vector<float>& k_weights)
     : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {}
 
 void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k) const {
-  apply(q_, context, q);
-  apply(k_, context, k);
+  norm_parts(q_, context, q);
+  norm_parts(k_, context, k);
 }
 
 }  // namespace cogen::cpu

@@ -40,6 +40,9 @@ class norm {
   std::vector<float> bias_;  // of a layer norm
 };
 
+/// Norms equal parts of the rows of x, side by side, each by its own; or all of them by one.
+void norm_parts(const std::vector<norm>& norms, const forward_context& context, const activations& x);
+
 /// Norms of queries and keys side by side. Immutable.
 class qk_norm {
  public:

@@ -41,23 +41,41 @@ activations operators::embed(const parts::embedding<forms>& from, std::span<cons
 
 activations operators::norm_linear(const activations& x, const forms::norm& before, const projection& by,
                                    std::int64_t outputs) const {
-  const auto y = context_.space.take(x.rows, outputs);
-  if (!before) return by(context_, x, y), y;
-  const auto scratch = this->scratch();
-  const auto normed = context_.space.take(x.rows, x.columns);
-  if (const auto rows = before->prologue(context_, x, normed)) {
-    by(context_, {normed, &*rows}, y);
+  return norm_linear(context_, x, before, by, outputs);
+}
+
+activations operators::norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
+                                   const projection& by, std::int64_t outputs) {
+  const auto y = context.space.take(x.rows, outputs);
+  if (!before) return by(context, x, y), y;
+  const arena::scope scratch(context.space);
+  const auto normed = context.space.take(x.rows, x.columns);
+  if (const auto rows = before->prologue(context, x, normed)) {
+    by(context, {normed, &*rows}, y);
   } else {
-    (*before)(context_, x, normed);
-    by(context_, normed, y);
+    (*before)(context, x, normed);
+    by(context, normed, y);
   }
   return y;
+}
+
+activations operators::mix(const activations& x, const forms::norm& before,
+                           const parts::recurrent_mixer<forms>& by) const {
+  return std::visit(
+      [&](const auto& mixer) {
+        const auto in = norm_linear(x, before, by.in, mixer.in_width());
+        const auto decisions =
+            by.decisions ? norm_linear(context_.exact(), x, before, by.decisions, mixer.decisions()) : activations{};
+        return mixer(context_, by.layer, in, decisions);
+      },
+      by.mixer);
 }
 
 kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,
                                                        const projection& by, const parts::activation& how,
                                                        std::int64_t intermediate) const {
   const auto up = norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate);
+  if (how.gate_scale != 1) scale_rows(context_, how.gate_scale, up.columns_from(0, intermediate));
   return {.kind = how.kind,
           .x = up.data,
           .x_stride = up.stride,

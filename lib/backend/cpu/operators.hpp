@@ -44,6 +44,9 @@ class operators {
     return by(context_, layer, x_and_gate);
   }
 
+  /// What a mixer makes of by.in(before(x)), before its last product.
+  activations mix(const activations& x, const forms::norm& before, const parts::recurrent_mixer<forms>& by) const;
+
   /// f(by(before(x))), computed as the product behind it reads its rows. [rows, intermediate]
   kernels::activation_operands norm_activated(const activations& x, const forms::norm& before, const projection& by,
                                               const parts::activation& how, std::int64_t intermediate) const;
@@ -76,6 +79,8 @@ class operators {
              const activations& logits) const;
 
  private:
+  static activations norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
+                                 const projection& by, std::int64_t outputs);
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
   void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;

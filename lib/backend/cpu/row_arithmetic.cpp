@@ -1,5 +1,6 @@
 #include "backend/cpu/row_arithmetic.hpp"
 
+#include "kernels/activation.hpp"
 #include "kernels/row_tasks.hpp"
 
 #include <algorithm>
@@ -32,6 +33,13 @@ void add_rows(const forward_context& context, const activations& x, float factor
   });
 }
 
+void multiply_rows(const forward_context& context, const activations& x, const activations& out) {
+  for_each(context, x, [&](std::int64_t row, const float* from) {
+    float* to = out.row(row);
+    for (std::int64_t column = 0; column < x.columns; ++column) to[column] *= from[column];
+  });
+}
+
 void scale_rows(const forward_context& context, float factor, const activations& x) {
   for_each(context, x, [&](std::int64_t, float* values) {
     std::for_each_n(values, x.columns, [factor](float& value) { value *= factor; });
@@ -42,6 +50,19 @@ void add_bias(const forward_context& context, std::span<const float> bias, const
   for_each(context, x, [&](std::int64_t, float* values) {
     std::transform(bias.begin(), bias.end(), values, values, std::plus<>());
   });
+}
+
+void activate_rows(const forward_context& context, kernels::activation kind, const activations& x,
+                   const activations& factor, const activations& out) {
+  kernels::activate(context.run, {.kind = kind,
+                                  .x = x.data,
+                                  .x_stride = x.stride,
+                                  .factor = factor.data,
+                                  .factor_stride = factor.stride,
+                                  .out = out.data,
+                                  .out_stride = out.stride,
+                                  .rows = x.rows,
+                                  .width = x.columns});
 }
 
 void cap(const forward_context& context, const activations& x, float limit) {

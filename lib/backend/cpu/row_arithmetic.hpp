@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cpu/forward_context.hpp"
+#include "kernels/activation_kind.hpp"
 
 #include <span>
 
@@ -12,11 +13,18 @@ activations keep(std::span<const int> outputs, const activations& x);
 /// out += factor * x
 void add_rows(const forward_context& context, const activations& x, float factor, const activations& out);
 
+/// out *= x
+void multiply_rows(const forward_context& context, const activations& x, const activations& out);
+
 /// x *= factor
 void scale_rows(const forward_context& context, float factor, const activations& x);
 
 /// x += bias [columns], to each row
 void add_bias(const forward_context& context, std::span<const float> bias, const activations& x);
+
+/// out = f(x) * factor, or f(x) if there is no factor. They may be the same.
+void activate_rows(const forward_context& context, kernels::activation kind, const activations& x,
+                   const activations& factor, const activations& out);
 
 /// Each value becomes limit * tanh(value / limit).
 void cap(const forward_context& context, const activations& x, float limit);

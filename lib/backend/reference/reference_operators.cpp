@@ -13,6 +13,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/rsqrt.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tanh.h>
@@ -142,6 +143,8 @@ at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
       return at::relu(x);
     case kernels::activation::relu_squared:
       return at::relu(x).square();
+    case kernels::activation::sigmoid:
+      return at::sigmoid(x);
     case kernels::activation::xielu: {
       const auto [p, n, b, e] = how.parameters;
       const auto below = (at::expm1(x.clamp_max(e)) - x) * n;

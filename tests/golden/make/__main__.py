@@ -21,15 +21,19 @@ import cohere
 import default_model
 import exaone4
 import falcon
+import falcon_h1
 import folder
 import gemma
 import gemma3
 import glm
 import gpt
 import granite
+import granite_hybrid
 import jamba
+import lfm2
 import llama
 import mamba
+import mamba2
 import ministral
 import mistral
 import near_llama
@@ -37,6 +41,7 @@ import olmo
 import opt
 import phi
 import qwen
+import qwen3_5
 import smollm3
 import torch
 import transformers
@@ -45,9 +50,10 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi)
+    falcon, alibi, lfm2, qwen3_5,
+    granite_hybrid, falcon_h1)
 FAMILIES = {name: family
-            for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
+            for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
 
 

@@ -24,6 +24,7 @@ class decoder:
     MODELS: dict
     draw: Callable = None
     publish: Callable = None
+    publish_tensors: Callable = None
     neutrals: Callable = standard_neutrals
     further_changes: Callable = lambda settings: ()
     STEADY: float = STEADY
@@ -54,7 +55,7 @@ def alternatives(key, value):
     elif key == "sliding_window" and value:
         for other in (value - 1, value + 1, 4096):
             yield f"{key} {other}", other
-    elif key in ("layer_types", "no_rope_layers"):
+    elif key in ("layer_types", "no_rope_layers") and not set(value) & {"conv", "linear_attention"}:
         for index, kind in enumerate(value):
             yield f"{key}[{index}]", value[:index] + [opposite(kind)] + value[index + 1:]
     elif isinstance(value, str) and value in ACTIVATIONS:
@@ -77,7 +78,7 @@ def rope_alternatives(parameters):
                 yield f"{kind} {label}", {**parameters, kind: other}
         return
     for key, value in parameters.items():
-        if key == "rope_type":
+        if key == "rope_type" or key.startswith("mrope"):  # the latter is for images
             continue
         if key == "partial_rotary_factor":
             other = 1.0

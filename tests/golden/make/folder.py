@@ -62,6 +62,9 @@ def store(family, model, settings, folder):
     (folder / "generation_config.json").unlink(missing_ok=True)
     if settings.get("bare"):
         remove_prefix(model.base_model_prefix + ".", folder / "model.safetensors")
+    if settings.get("published") and getattr(family, "publish_tensors", None):
+        tensors = load_file(folder / "model.safetensors")
+        save_file(family.publish_tensors(tensors), folder / "model.safetensors", metadata={"format": "pt"})
     if settings.get("published"):
         write_as_published(family, settings, folder / "config.json")
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "backend/cpu/forward_context.hpp"
+#include "backend/cpu/weight_reader.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// [channels, width] -> [width, channels]
+std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t channels);
+
+/// -e^x of each: how a state decays, from its logarithm.
+std::vector<float> decays_of(std::vector<float> logarithms);
+
+/// A causal convolution of each channel by itself. Its last inputs are the first numbers of its layer's state.
+/// Immutable.
+class convolution {
+ public:
+  struct shape {
+    std::int64_t channels = 0;
+    std::int64_t taps = 0;
+    bool bias = false;
+    bool silu = true;  ///< of the sum
+  };
+
+  /// Reads NAME + ".weight" and, with a bias, NAME + ".bias".
+  convolution(weight_reader& weights, const std::string& name, const shape& shape);
+
+  /// Over the rows' states (set_states()). x and out [step.tokens(), channels]; they do not overlap.
+  void operator()(const forward_context& context, const activations& x, const activations& out) const;
+
+  /// Numbers of a slot's state that are its own.
+  std::int64_t state() const { return shape_.channels * (shape_.taps - 1); }
+
+  std::int64_t bytes() const { return static_cast<std::int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
+
+ private:
+  shape shape_;
+  std::vector<float> weight_;  // [taps, channels]
+  std::vector<float> bias_;    // [channels], or none
+};
+
+}  // namespace cogen::cpu

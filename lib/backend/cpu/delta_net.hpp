@@ -1,0 +1,42 @@
+#pragma once
+
+#include "backend/cpu/convolution.hpp"
+#include "backend/cpu/norm.hpp"
+#include "models/recurrent_specs.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cogen::cpu {
+
+/// What a gated delta net does between its products. Immutable.
+class delta_net {
+ public:
+  /// Reads PREFIX + "conv1d", "A_log", "dt_bias" and "norm".
+  delta_net(weight_reader& weights, const std::string& prefix, const models::delta_net_spec& spec);
+
+  std::int64_t in_width() const { return spec_.channels() + spec_.values(); }
+  std::int64_t decisions() const { return 2 * spec_.heads; }
+
+  /// From and to the states of cache layer `layer`. in [step.tokens(), q|k|v|z], decisions [step.tokens(), b|a], which
+  /// are overwritten; result [step.tokens(), values]. Throws std::logic_error for a layer that keeps no states.
+  activations operator()(const forward_context& context, int layer, const activations& in,
+                         const activations& decisions) const;
+
+  std::int64_t bytes() const;
+
+ private:
+  void decide(const forward_context& context, const activations& rates, const activations& decays) const;
+  void attend(const forward_context& context, const activations& qkv, const activations& decisions) const;
+
+  models::delta_net_spec spec_;
+  convolution convolution_;
+  norm q_norm_;
+  norm k_norm_;
+  std::vector<float> decay_;      // [heads]
+  std::vector<float> step_bias_;  // [heads]
+  norm norm_;
+};
+
+}  // namespace cogen::cpu
