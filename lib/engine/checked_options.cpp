@@ -1,12 +1,10 @@
 #include "engine/checked_options.hpp"
 
 #include <cogen/cache/layer.hpp>
-#include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -53,11 +51,6 @@ void check_codecs(const cache::quantization& how, std::string_view device) {
            how.values->name(), device);
 }
 
-bool same_window_in_all(const std::vector<cache::kv_cache_spec>& shapes, const cache::sink_window& sinks) {
-  const auto window_in = [&](const auto& shape) { return cache::span_of(shape, sinks).window; };
-  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape) == window_in(shapes.front()); });
-}
-
 }  // namespace
 
 void check(const engine_options& options) {
@@ -99,7 +92,10 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   if (kv.offload && (kv.quantization || kv.sinks))
     refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
            kv.sinks ? "kv.sinks" : "kv.quantization", device);
-  if (kv.sinks && !same_window_in_all(model.network->kv_cache_specs(), *kv.sinks))
+  const auto& shapes = model.network->kv_cache_specs();
+  if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
+    refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
+  if (kv.sinks && !cache::common_window(shapes, kv.sinks))
     refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
 }
 

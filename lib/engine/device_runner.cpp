@@ -47,14 +47,13 @@ void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::sp
 
 /// The device reads a prompt's keys in place, at an offset in tokens that must fit an int32.
 void check_offsets(const cache::device_cache& kv) {
-  const auto planes = 2 * std::int64_t{kv.on_host() ? 1 : kv.layers()};
-  const auto rows = std::int64_t{kv.slots()} * planes * kv.max_sequence_length();
+  const auto rows = kv.origin(kv.slots());
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   if (kv.layer(0).ring == 0 && rows > most)
     throw std::invalid_argument(fmt::format(
         "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
         "at most {}",
-        kv.slots(), kv.max_sequence_length(), kv.layers(), most / planes));
+        kv.slots(), kv.max_sequence_length(), kv.layers(), most / (kv.origin(1) / kv.max_sequence_length())));
 }
 
 }  // namespace

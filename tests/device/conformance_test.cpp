@@ -39,8 +39,12 @@ void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_o
 
 /// What a further token gets out of what the slot holds. It is forgotten again.
 at::Tensor seen_in(kept_slots& of, int slot) {
+  const int length = of.length(slot);
+  const auto parts = of.take_away(slot);
+  of.put_back(slot, length, parts);
   const auto seen = of.run({{slot, {77}}});
-  of.truncate(slot, of.length(slot) - 1);
+  of.truncate(slot, 0);
+  of.put_back(slot, length, parts);
   return seen;
 }
 
@@ -132,7 +136,7 @@ class history {
   }
 
   /// The one that has to be left, of those that are there.
-  int least(int slot) { return std::max(0, of(slot).most - max_rollback_tokens); }
+  int least(int slot) { return std::max(0, of(slot).most - rollback_of(kind_)); }
 
   void cut(int slot) {
     if (least(slot) <= length(slot)) cut_to(slot, least(slot) + below(length(slot) - least(slot) + 1));
