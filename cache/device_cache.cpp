@@ -25,7 +25,6 @@ std::string heads_of(const kv_cache_spec& shape) {
 
 bool is_recurrent(const kv_cache_spec& shape) { return shape.kind == layer_kind::recurrent; }
 
-
 void check_layers(std::span<const kv_cache_spec> shapes) {
   if (shapes.empty()) throw std::invalid_argument("device cache: no layers, at least 1 is needed");
   const auto first = static_cast<std::size_t>(std::ranges::find_if_not(shapes, is_recurrent) - shapes.begin());
@@ -74,7 +73,7 @@ void check_sinks(const sink_window& sinks) {
 
 void check_ring(std::span<const kv_cache_spec> shapes, const device_options& options) {
   constexpr int least = 16;
-  const auto window = span_of(first_attending(shapes), options.sinks).window;
+  const auto window = span_of(first_with_keys(shapes), options.sinks).window;
   for (std::size_t index = 0; index < shapes.size(); ++index)
     if (const auto other = span_of(shapes[index], options.sinks).window;
         !is_recurrent(shapes[index]) && (other != window || other == 0))
@@ -118,7 +117,7 @@ std::int64_t attending(std::span<const kv_cache_spec> shapes) {
 std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * attending(shapes); }
 
 std::int64_t width_of(std::span<const kv_cache_spec> shapes) {
-  const auto shape = first_attending(shapes);
+  const auto shape = first_with_keys(shapes);
   return std::int64_t{shape.kv_heads} * shape.head_dim;
 }
 
@@ -142,7 +141,7 @@ std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_o
                     device_cache::state_bytes(shapes);
   if (!options.quantization) return full;
   return full +
-         attending(shapes) * blocks_of(options) * first_attending(shapes).kv_heads * options.quantization->head_bytes;
+         attending(shapes) * blocks_of(options) * first_with_keys(shapes).kv_heads * options.quantization->head_bytes;
 }
 
 at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
@@ -164,7 +163,7 @@ at::Tensor turns_for(std::span<const kv_cache_spec> shapes, const device_options
 at::Tensor quantized_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (!options.quantization) return {};
   return at::empty({options.slots, attending(shapes), blocks_of(options),
-                    first_attending(shapes).kv_heads * options.quantization->head_bytes},
+                    first_with_keys(shapes).kv_heads * options.quantization->head_bytes},
                    at::TensorOptions(options.device).dtype(at::kByte));
 }
 
@@ -175,13 +174,13 @@ at::Tensor states_for(std::span<const kv_cache_spec> shapes, const device_option
 
 }  // namespace
 
-kv_cache_spec first_attending(std::span<const kv_cache_spec> shapes) {
+kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes) {
   const auto first = std::ranges::find_if_not(shapes, is_recurrent);
   return first != shapes.end() ? *first : kv_cache_spec{};
 }
 
-std::optional<int> common_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks) {
-  const int window = span_of(first_attending(shapes), sinks).window;
+std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks) {
+  const int window = span_of(first_with_keys(shapes), sinks).window;
   const bool all_have_it = std::ranges::all_of(
       shapes, [&](const auto& shape) { return is_recurrent(shape) || span_of(shape, sinks).window == window; });
   return all_have_it ? std::optional(window) : std::nullopt;
@@ -189,7 +188,7 @@ std::optional<int> common_window(std::span<const kv_cache_spec> shapes, const st
 
 device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_options& options)
     : max_sequence_length_(checked(shapes, options).max_sequence_length),
-      head_dim_(first_attending(shapes).head_dim),
+      head_dim_(first_with_keys(shapes).head_dim),
       slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
       storage_(storage_for(shapes, options)),
@@ -202,15 +201,17 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
       layers_.push_back({.states = states_.select(1, 0).narrow(1, first_number, shape.state)});
       first_number += shape.state;
     } else {
-      layers_.push_back(attending_layer(index++, shape, options));
+      layers_.push_back(layer_with_keys(index++, shape, options));
     }
   }
 }
 
-device_layer device_cache::attending_layer(std::int64_t index, const kv_cache_spec& shape,
+device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_spec& shape,
                                            const device_options& options) const {
   const auto planes = on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, 2 * index, 2);
-  const auto plane = [&](int number) { return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim}); };
+  const auto plane = [&](int number) {
+    return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
+  };
   device_layer made{.keys = plane(0),
                     .values = plane(1),
                     .span = span_of(shape, options.sinks),
@@ -265,6 +266,10 @@ std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));
   if (states_.defined()) parts.push_back(states_.narrow(0, slot, 1).narrow(1, 0, length > 0 ? 1 : 0));
   return parts;
+}
+
+bool device_cache::is_exact(const at::Tensor& part) const {
+  return !quantized_.defined() && part.is_alias_of(storage_);
 }
 
 void device_cache::fill(int slot, int length) {

@@ -20,8 +20,8 @@ projection project(tensor_weights& weights, const std::string& name, std::int64_
 }  // namespace
 
 selective_scan::selective_scan(tensor_weights& weights, const std::string& prefix, const models::mamba_spec& spec)
-    : tap_weights(channels_last(weights.in_float32(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}),
-                                spec.channels)),
+    : tap_weights(
+          channels_last(weights.in_float32(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
       selection(project(weights, prefix + "x_proj", spec.rank + 2 * spec.states, spec.channels)),
       step(project(weights, prefix + "dt_proj", spec.channels, spec.rank)),
       decay(-at::exp(channels_last(weights.in_float32(prefix + "A_log", {spec.channels, spec.states}), spec.channels))),

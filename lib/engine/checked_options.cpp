@@ -95,7 +95,7 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   const auto& shapes = model.network->kv_cache_specs();
   if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
     refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
-  if (kv.sinks && !cache::common_window(shapes, kv.sinks))
+  if (kv.sinks && !cache::shared_window(shapes, kv.sinks))
     refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
 }
 

@@ -37,11 +37,12 @@ constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * t
 cache::device_quantization quantization_of(const nn::device_model& model, const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
-  return cache::device_quantization{.keys = *keys,
-                                    .values = *values,
-                                    .residual = kv_quantization.residual,
-                                    .head_bytes = model.backend->make_operators()->quantized_head_bytes(
-                                        *keys, *values, cache::first_attending(model.network->kv_cache_specs()).head_dim)};
+  return cache::device_quantization{
+      .keys = *keys,
+      .values = *values,
+      .residual = kv_quantization.residual,
+      .head_bytes = model.backend->make_operators()->quantized_head_bytes(
+          *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
 }
 
 /// The layout of the cache, except its length.
@@ -58,7 +59,7 @@ cache::device_options layout_of(const nn::device_model& model, const engine_opti
     layout.ring = rounded_up(layout.quantization->residual + cache::block_tokens + new_and_cut, cache::block_tokens);
     return layout;
   }
-  const int window = cache::common_window(network->kv_cache_specs(), options.kv.sinks).value_or(0);
+  const int window = cache::shared_window(network->kv_cache_specs(), options.kv.sinks).value_or(0);
   const int ring = window > 0 ? rounded_up(window + new_and_cut, cache::block_tokens) : 0;
   layout.ring = ring < longest ? ring : 0;
   return layout;
@@ -151,7 +152,7 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
   // A state cannot go back by a token that an overlapped step has added behind the last one.
   parts.limits.depth = switches.overlapped && !recurrent ? 2 : 1;
   if (options.swap.format == swap_format::q8)
-    parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_attending(shapes).head_dim);
+    parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   parts.runner =

@@ -128,8 +128,8 @@ void check_type(const char* name, number type) {
 
 void check_range(const char* name, const char* what, int value, int most) {
   if (value < 1 || value > most)
-    throw std::invalid_argument(std::string(name) + ": " + std::to_string(value) + " " + what +
-                                "; possible are 1 to " + std::to_string(most));
+    throw std::invalid_argument(std::string(name) + ": " + std::to_string(value) + " " + what + "; possible are 1 to " +
+                                std::to_string(most));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class part_check {
   }
 
   void check(const models::moe_spec&) const { refuse_always(true, "mixtures of experts"); }
-  void check(const models::mamba_spec&) const {}
+  void check(const models::mamba_spec&) const { refuse(true, "state-space mixers"); }
 
   void check(const models::block_spec& block) const {
     std::visit([this](const auto& what) { check(what); }, block.what);

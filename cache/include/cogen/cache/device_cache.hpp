@@ -47,10 +47,10 @@ struct device_layer {
 };
 
 /// The first layer with keys and values, whose heads all of them have on a device; without heads if there is none.
-kv_cache_spec first_attending(std::span<const kv_cache_spec> shapes);
+kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes);
 
 /// The window of all layers with keys and values, where sinks apply; 0: they attend to everything. None: they differ.
-std::optional<int> common_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks);
+std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks);
 
 /// What a device cache stores, and within which limits.
 struct device_options {
@@ -137,7 +137,7 @@ class device_cache {
   std::vector<at::Tensor> parts_of(int slot, int length) const;
 
   /// Whether a part is keys and values in full precision that are never quantized.
-  bool is_exact(const at::Tensor& part) const { return !quantized_.defined() && part.is_alias_of(storage_); }
+  bool is_exact(const at::Tensor& part) const;
 
   /// Of layers with keys and values; 0: there are none.
   int head_dim() const noexcept { return head_dim_; }
@@ -146,7 +146,7 @@ class device_cache {
   void fill(int slot, int length);
 
  private:
-  device_layer attending_layer(std::int64_t index, const kv_cache_spec& shape, const device_options& options) const;
+  device_layer layer_with_keys(std::int64_t index, const kv_cache_spec& shape, const device_options& options) const;
   void check_bound(int slot, std::int64_t length) const;
   void check_end(int slot, int end, const std::string& what) const;
 
