@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -23,17 +24,22 @@ std::string heads_of(const kv_cache_spec& shape) {
   return to_string(shape.kv_heads) + " key/value heads of " + to_string(shape.head_dim);
 }
 
+bool is_recurrent(const kv_cache_spec& shape) { return shape.kind == layer_kind::recurrent; }
+
 void check_layers(std::span<const kv_cache_spec> shapes) {
   if (shapes.empty()) throw std::invalid_argument("device cache: no layers, at least 1 is needed");
+  const auto first = static_cast<std::size_t>(std::ranges::find_if_not(shapes, is_recurrent) - shapes.begin());
   for (std::size_t index = 0; index < shapes.size(); ++index) {
     const auto& shape = shapes[index];
     check(shape);
+    if (is_recurrent(shape)) continue;
     const auto layer = "device cache: layer " + to_string(index);
     if (shape.kind != layer_kind::full && shape.kind != layer_kind::sliding)
-      throw std::invalid_argument(layer + " is of neither full nor sliding attention, and no others can be kept");
-    if (shape.kv_heads != shapes[0].kv_heads || shape.head_dim != shapes[0].head_dim)
-      throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer 0 has " + heads_of(shapes[0]) +
-                                  "; all must have the same");
+      throw std::invalid_argument(layer +
+                                  " is neither of full or sliding attention nor recurrent, and no others can be kept");
+    if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim)
+      throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer " + to_string(first) + " has " +
+                                  heads_of(shapes[first]) + "; all must have the same");
   }
 }
 
@@ -68,9 +74,10 @@ void check_sinks(const sink_window& sinks) {
 
 void check_ring(std::span<const kv_cache_spec> shapes, const device_options& options) {
   constexpr int least = 16;
-  const auto window = span_of(shapes.front(), options.sinks).window;
+  const auto window = span_of(first_with_keys(shapes), options.sinks).window;
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto other = span_of(shapes[index], options.sinks).window; other != window || other == 0)
+    if (const auto other = span_of(shapes[index], options.sinks).window;
+        !is_recurrent(shapes[index]) && (other != window || other == 0))
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(other) +
                                   "; with a ring all must have the same");
   if (options.ring < std::max(least, window))
@@ -82,6 +89,8 @@ std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_o
 
 void check_host(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
+  if (std::ranges::any_of(shapes, is_recurrent))
+    throw std::invalid_argument("device cache: tokens stay far only where no layer is recurrent");
   const auto needed = options.slots * bytes_of_slot(shapes, options);
   if (options.host.scalar_type() != at::kByte || options.host.numel() != needed)
     throw std::invalid_argument("device cache: far memory of " + to_string(options.host.nbytes()) + " bytes; " +
@@ -101,8 +110,22 @@ const device_options& checked(std::span<const kv_cache_spec> shapes, const devic
   return options;
 }
 
-std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * static_cast<std::int64_t>(shapes.size()); }
-std::int64_t width_of(const kv_cache_spec& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
+/// Layers with keys and values.
+std::int64_t attending(std::span<const kv_cache_spec> shapes) {
+  return std::ranges::count_if(shapes, [](const auto& shape) { return !is_recurrent(shape); });
+}
+
+std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * attending(shapes); }
+
+std::int64_t width_of(std::span<const kv_cache_spec> shapes) {
+  const auto shape = first_with_keys(shapes);
+  return std::int64_t{shape.kv_heads} * shape.head_dim;
+}
+
+std::int64_t numbers_of_states(std::span<const kv_cache_spec> shapes) {
+  return std::transform_reduce(shapes.begin(), shapes.end(), std::int64_t{0}, std::plus(),
+                               [](const auto& shape) { return shape.state; });
+}
 
 std::int64_t places_of(const device_options& options) {
   if (options.ring == 0) return options.max_sequence_length;
@@ -114,11 +137,12 @@ std::int64_t blocks_of(const device_options& options) {
 }
 
 std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_options& options) {
-  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes.front()) *
-                    static_cast<std::int64_t>(c10::elementSize(options.type));
+  const auto full = planes_of(shapes) * places_of(options) * width_of(shapes) *
+                        static_cast<std::int64_t>(c10::elementSize(options.type)) +
+                    device_cache::state_bytes(shapes);
   if (!options.quantization) return full;
-  return full + static_cast<std::int64_t>(shapes.size()) * blocks_of(options) * shapes.front().kv_heads *
-                    options.quantization->head_bytes;
+  return full +
+         attending(shapes) * blocks_of(options) * first_with_keys(shapes).kv_heads * options.quantization->head_bytes;
 }
 
 at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
@@ -127,47 +151,84 @@ at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
 
 /// [slots, planes, places, width]
 at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
-  const std::array sizes{std::int64_t{options.slots}, planes_of(shapes), places_of(options), width_of(shapes.front())};
+  const std::array sizes{std::int64_t{options.slots}, planes_of(shapes), places_of(options), width_of(shapes)};
   return options.host.defined() ? options.host.view(options.type).view(sizes) : device_rows(sizes, options);
 }
 
 /// [turns, slots, planes of a layer, places, width]
 at::Tensor turns_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (!options.host.defined()) return {};
-  return device_rows({device_layers, options.slots, 2, places_of(options), width_of(shapes.front())}, options);
+  return device_rows({device_layers, options.slots, 2, places_of(options), width_of(shapes)}, options);
+}
+
+at::Tensor quantized_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  if (!options.quantization) return {};
+  return at::empty({options.slots, attending(shapes), blocks_of(options),
+                    first_with_keys(shapes).kv_heads * options.quantization->head_bytes},
+                   at::TensorOptions(options.device).dtype(at::kByte));
+}
+
+at::Tensor states_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  if (std::ranges::none_of(shapes, is_recurrent)) return {};
+  return at::empty({options.slots, 1, numbers_of_states(shapes)}, at::TensorOptions(options.device).dtype(at::kFloat));
 }
 
 }  // namespace
 
+kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes) {
+  const auto first = std::ranges::find_if_not(shapes, is_recurrent);
+  return first != shapes.end() ? *first : kv_cache_spec{};
+}
+
+std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks) {
+  const int window = span_of(first_with_keys(shapes), sinks).window;
+  const bool all_have_it = std::ranges::all_of(
+      shapes, [&](const auto& shape) { return is_recurrent(shape) || span_of(shape, sinks).window == window; });
+  return all_have_it ? std::optional(window) : std::nullopt;
+}
+
 device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_options& options)
     : max_sequence_length_(checked(shapes, options).max_sequence_length),
+      head_dim_(first_with_keys(shapes).head_dim),
       slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
       storage_(storage_for(shapes, options)),
-      device_(turns_for(shapes, options)) {
-  const auto& shape = shapes.front();
-  if (options.quantization)
-    quantized_ = at::empty({options.slots, static_cast<std::int64_t>(shapes.size()), blocks_of(options),
-                            shape.kv_heads * options.quantization->head_bytes},
-                           at::TensorOptions(options.device).dtype(at::kByte));
-  for (std::int64_t index = 0; index < static_cast<std::int64_t>(shapes.size()); ++index) {
-    const auto planes = on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, 2 * index, 2);
-    const auto plane = [&](int number) {
-      return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
-    };
-    auto& made =
-        layers_.emplace_back(device_layer{.keys = plane(0),
-                                          .values = plane(1),
-                                          .span = span_of(shapes[static_cast<std::size_t>(index)], options.sinks),
-                                          .ring = options.ring,
-                                          .quantization = options.quantization});
-    if (options.quantization)
-      made.quantized = quantized_.select(1, index).unflatten(2, {shape.kv_heads, options.quantization->head_bytes});
+      device_(turns_for(shapes, options)),
+      quantized_(quantized_for(shapes, options)),
+      states_(states_for(shapes, options)) {
+  std::int64_t index = 0, first_number = 0;
+  for (const auto& shape : shapes) {
+    if (is_recurrent(shape)) {
+      layers_.push_back({.states = states_.select(1, 0).narrow(1, first_number, shape.state)});
+      first_number += shape.state;
+    } else {
+      layers_.push_back(layer_with_keys(index++, shape, options));
+    }
   }
+}
+
+device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_spec& shape,
+                                           const device_options& options) const {
+  const auto planes = on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, 2 * index, 2);
+  const auto plane = [&](int number) {
+    return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
+  };
+  device_layer made{.keys = plane(0),
+                    .values = plane(1),
+                    .span = span_of(shape, options.sinks),
+                    .ring = options.ring,
+                    .quantization = options.quantization};
+  if (options.quantization)
+    made.quantized = quantized_.select(1, index).unflatten(2, {shape.kv_heads, options.quantization->head_bytes});
+  return made;
 }
 
 std::int64_t device_cache::slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options) {
   return bytes_of_slot(shapes, checked(shapes, options));
+}
+
+std::int64_t device_cache::state_bytes(std::span<const kv_cache_spec> shapes) {
+  return numbers_of_states(shapes) * static_cast<std::int64_t>(sizeof(float));
 }
 
 kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
@@ -182,17 +243,17 @@ void device_cache::advance(const step& step) {
   table_.advance(step);
 }
 
+bool device_cache::can_truncate(int slot, int length) const {
+  return !states_.defined() || length == 0 || length == table_.length(slot);
+}
+
 void device_cache::truncate(int slot, int length) {
-  if (length < 0 || length > table_.length(slot))
-    throw std::length_error("device cache: slot " + to_string(slot) + " holds " + to_string(table_.length(slot)) +
-                            " tokens and cannot be cut to " + to_string(length));
+  check_end(slot, length, " and cannot be cut to ");
   table_.set_length(slot, length);
 }
 
 void device_cache::copy(int from, int to, int end) {
-  if (end < 0 || end > table_.length(from))
-    throw std::length_error("device cache: slot " + to_string(from) + " holds " + to_string(table_.length(from)) +
-                            " tokens, and slot " + to_string(to) + " cannot begin with " + to_string(end));
+  check_end(from, end, ", and slot " + to_string(to) + " cannot begin with ");
   const auto sources = parts_of(from, end);
   const auto targets = parts_of(to, end);
   for (std::size_t part = 0; part < sources.size() && from != to; ++part) targets[part].copy_(sources[part], true);
@@ -204,7 +265,12 @@ std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   const auto places = std::min<std::int64_t>(length, storage_.size(2));
   std::vector<at::Tensor> parts{storage_.select(0, slot).narrow(1, 0, places)};
   if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));
+  if (states_.defined()) parts.push_back(states_.narrow(0, slot, 1).narrow(1, 0, length > 0 ? 1 : 0));
   return parts;
+}
+
+bool device_cache::is_exact(const at::Tensor& part) const {
+  return !quantized_.defined() && part.is_alias_of(storage_);
 }
 
 void device_cache::fill(int slot, int length) {
@@ -213,6 +279,12 @@ void device_cache::fill(int slot, int length) {
                            " tokens, and only an empty one can be filled");
   check_bound(slot, length);
   table_.set_length(slot, length);
+}
+
+void device_cache::check_end(int slot, int end, const std::string& what) const {
+  const auto held = "device cache: slot " + to_string(slot) + " holds " + to_string(table_.length(slot)) + " tokens";
+  if (end < 0 || end > table_.length(slot)) throw std::length_error(held + what + to_string(end));
+  if (!can_truncate(slot, end)) throw std::logic_error(held + what + to_string(end) + ": it has states of all of them");
 }
 
 void device_cache::check_bound(int slot, std::int64_t length) const {

@@ -92,6 +92,11 @@ class operators {
   virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 
+  /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
+  /// in_width], out [tokens, channels]
+  virtual void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+                    const cache::device_layer& layer, const at::Tensor& out) = 0;
+
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
   /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the
   /// host are skipped.

@@ -74,6 +74,10 @@ device::norm tensor_weights::norm(const models::norm_spec& spec, std::int64_t wi
 
 at::Tensor tensor_weights::as_vector(const std::vector<float>& numbers) const { return at::tensor(numbers).to(like_); }
 
+at::Tensor tensor_weights::in_float32(const std::string& name, std::initializer_list<std::int64_t> shape) {
+  return at::tensor(numbers(name, shape)).view(shape).to(like_.device());
+}
+
 device::rotations tensor_weights::rotation(const load::rope_config& config, std::int64_t positions) const {
   const auto near = make_rotation(config, positions, like_.device());
   const bool differs = config.kind == load::rope_kind::longrope;

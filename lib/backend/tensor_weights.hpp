@@ -54,6 +54,9 @@ class tensor_weights {
 
   at::Tensor as_vector(const std::vector<float>& numbers) const;
 
+  /// numbers() as they are, on the device.
+  at::Tensor in_float32(const std::string& name, std::initializer_list<std::int64_t> shape);
+
   /// The angles of all positions, and tables of the first `positions` ones.
   device::rotations rotation(const load::rope_config& config, std::int64_t positions) const;
 

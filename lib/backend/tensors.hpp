@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -83,6 +84,39 @@ struct heads {
   rotations turn;
 };
 
+class tensor_weights;
+
+/// What a selective state-space mixer does between its products. With [mixed] = silu(convolution of x) and, of each
+/// row, [time step | b | c] = selection(mixed), each part normed:
+///
+///   d = log(1 + exp(step(time step)))
+///   h[n, c] = exp(d[c] * decay[n, c]) * h[n, c] + d[c] * mixed[c] * b[n]
+///   out[c] = (sum over n of h[n, c] * c[n] + skip[c] * mixed[c]) * silu(gate[c])
+///
+/// A slot's state is the convolution's last inputs, [taps - 1, channels], oldest first, then h, [states, channels].
+struct selective_scan {
+  /// Reads PREFIX + "conv1d", "x_proj", "dt_proj", "A_log" and "D"; with norms also "dt_layernorm", "b_layernorm" and
+  /// "c_layernorm". Its products stay in full precision.
+  selective_scan(tensor_weights& weights, const std::string& prefix, const models::mamba_spec& spec);
+
+  std::int64_t in_width() const { return 2 * channels(); }
+  std::int64_t channels() const { return tap_weights.size(1); }
+  std::int64_t taps() const { return tap_weights.size(0); }
+  std::int64_t states() const { return decay.size(0); }
+  std::int64_t rank() const { return step.weights.size(1); }
+  std::int64_t bytes() const;
+
+  at::Tensor tap_weights;  ///< [taps, channels] float32, oldest first
+  at::Tensor tap_biases;   ///< [channels] float32, or none
+  projection selection;    ///< to time step | b | c
+  norm step_norm = {};     ///< without a weight there is none
+  norm b_norm = {};
+  norm c_norm = {};
+  projection step;
+  at::Tensor decay;  ///< [states, channels] float32; negative
+  at::Tensor skip;   ///< [channels] float32
+};
+
 /// The forms of parts on a device.
 struct tensors {
   using rows = at::Tensor;
@@ -92,7 +126,8 @@ struct tensors {
   using norm = device::norm;
   using rotation = rotations;
   using heads = device::heads;
-  using block_part = std::variant<parts::attention<tensors>, parts::mlp<tensors>>;
+  using scan = selective_scan;
+  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>>;
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);

@@ -1,6 +1,6 @@
 #include "engine/checked_options.hpp"
 
-#include "nn/device_layout.hpp"
+#include "nn/network_on_device.hpp"
 
 #include <cogen/cache/layer.hpp>
 #include <cogen/load/model_config.hpp>
@@ -94,7 +94,10 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   if (kv.offload && (kv.quantization || kv.sinks))
     refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
            kv.sinks ? "kv.sinks" : "kv.quantization", device);
-  if (kv.sinks && !nn::has_one_window(model.network->kv_cache_specs(), kv.sinks))
+  const auto& shapes = model.network->kv_cache_specs();
+  if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
+    refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
+  if (kv.sinks && !cache::shared_window(shapes, kv.sinks))
     refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
 }
 

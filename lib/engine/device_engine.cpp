@@ -6,6 +6,7 @@
 #include "nn/device_layout.hpp"
 #include "snapshot/snapshot_format.hpp"
 
+#include <cogen/cache/device_cache.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>
@@ -54,14 +55,16 @@ std::int64_t slot_bytes(const nn::device_network& network, std::int64_t length, 
 
 bool forgets(const cache::device_options& layout) { return layout.ring > 0 && !layout.quantization; }
 
-/// The memory of a slot by its length. With quantization, the newest tokens in full precision are a fixed part. With a
-/// window, memory stops growing at the size of the ring and the sinks.
+/// The memory of a slot by its length. States, and with quantization the newest tokens in full precision, are a fixed
+/// part. With a window, memory stops growing at the size of the ring and the sinks.
 scheduler::footprint usage_of(const nn::device_network& network, const cache::device_options& layout) {
   constexpr int block = cache::block_tokens;
   if (forgets(layout)) {
     const auto blocks = rounded_up(layout.ring + (layout.sinks ? layout.sinks->sinks : 0), block) / block;
-    return {.block = block,
-            .capped = {{.per_block = slot_bytes(network, block, {.type = layout.type}), .blocks = blocks}}};
+    const auto states = cache::device_cache::state_bytes(network.kv_cache_specs());
+    return {.fixed = states,
+            .block = block,
+            .capped = {{.per_block = slot_bytes(network, block, {.type = layout.type}) - states, .blocks = blocks}}};
   }
   const auto one = slot_bytes(network, block, layout);
   const auto two = slot_bytes(network, 2 * block, layout);
@@ -70,7 +73,7 @@ scheduler::footprint usage_of(const nn::device_network& network, const cache::de
 
 /// The same of a slot that is swapped out with swap_format::q8.
 scheduler::footprint compressed(scheduler::footprint usage, const cache::device_options& layout, int head_dim) {
-  if (layout.quantization) return usage;
+  if (layout.quantization || head_dim == 0) return usage;
   const auto shrink = [&](std::int64_t& bytes) {
     const auto run = run_of(bytes, layout.type, head_dim);
     bytes = cache::compressed_bytes({&run, 1});
@@ -83,8 +86,8 @@ scheduler::footprint compressed(scheduler::footprint usage, const cache::device_
 /// The most tokens, up to `most`, that fit in a slot of `bytes` bytes.
 std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const nn::device_network& network,
                            const cache::device_options& layout) {
-  if (forgets(layout)) return slot_bytes(network, 1, layout) <= bytes ? most : 0;
   const auto usage = usage_of(network, layout);
+  if (usage.per_block == 0) return slot_bytes(network, 1, layout) <= bytes ? most : 0;
   return std::clamp<std::int64_t>((bytes - usage.fixed) / (usage.per_block / usage.block), 0, most);
 }
 
@@ -125,10 +128,13 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
   parts.limits.max_batched_tokens = step_tokens_of(options);
   parts.limits.usage = usage_of(*place.network, layout);
   if (layout.ring > 0) parts.limits.max_rollback_tokens = options.kv.max_rollback_tokens;
-  parts.limits.depth = switches.overlapped ? 2 : 1;
   const auto& shapes = place.network->kv_cache_specs();
+  const bool recurrent = cache::device_cache::state_bytes(shapes) > 0;
+  if (recurrent) parts.limits.max_rollback_tokens = 0;
+  // A state cannot go back by a token that an overlapped step has added behind the last one.
+  parts.limits.depth = switches.overlapped && !recurrent ? 2 : 1;
   if (options.swap.format == swap_format::q8)
-    parts.limits.swap_usage = compressed(parts.limits.usage, layout, shapes.front().head_dim);
+    parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   parts.runner =

@@ -48,7 +48,7 @@ void check_together(const device_model& model, const cache::options& options) {
   if (options.kv_offload && (options.kv_quantization || options.sinks))
     refuse("kv_offload and {} are both set; caches on {} offload what keeps every token in full precision",
            options.sinks ? "sinks" : "kv_quantization", device);
-  if (options.sinks && !has_one_window(model.network->kv_cache_specs(), options.sinks))
+  if (options.sinks && !cache::shared_window(model.network->kv_cache_specs(), options.sinks))
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
 }
 
@@ -195,6 +195,8 @@ cache::keys_values device_kv_layer::to_dense(int, int) const {
 cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own) {
   const auto device = model.backend->name();
   if (own) refuse("layers of your own are in host memory; caches on {} have none", device);
+  if (cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
+    refuse("the model has recurrent layers, whose states are on {} in engines alone", device);
   std::shared_ptr<device_kv> kv;
   const auto make_layer = [&](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
     if (!kv) kv = std::make_shared<device_kv>(model, options);

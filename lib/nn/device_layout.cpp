@@ -1,10 +1,7 @@
 #include "nn/device_layout.hpp"
 
-#include <cogen/cache/span_with_sinks.hpp>
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -23,17 +20,7 @@ cache::device_quantization quantization_of(const device_model& model, const cach
                                     .values = *values,
                                     .residual = kv_quantization.residual,
                                     .head_bytes = model.backend->make_operators()->quantized_head_bytes(
-                                        *keys, *values, model.network->kv_cache_specs().front().head_dim)};
-}
-
-int window_in(const cache::kv_cache_spec& shape, const std::optional<cache::sink_window>& sinks) {
-  return cache::span_of(shape, sinks).window;
-}
-
-/// How many tokens a query attends to in every layer; 0: all, or not the same in every layer.
-int window_of(const device_network& network, const std::optional<cache::sink_window>& sinks) {
-  const auto& shapes = network.kv_cache_specs();
-  return has_one_window(shapes, sinks) ? window_in(shapes.front(), sinks) : 0;
+                                        *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
 }
 
 }  // namespace
@@ -51,7 +38,7 @@ cache::device_options device_layout(const device_model& model, const cache::opti
     layout.ring = in_blocks(layout.quantization->residual + cache::block_tokens + new_and_cut);
     return layout;
   }
-  const int window = window_of(*model.network, options.sinks);
+  const int window = cache::shared_window(model.network->kv_cache_specs(), options.sinks).value_or(0);
   const int ring = window > 0 ? in_blocks(window + new_and_cut) : 0;
   const bool unbounded = options.max_sequence_length == 0;
   layout.ring = unbounded || ring < options.max_sequence_length ? ring : 0;
@@ -59,19 +46,13 @@ cache::device_options device_layout(const device_model& model, const cache::opti
 }
 
 void check_offsets(const cache::device_cache& kv) {
-  const auto planes = 2 * std::int64_t{kv.on_host() ? 1 : kv.layers()};
-  const auto rows = std::int64_t{kv.slots()} * planes * kv.max_sequence_length();
+  const auto rows = kv.origin(kv.slots());
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   if (kv.layer(0).ring == 0 && rows > most)
     throw std::invalid_argument(fmt::format(
         "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
         "at most {}",
-        kv.slots(), kv.max_sequence_length(), kv.layers(), most / planes));
-}
-
-bool has_one_window(std::span<const cache::kv_cache_spec> shapes, const std::optional<cache::sink_window>& sinks) {
-  const int window = window_in(shapes.front(), sinks);
-  return std::ranges::all_of(shapes, [&](const auto& shape) { return window_in(shape, sinks) == window; });
+        kv.slots(), kv.max_sequence_length(), kv.layers(), most / (kv.origin(1) / kv.max_sequence_length())));
 }
 
 bool has_sinks(const cache::device_cache& kv) {

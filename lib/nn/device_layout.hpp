@@ -5,9 +5,6 @@
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/device_cache.hpp>
 
-#include <optional>
-#include <span>
-
 namespace cogen::nn {
 
 /// How a device lays out a cache of these options: with quantization or a window in all layers, the newest tokens in
@@ -18,9 +15,6 @@ cache::device_options device_layout(const device_model& model, const cache::opti
 /// Throws std::invalid_argument if the cache is too large for the int32 offsets, in tokens, at which a device reads a
 /// prompt's keys in place.
 void check_offsets(const cache::device_cache& kv);
-
-/// Whether queries attend to as many tokens in every layer.
-bool has_one_window(std::span<const cache::kv_cache_spec> shapes, const std::optional<cache::sink_window>& sinks);
 
 bool has_sinks(const cache::device_cache& kv);
 

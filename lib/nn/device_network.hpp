@@ -17,9 +17,9 @@ namespace cogen::nn {
 /// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
   at::Tensor x;         // [tokens, hidden] float32
-  at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim], or what goes into a scan
   at::Tensor sink_q;    // [tokens, heads * head_dim], where a cache has sinks
-  at::Tensor attended;  // [tokens, heads * head_dim]
+  at::Tensor attended;  // [tokens, heads * head_dim], or what comes out of a scan
   at::Tensor gated;     // [tokens, intermediate]
 
   /// Its first rows.

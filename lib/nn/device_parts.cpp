@@ -66,7 +66,7 @@ class part_check {
   }
 
   void check(const models::moe_spec&) const { refuse_always(true, "mixtures of experts"); }
-  void check(const models::mamba_spec&) const { refuse_always(true, "state-space mixers"); }
+  void check(const models::mamba_spec&) const { refuse(true, "state-space mixers"); }
   void check(const models::mamba2_spec&) const { refuse_always(true, "Mamba-2 mixers"); }
   void check(const models::delta_net_spec&) const { refuse_always(true, "gated delta nets"); }
   void check(const models::short_convolution_spec&) const { refuse_always(true, "short convolutions"); }

@@ -42,6 +42,12 @@ at::Tensor device_pass::attend(const device::heads& how, int layer, const at::Te
   return out;
 }
 
+at::Tensor device_pass::scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const {
+  const auto out = part_of(scratch_.attended, x_and_gate.size(0), by.channels());
+  on_.scan(x_and_gate, by, rows_, memory_.cache.layer(layer), out);
+  return out;
+}
+
 at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                                        const parts::activation& how, std::int64_t intermediate) const {
   const auto y = part_of(scratch_.gated, x.size(0), intermediate);

@@ -21,15 +21,14 @@ void device_slots::fork(int slot, const cache::fork_spec& origin) {
   kv.copy(origin.from, slot, origin.end);
 }
 
-/// Tokens that are quantized, or will be, are opaque bytes.
+/// States, and tokens that are quantized or will be, are opaque bytes.
 std::vector<cache::exported_run> device_slots::runs(int slot, int length) const {
-  const auto& layer = kv.layer(0);
   std::vector<cache::exported_run> runs;
   for (const auto& part : kv.parts_of(slot, length)) {
     const auto bytes = static_cast<std::int64_t>(part.nbytes());
-    const auto head_dim = static_cast<int>(layer.keys.size(3));
-    cache::append(
-        runs, layer.quantization ? cache::exported_run{.bytes = bytes} : run_of(bytes, part.scalar_type(), head_dim));
+    const bool has_numbers = kv.is_exact(part) && bytes > 0;
+    cache::append(runs,
+                  has_numbers ? run_of(bytes, part.scalar_type(), kv.head_dim()) : cache::exported_run{.bytes = bytes});
   }
   return runs;
 }

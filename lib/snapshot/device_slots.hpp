@@ -24,7 +24,7 @@ class device_slots final : public cache_slots {
   int count() const noexcept override { return kv.slots(); }
   void clear(int slot) override { kv.clear(slot); }
   void truncate(int slot, int length) override { kv.truncate(slot, length); }
-  void release(int slot, int length) override { kv.truncate(slot, length); }
+  void release(int slot, int length) override { kv.truncate(slot, kv.can_truncate(slot, length) ? length : 0); }
   void fork(int slot, const cache::fork_spec& origin) override;
 
   int encoder_input(int) const override { return 0; }

@@ -14,6 +14,8 @@ namespace cogen::cache {
 namespace {
 
 const std::vector<kv_cache_spec> shapes(3, {.kv_heads = 2, .head_dim = 4});
+const std::vector<kv_cache_spec> with_states{
+    {.kind = layer_kind::recurrent, .state = 8}, shapes[0], {.kind = layer_kind::recurrent, .state = 5}};
 
 device_options small(int slots = 3, int max_sequence_length = 10) {
   return {.device = at::kCPU, .type = at::kFloat, .slots = slots, .max_sequence_length = max_sequence_length};
@@ -116,6 +118,49 @@ BOOST_AUTO_TEST_CASE(windows_of_the_model_stay_beside_sinks) {
   BOOST_TEST(cache.layer(1).place_of(9) == 9);
 }
 
+BOOST_AUTO_TEST_CASE(states_lie_beside_keys_and_go_with_their_slot) {
+  device_cache cache(with_states, small());
+  number(cache);
+  BOOST_TEST(device_cache::slot_bytes(with_states, small()) == 2 * 10 * 8 * 4 + 13 * 4);
+  BOOST_TEST(device_cache::state_bytes(with_states) == 13 * 4);
+  BOOST_TEST((cache.layer(0).states.sizes() == at::IntArrayRef({3, 8})));
+  BOOST_TEST((cache.layer(2).states.sizes() == at::IntArrayRef({3, 5})));
+  BOOST_TEST(cache.layer(2).states[1][4].item<float>() == 1012);
+  BOOST_TEST((cache.layer(1).keys.sizes() == at::IntArrayRef({3, 10, 2, 4})));
+  BOOST_TEST(cache.origin(1) == 2 * 10);
+  cache.advance(one_row(0, 4));
+  cache.copy(0, 1, 4);
+  BOOST_TEST(cache.layer(2).states[1][4].item<float>() == 12);
+  BOOST_TEST(cache.layer(2).states[2][4].item<float>() == 2012);
+  BOOST_TEST(cache.parts_of(1, 4).back().numel() == 13);
+  BOOST_TEST(cache.parts_of(1, 0).back().numel() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_without_keys_is_all_state) {
+  const std::vector<kv_cache_spec> shapes(2, {.kind = layer_kind::recurrent, .state = 6});
+  const device_cache cache(shapes, small(2, 1 << 20));
+  BOOST_TEST(device_cache::slot_bytes(shapes, small()) == 12 * 4);
+  BOOST_TEST(cache.parts_of(1, 1000).front().numel() == 0);
+  BOOST_TEST(cache.parts_of(1, 1000).back().numel() == 12);
+}
+
+BOOST_AUTO_TEST_CASE(a_state_stays_or_goes) {
+  device_cache cache(with_states, small());
+  cache.advance(one_row(0, 4));
+  BOOST_TEST(cache.can_truncate(0, 4));
+  BOOST_TEST(!cache.can_truncate(0, 3));
+  check_says<std::logic_error>(
+      [&] { cache.truncate(0, 3); },
+      "device cache: slot 0 holds 4 tokens and cannot be cut to 3: it has states of all of them");
+  check_says<std::logic_error>(
+      [&] { cache.copy(0, 1, 2); },
+      "device cache: slot 0 holds 4 tokens, and slot 1 cannot begin with 2: it has states of all of them");
+  BOOST_TEST(cache.length(1) == 0);
+  cache.truncate(0, 4);
+  cache.clear(0);
+  BOOST_TEST(cache.length(0) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(lengths_follow_steps_and_stay_within_bounds) {
   device_cache cache(shapes, small());
   cache.advance(step({{.slot = 0, .count = 4}, {.slot = 2, .count = 10}}));
@@ -179,8 +224,9 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
       "device cache: layer 1 has 1 key/value heads of 4 where layer 0 has 2 key/value heads of 4; all must have the "
       "same");
   other = shapes;
-  other[2] = {.kind = layer_kind::recurrent, .state = 8};
-  refused(other, small(), "device cache: layer 2 is of neither full nor sliding attention, and no others can be kept");
+  other[2] = {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4};
+  refused(other, small(),
+          "device cache: layer 2 is neither of full or sliding attention nor recurrent, and no others can be kept");
   other = shapes;
   other[0].kind = layer_kind::sliding;
   other[0].window = 5;
@@ -210,6 +256,9 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   host = with_quantization();
   host.host = at::zeros({100}, at::kByte);
   refused(shapes, host, "device cache: tokens stay far only where there is no ring");
+  host = small();
+  host.host = at::zeros({100}, at::kByte);
+  refused(with_states, host, "device cache: tokens stay far only where no layer is recurrent");
   auto both = with_quantization();
   both.sinks = sink_window();
   refused(shapes, both, "device cache: layer 0 has a window of 1020, and is not packed");

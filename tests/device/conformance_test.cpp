@@ -4,6 +4,7 @@
 #include "tested_backend.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -39,8 +40,12 @@ void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_o
 
 /// What a further token gets out of what the slot holds. It is forgotten again.
 at::Tensor seen_in(kept_slots& of, int slot) {
+  const int length = of.length(slot);
+  const auto parts = of.take_away(slot);
+  of.put_back(slot, length, parts);
   const auto seen = of.run({{slot, {77}}});
-  of.truncate(slot, of.length(slot) - 1);
+  of.truncate(slot, 0);
+  of.put_back(slot, length, parts);
   return seen;
 }
 
@@ -51,6 +56,11 @@ at::Tensor seen_in_fresh(const device_kind& kind, const std::vector<token>& toke
   return seen_in(fresh, 0);
 }
 
+/// Bit for bit; scans, whose products depend on how many rows they have, by two units of bfloat16 at most.
+bool same(const device_kind& kind, const at::Tensor& a, const at::Tensor& b) {
+  return kind.recurrent ? at::allclose(a, b, 0.016, 0.016) : at::equal(a, b);
+}
+
 BOOST_AUTO_TEST_SUITE(device_conformance, *boost::unit_test::precondition(the_tested_place()))
 
 BOOST_DATA_TEST_CASE(any_chunking_leaves_the_same, data::make(device_kinds()), kind) {
@@ -58,7 +68,7 @@ BOOST_DATA_TEST_CASE(any_chunking_leaves_the_same, data::make(device_kinds()), k
     const auto tokens = some(length, static_cast<unsigned>(length));
     kept_slots other(tested_backend(), kind, 2, longest);
     append(other, 1, tokens, at_once);
-    BOOST_TEST(at::equal(seen_in(other, 1), seen_in_fresh(kind, tokens)),
+    BOOST_TEST(same(kind, seen_in(other, 1), seen_in_fresh(kind, tokens)),
                length << " tokens, " << at_once << " at once");
   }
 }
@@ -78,7 +88,7 @@ BOOST_DATA_TEST_CASE(slots_share_a_step_and_nothing_else, data::make(device_kind
   for (unsigned turn = 0; turn < 6; ++turn) feed({{2, 1}, {0, 40}, {3, 33}}, 100 * turn);
   for (unsigned turn = 0; turn < 10 * repetitions(3); ++turn) feed({{3, 1}, {0, 1}, {1, 2}}, 1000 + 100 * turn);
   for (int slot = 0; slot < 4; ++slot)
-    BOOST_TEST(at::equal(seen_in(all, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
+    BOOST_TEST(same(kind, seen_in(all, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
                "slot " << slot);
 }
 
@@ -108,7 +118,7 @@ class history {
 
   void check() {
     for (int slot = 0; slot < 3; ++slot)
-      BOOST_TEST(at::equal(seen_in(kept_, slot), seen_in_fresh(kind_, of(slot).tokens)),
+      BOOST_TEST(same(kind_, seen_in(kept_, slot), seen_in_fresh(kind_, of(slot).tokens)),
                  "slot " << slot << " of " << length(slot) << " tokens");
   }
 
@@ -132,7 +142,7 @@ class history {
   }
 
   /// The one that has to be left, of those that are there.
-  int least(int slot) { return std::max(0, of(slot).most - max_rollback_tokens); }
+  int least(int slot) { return std::max(0, of(slot).most - rollback_of(kind_)); }
 
   void cut(int slot) {
     if (least(slot) <= length(slot)) cut_to(slot, least(slot) + below(length(slot) - least(slot) + 1));

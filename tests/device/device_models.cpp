@@ -11,7 +11,9 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <random>
+#include <span>
 
 namespace cogen::test {
 
@@ -22,7 +24,12 @@ class seeded_weights final : public device::tensor_weights {
  public:
   seeded_weights(at::TensorOptions like, const device::projection_form& form) : tensor_weights(like), form_(form) {}
 
-  std::vector<float> numbers(const std::string&, std::initializer_list<std::int64_t>) override { return {}; }
+  std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override {
+    const auto count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+    std::vector<float> all(static_cast<std::size_t>(count));
+    fill(name, 1, all);
+    return all;
+  }
 
   at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
     return numbers(parts, inputs).to(like().device(), like().dtype());
@@ -47,11 +54,15 @@ class seeded_weights final : public device::tensor_weights {
     std::int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;
     const auto all = at::empty({rows, inputs}, at::kFloat);
-    std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(parts.front().name)));
-    std::normal_distribution<float> any(0, 1 / std::sqrt(static_cast<float>(inputs)));
-    auto* const to = all.mutable_data_ptr<float>();
-    for (std::int64_t i = 0; i < all.numel(); ++i) to[i] = any(random);
+    fill(parts.front().name, 1 / std::sqrt(static_cast<float>(inputs)),
+         {all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel())});
     return all.to(at::kBFloat16);
+  }
+
+  static void fill(const std::string& name, float deviation, std::span<float> all) {
+    std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(name)));
+    std::normal_distribution<float> any(0, deviation);
+    for (auto& number : all) number = any(random);
   }
 
   const device::projection_form form_;
@@ -94,6 +105,11 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
   nn::device_model on_device{std::move(where), std::move(network)};
   return std::make_shared<const model>(std::move(config), nn::model_text{},
                                        std::make_unique<nn::network_on_device>(std::move(on_device)));
+}
+
+device::selective_scan seeded_scan(const device::backend& where, at::ScalarType type, const models::mamba_spec& spec) {
+  seeded_weights weights(at::TensorOptions(where.device()).dtype(type), {});
+  return {weights, "", spec};
 }
 
 }  // namespace cogen::test

@@ -20,4 +20,7 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
 std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backend> where, at::ScalarType type,
                                              int window = 0, device_weights bits = device_weights::whole);
 
+/// A scan with random weights, the same on every device.
+device::selective_scan seeded_scan(const device::backend& where, at::ScalarType type, const models::mamba_spec& spec);
+
 }  // namespace cogen::test

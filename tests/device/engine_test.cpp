@@ -21,7 +21,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_yarn", "mistral_window"};
+const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_yarn", "mistral_window", "mamba_tiny"};
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);

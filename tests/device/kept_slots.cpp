@@ -1,5 +1,6 @@
 #include "kept_slots.hpp"
 
+#include "device_models.hpp"
 #include "nn/kv_prefetcher.hpp"
 #include "nn/step_block.hpp"
 
@@ -19,12 +20,17 @@ constexpr int layer_count = 3;
 constexpr int most_positions = 1 << 10;
 constexpr auto type = at::kBFloat16;
 
+const models::mamba_spec scan_spec{
+    .channels = shape.heads * shape.head_dim, .states = 16, .taps = 4, .rank = 24, .norm_epsilon = 1e-5};
+
 std::vector<cache::kv_cache_spec> shapes_of(const device_kind& kind) {
-  return std::vector<cache::kv_cache_spec>(
+  std::vector<cache::kv_cache_spec> shapes(
       layer_count, {.kind = kind.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
                     .kv_heads = static_cast<int>(shape.kv_heads),
                     .head_dim = static_cast<int>(shape.head_dim),
                     .window = kind.window});
+  if (kind.recurrent) shapes.front() = shapes.back() = scan_spec.kv();
+  return shapes;
 }
 
 int rounded_up(int number) { return (number + 63) / 64 * 64; }
@@ -56,7 +62,7 @@ cache::quantization with_residual(cache::quantization form) {
   return form;
 }
 
-/// Query, keys and values of a token.
+/// Query, keys and values of a token, or as many numbers that go into a scan.
 void write_numbers(token id, int position, int layer, float* to) {
   std::minstd_rand random(static_cast<unsigned>(id) * 7919U + static_cast<unsigned>(position) * 31U +
                           static_cast<unsigned>(layer));
@@ -86,6 +92,8 @@ const std::vector<device_kind>& device_kinds() {
       {.name = "int4", .kv_quantization = with_residual(cache::int4())},
       {.name = "kivi2", .kv_quantization = with_residual(cache::kivi2())},
       {.name = "far", .host = true},
+      {.name = "states", .recurrent = true},
+      {.name = "states and a window", .window = 50, .recurrent = true},
       {.name = "fp8", .type = at::kFloat8_e4m3fn},
       {.name = "fp8 sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}, .type = at::kFloat8_e4m3fn},
       {.name = "fp8 far", .host = true, .type = at::kFloat8_e4m3fn}};
@@ -96,12 +104,13 @@ const std::vector<device_kind>& device_kinds() {
 class kept_slots::steps {
  public:
   steps(const device::backend& where, device::stream& work, const cache::device_cache& memory)
-      : block(where, 256), turn(no_turns(where.device())) {
+      : block(where, 256), turn(no_turns(where.device())), scan(seeded_scan(where, type, scan_spec)) {
     if (memory.on_host()) prefetcher = std::make_unique<nn::kv_prefetcher>(where, work, memory);
   }
 
   nn::step_block block;
   device::rotation turn;
+  device::selective_scan scan;
   std::unique_ptr<nn::kv_prefetcher> prefetcher;
 };
 
@@ -125,7 +134,7 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
   const cache::step advanced(std::move(step));
   at::Tensor result;
   queue_->run_on_stream([&] {
-    auto& [block, turn, prefetcher] = *steps_;
+    auto& [block, turn, scan, prefetcher] = *steps_;
     block.write(written, memory_, {});
     block.send();
     if (prefetcher) prefetcher->begin(written);
@@ -141,12 +150,15 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
       const auto& kept = memory_.layer(layer);
       const device::qkv_rows qkv{numbers.to(like.device(), like.dtype()),
                                  at::empty({tokens, shape.heads * shape.head_dim}, like)};
-      const auto out = at::empty({tokens, shape.heads * shape.head_dim}, like);
+      const auto out = outs.emplace_back(at::empty({tokens, shape.heads * shape.head_dim}, like));
+      if (kept.states.defined()) {
+        operators_->scan(qkv.qkv, scan, block.rows(), kept, out);
+        continue;
+      }
       if (prefetcher) prefetcher->wait_layer(layer);
       operators_->rotate_and_append(qkv, shape, turn, block.rows(), kept);
       if (prefetcher) prefetcher->store_layer(layer);
       operators_->attend(qkv, shape, block.rows(), kept, out);
-      outs.push_back(out);
     }
     if (prefetcher) prefetcher->end();
     memory_.advance(advanced);

@@ -24,6 +24,7 @@ struct device_kind {
   std::optional<cache::sink_window> sinks = {};
   std::optional<cache::quantization> kv_quantization = {};
   bool host = false;
+  bool recurrent = false;  ///< all layers but one
   at::ScalarType type = at::kBFloat16;
 };
 
@@ -31,9 +32,10 @@ std::ostream& operator<<(std::ostream& out, const device_kind& kind);
 
 const std::vector<device_kind>& device_kinds();
 
-/// Of one slot, and how far slots can go back where something is dropped or quantized.
+/// Of one slot, and how far slots can go back where something is dropped or quantized; states stay.
 constexpr int longest_step = 40;
 constexpr int max_rollback_tokens = 16;
+inline int rollback_of(const device_kind& kind) { return kind.recurrent ? 0 : max_rollback_tokens; }
 
 /// Tokens that a step brings to one slot.
 struct new_tokens {
@@ -49,7 +51,7 @@ class kept_slots {
   ~kept_slots();
 
   /// One step. Rows of one token come before others. What each token's query gets out of each layer: [layers, tokens,
-  /// heads * head_dim] float32, on the host.
+  /// heads * head_dim] float32, on the host. Scans have as many channels.
   at::Tensor run(const std::vector<new_tokens>& rows);
 
   int length(int slot) const { return memory_.length(slot); }

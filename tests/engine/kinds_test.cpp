@@ -288,6 +288,17 @@ class plain_codec final : public cache::codec {
   void dequantize(const std::byte*, int, float*) const override {}
 };
 
+BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
+  auto options = tiny_engine();
+  options.kv.offload = std::make_shared<cache::worker_transfer>();
+  BOOST_CHECK_EXCEPTION(
+      engine(golden_model("mamba_tiny", "reference"), options), std::invalid_argument, [](const auto& error) {
+        BOOST_TEST(error.what() ==
+                   "engine_options.kv.offload is set; engines on reference offload models without recurrent layers");
+        return true;
+      });
+}
+
 BOOST_AUTO_TEST_CASE(what_only_another_backend_has_is_refused_by_name) {
   const auto why_not = [](const std::string& device, const keep& spoil) {
     auto options = tiny_engine();

@@ -8,6 +8,7 @@
 #include "kernels/quantize_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
+#include "kernels/selective_scan_cuda.hpp"
 #include "sampling/sample_cuda.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -20,6 +21,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/rms_norm.h>
 #include <c10/cuda/CUDAException.h>
 
 #include <optional>
@@ -99,6 +101,19 @@ cuda::kv_layer layer_of(const cache::device_layer& layer) {
           .sinks = layer.span.sinks,
           .window = layer.span.window,
           .quantized = quantized_of(layer)};
+}
+
+cuda::sequence_rows sequences_of(const step_rows& rows) {
+  return {.slots = numbers<std::int32_t>(rows.slots),
+          .positions = numbers<std::int32_t>(rows.positions),
+          .single = static_cast<int>(rows.single),
+          .prompt_starts = numbers<std::int32_t>(rows.prompt_starts),
+          .prompts = static_cast<int>(rows.prompts.size())};
+}
+
+/// A layer's states from some number on.
+cuda::slot_states states_of(const cache::device_layer& layer, std::int64_t first) {
+  return {.states = layer.states.mutable_data_ptr<float>() + first, .slot_stride = layer.states.stride(0)};
 }
 
 /// The most tokens that a query attends to.
@@ -233,6 +248,40 @@ class cuda_operators final : public operators {
     attend_in_place(queries, shape, rows, layer, result);
   }
 
+  void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+            const cache::device_layer& layer, const at::Tensor& out) override {
+    const auto x = at::empty({x_and_gate.size(0), by.channels()}, x_and_gate.options());
+    cuda::causal_convolution(sequences_of(rows),
+                             {.x = x_and_gate.const_data_ptr(),
+                              .x_stride = x_and_gate.stride(0),
+                              .weight = numbers<float>(by.tap_weights),
+                              .bias = numbers<float>(by.tap_biases),
+                              .inputs = states_of(layer, 0),
+                              .out = x.mutable_data_ptr(),
+                              .type = number_of(x),
+                              .channels = size_of(x, 1),
+                              .taps = size_of(by.tap_weights, 0)},
+                             current_stream());
+    const auto selected = selected_by(x, by);
+    cuda::selective_scan(sequences_of(rows),
+                         {.x = x.const_data_ptr(),
+                          .gate = x_and_gate.narrow(1, by.channels(), by.channels()).const_data_ptr(),
+                          .gate_stride = x_and_gate.stride(0),
+                          .step = numbers<float>(selected.step),
+                          .b = numbers<float>(selected.b),
+                          .c = numbers<float>(selected.c),
+                          .bc_stride = by.states(),
+                          .decay = numbers<float>(by.decay),
+                          .skip = numbers<float>(by.skip),
+                          .h = states_of(layer, (by.taps() - 1) * by.channels()),
+                          .out = out.mutable_data_ptr(),
+                          .out_stride = out.stride(0),
+                          .type = number_of(out),
+                          .channels = size_of(x, 1),
+                          .states = size_of(by.decay, 0)},
+                         current_stream());
+  }
+
   void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
               const at::Tensor& statuses) override {
     C10_CUDA_CHECK(cogen::cuda::sample({.logits = logits.mutable_data_ptr<float>(),
@@ -292,6 +341,28 @@ class cuda_operators final : public operators {
     } else {
       at::mm_out(out, x, by.weights.t());
     }
+  }
+
+  /// What a scan selects by its input: [tokens, channels], and twice [tokens, states]; float32.
+  struct selection {
+    at::Tensor step;
+    at::Tensor b;
+    at::Tensor c;
+  };
+
+  static selection selected_by(const at::Tensor& x, const selective_scan& by) {
+    const auto in_float32 = x.options().dtype(at::kFloat);
+    const auto all = at::empty({x.size(0), by.rank() + 2 * by.states()}, in_float32);
+    multiply(x, by.selection, all);
+    const auto part = [&](std::int64_t first, std::int64_t width, const norm& how) {
+      const auto numbers = all.narrow(1, first, width).contiguous();
+      return how.weight.defined() ? at::rms_norm(numbers, {width}, how.weight.to(at::kFloat), how.epsilon) : numbers;
+    };
+    selection made{.step = at::empty_like(x, in_float32),
+                   .b = part(by.rank(), by.states(), by.b_norm),
+                   .c = part(by.rank() + by.states(), by.states(), by.c_norm)};
+    multiply(part(0, by.rank(), by.step_norm).to(x.scalar_type()), by.step, made.step);
+    return made;
   }
 
   static bool is_quantized(const projection& by) { return by.scales.defined(); }

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/exp.h>
 #include <ATen/ops/expm1.h>
 #include <ATen/ops/floor_divide.h>
 #include <ATen/ops/gelu.h>
@@ -16,6 +17,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -23,6 +25,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace cogen::device {
@@ -183,6 +186,55 @@ at::Tensor projected(const at::Tensor& x, const projection& by) {
   return y;
 }
 
+/// New tokens of one slot, which follow each other in the step.
+struct slot_tokens {
+  std::int64_t slot;
+  std::int64_t held;  ///< tokens that the slot holds before them
+  std::int64_t first;
+  std::int64_t count;
+};
+
+/// Those of all rows but padding.
+std::vector<slot_tokens> slots_in(const step_rows& rows) {
+  const auto slots = numbers_of(rows.slots);
+  const auto positions = numbers_of(rows.positions);
+  std::vector<slot_tokens> found;
+  const auto add = [&](std::int64_t first, std::int64_t count) {
+    const auto at = static_cast<std::size_t>(first);
+    if (slots[at] >= 0) found.push_back({slots[at], positions[at], first, count});
+  };
+  for (std::int64_t row = 0; row < rows.single; ++row) add(row, 1);
+  std::int64_t first = rows.single;
+  for (const auto& prompt : rows.prompts) add(std::exchange(first, first + prompt.count), prompt.count);
+  return found;
+}
+
+/// The convolution of x [tokens, channels] behind the inputs `kept` [taps - 1, channels], which become its last ones.
+at::Tensor convolved(const at::Tensor& x, const selective_scan& by, const at::Tensor& kept) {
+  const auto inputs = at::cat({kept, x});
+  auto sum = at::zeros_like(x);
+  if (by.tap_biases.defined()) sum.add_(by.tap_biases);
+  for (std::int64_t tap = 0; tap < by.taps(); ++tap)
+    sum.add_(inputs.narrow(0, tap, x.size(0)) * by.tap_weights.select(0, tap));
+  kept.copy_(inputs.narrow(0, x.size(0), by.taps() - 1));
+  return at::silu(sum);
+}
+
+/// The scan of x [tokens, channels] from the state h [states, channels], which follows it.
+at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tensor& h) {
+  const auto selected = projected(x, by.selection).split_with_sizes({by.rank(), by.states(), by.states()}, 1);
+  const auto step = at::softplus(projected(normed(selected[0], by.step_norm), by.step));
+  const auto b = normed(selected[1], by.b_norm).unsqueeze(2);  // [tokens, states, 1]
+  const auto c = normed(selected[2], by.c_norm).unsqueeze(2);
+  const auto out = x * by.skip;
+  for (std::int64_t token = 0; token < x.size(0); ++token) {
+    const auto d = step.select(0, token);
+    h.mul_(at::exp(by.decay * d)).add_(b.select(0, token) * d * x.select(0, token));
+    out.select(0, token).add_((h * c.select(0, token)).sum(0));
+  }
+  return out;
+}
+
 /// What was sent as bytes.
 template <class T>
 std::vector<T> as_sent(const at::Tensor& bytes) {
@@ -301,6 +353,19 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
       values = at::cat({seen(1, 0, sinks), values}, 1);
     }
     into.narrow(0, 0, shape.heads * shape.head_dim).copy_(at::matmul(at::softmax(weights, -1), values).flatten());
+  }
+}
+
+void reference_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+                               const cache::device_layer& layer, const at::Tensor& out) {
+  out.zero_();
+  for (const auto& [slot, held, first, count] : slots_in(rows)) {
+    const auto state = layer.states.select(0, slot).view({-1, by.channels()});
+    if (held == 0) state.zero_();
+    const auto parts = x_and_gate.narrow(0, first, count).to(at::kFloat).chunk(2, 1);
+    const auto x = convolved(parts[0], by, state.narrow(0, 0, by.taps() - 1));
+    const auto result = scanned(x, by, state.narrow(0, by.taps() - 1, by.states()));
+    out.narrow(0, first, count).copy_(result * at::silu(parts[1]));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cogen::cache {
@@ -26,9 +27,9 @@ struct device_quantization {
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
 };
 
-/// Keys and values of one layer, as views.
+/// Keys and values of one layer, or its states, as views.
 struct device_layer {
-  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]
+  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent
   at::Tensor values;    ///< the same
   attention_span span;  ///< causal, and without chunks
   int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
@@ -40,7 +41,17 @@ struct device_layer {
 
   std::optional<device_quantization> quantization = {};
   at::Tensor quantized = {};  ///< [slots, blocks, kv_heads, head_bytes] uint8, if it quantizes
+
+  /// [slots, state] float32, if recurrent: what follows from all tokens of the slot. A step updates it in place. Before
+  /// the first token it counts as zeros, whatever it holds.
+  at::Tensor states = {};
 };
+
+/// The first layer with keys and values, whose heads all of them have on a device; without heads if there is none.
+kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes);
+
+/// The window of all layers with keys and values, where sinks apply; 0: they attend to everything. None: they differ.
+std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks);
 
 /// What a device cache stores, and within which limits.
 struct device_options {
@@ -68,21 +79,26 @@ struct kv_copy {
   at::Tensor device;
 };
 
-/// The KV cache of a model in device memory. Each slot has all layers in one range, or in two if it quantizes, so that
-/// its tokens are moved as strided copies. All memory is allocated at construction, and addresses never change, so a
-/// step can be captured once as a graph and replayed for any mix of slots.
+/// The KV cache and the recurrent states of a model in device memory. Each slot has all layers in one range, with more
+/// ranges for quantized blocks and for states, so that it is moved as strided copies. All memory is allocated at
+/// construction, and addresses never change, so a step can be captured once as a graph and replayed for any mix of
+/// slots.
 ///
 /// Every slot holds its own tokens. Copies are only enqueued here, on the device's current stream, after earlier work
 /// of that stream. Lengths include all steps enqueued so far. Not thread-safe.
 class device_cache {
  public:
-  /// Takes layers of full and sliding attention, all with the same heads; with a ring or quantization, all with the
-  /// same span, which is full attention if quantized. Throws std::invalid_argument otherwise, naming layer and kind,
-  /// and for options that make no sense. Throws LibTorch's error if the device has no memory left.
+  /// Takes layers of full and sliding attention, all with the same heads, and recurrent ones; with a ring or
+  /// quantization, all that attend have the same span, which is full attention if quantized. With tokens on the host
+  /// there are no recurrent layers. Throws std::invalid_argument otherwise, naming layer and kind, and for options that
+  /// make no sense. Throws LibTorch's error if the device has no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   /// Bytes of one slot, on the device or the host.
   static std::int64_t slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
+
+  /// Those of its states.
+  static std::int64_t state_bytes(std::span<const kv_cache_spec> shapes);
 
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
@@ -105,29 +121,44 @@ class device_cache {
   /// anything changes; std::out_of_range for a slot that does not exist.
   void advance(const step& step);
 
-  /// Drops tokens from `length` on. Throws std::length_error for a length above the slot's.
+  /// Whether the slot can go back to its first `length` tokens: a state can only stay, or be dropped.
+  bool can_truncate(int slot, int length) const;
+
+  /// Drops tokens from `length` on. Throws std::length_error for a length above the slot's, std::logic_error unless
+  /// can_truncate().
   void truncate(int slot, int length);
   void clear(int slot) { truncate(slot, 0); }
 
-  /// Replaces slot `to` by the first `end` tokens of slot `from`. Throws std::length_error if `from` holds fewer.
+  /// Replaces slot `to` by the first `end` tokens of slot `from`. Throws std::length_error if `from` holds fewer,
+  /// std::logic_error if it could not be truncated so.
   void copy(int from, int to, int end);
 
   /// All memory of a slot of `length` tokens, each [planes, rows, …] with rows contiguous: keys and values in full
-  /// precision, and quantized blocks.
+  /// precision, quantized blocks, and states.
   std::vector<at::Tensor> parts_of(int slot, int length) const;
+
+  /// Whether a part is keys and values in full precision that are never quantized.
+  bool is_exact(const at::Tensor& part) const;
+
+  /// Of layers with keys and values; 0: there are none.
+  int head_dim() const noexcept { return head_dim_; }
 
   /// Sets the empty slot's length; the caller writes its tokens to parts_of() before they are read.
   void fill(int slot, int length);
 
  private:
+  device_layer layer_with_keys(std::int64_t index, const kv_cache_spec& shape, const device_options& options) const;
   void check_bound(int slot, std::int64_t length) const;
+  void check_end(int slot, int end, const std::string& what) const;
 
   int max_sequence_length_;
+  int head_dim_;
   std::int64_t slot_rows_;
   slot_table table_;
-  at::Tensor storage_;    // [slots, 2 * layers, places, kv_heads * head_dim]
+  at::Tensor storage_;    // [slots, 2 * layers with keys, places, kv_heads * head_dim]
   at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], if tokens are on the host
-  at::Tensor quantized_;  // [slots, layers, blocks, kv_heads * head_bytes], if it quantizes
+  at::Tensor quantized_;  // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
+  at::Tensor states_;     // [slots, 1, numbers of all states] float32, if layers are recurrent
   std::vector<device_layer> layers_;
 };
 
