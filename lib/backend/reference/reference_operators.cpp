@@ -217,22 +217,18 @@ at::Tensor convolved(const at::Tensor& x, const selective_scan& by, const at::Te
   for (std::int64_t tap = 0; tap < by.taps(); ++tap)
     sum.add_(inputs.narrow(0, tap, x.size(0)) * by.tap_weights.select(0, tap));
   kept.copy_(inputs.narrow(0, x.size(0), by.taps() - 1));
-  return at::silu(sum);
+  return sum;
 }
 
-/// The scan of x [tokens, channels] from the state h [states, channels], which follows it.
+/// The scan of one token's x [1, channels] from the state h [states, channels], which follows it. The bits of what
+/// several tokens go through at once could depend on their number, and so on where a prompt is cut.
 at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tensor& h) {
   const auto selected = projected(x, by.selection).split_with_sizes({by.rank(), by.states(), by.states()}, 1);
-  const auto step = at::softplus(projected(normed(selected[0], by.step_norm), by.step));
-  const auto b = normed(selected[1], by.b_norm).unsqueeze(2);  // [tokens, states, 1]
-  const auto c = normed(selected[2], by.c_norm).unsqueeze(2);
-  const auto out = x * by.skip;
-  for (std::int64_t token = 0; token < x.size(0); ++token) {
-    const auto d = step.select(0, token);
-    h.mul_(at::exp(by.decay * d)).add_(b.select(0, token) * d * x.select(0, token));
-    out.select(0, token).add_((h * c.select(0, token)).sum(0));
-  }
-  return out;
+  const auto d = at::softplus(projected(normed(selected[0], by.step_norm), by.step));
+  const auto b = normed(selected[1], by.b_norm).t();  // [states, 1]
+  const auto c = normed(selected[2], by.c_norm).t();
+  h.mul_(at::exp(by.decay * d)).add_(b * d * x);
+  return (h * c).sum(0, true) + x * by.skip;
 }
 
 /// What was sent as bytes.
@@ -364,8 +360,11 @@ void reference_operators::scan(const at::Tensor& x_and_gate, const selective_sca
     if (held == 0) state.zero_();
     const auto parts = x_and_gate.narrow(0, first, count).to(at::kFloat).chunk(2, 1);
     const auto x = convolved(parts[0], by, state.narrow(0, 0, by.taps() - 1));
-    const auto result = scanned(x, by, state.narrow(0, by.taps() - 1, by.states()));
-    out.narrow(0, first, count).copy_(result * at::silu(parts[1]));
+    const auto h = state.narrow(0, by.taps() - 1, by.states());
+    for (std::int64_t token = 0; token < count; ++token) {
+      const auto silu_of = [&](const at::Tensor& of) { return at::silu(of.narrow(0, token, 1)); };
+      out.narrow(0, first + token, 1).copy_(scanned(silu_of(x), by, h) * silu_of(parts[1]));
+    }
   }
 }
 
