@@ -92,7 +92,7 @@ struct tensors {
   using norm = device::norm;
   using rotation = rotations;
   using heads = device::heads;
-  using block_part = std::variant<parts::attention<tensors>, parts::mlp<tensors>>;
+  using block_part = std::variant<parts::attention<tensors>, parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);
@@ -100,6 +100,7 @@ struct tensors {
 
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
+using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;
 
 }  // namespace cogen::device

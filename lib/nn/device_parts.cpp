@@ -63,7 +63,7 @@ class part_check {
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }
 
-  void check(const models::moe_spec&) const { refuse_always(true, "mixtures of experts"); }
+  void check(const models::moe_spec&) const { refuse(true, "mixtures of experts"); }
   void check(const models::mamba_spec&) const { refuse_always(true, "state-space mixers"); }
 
   void check(const models::block_spec& block) const {

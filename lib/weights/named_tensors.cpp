@@ -33,8 +33,7 @@ std::string named_tensors::first_of(const std::vector<std::string>& names) {
 }
 
 bool named_tensors::count(const load::weight& read) {
-  if (last_counted_ == read.name()) return false;
-  last_counted_ = read.name();
+  if (!counted_.insert(read.name()).second) return false;
   names_.push_back(read.name());
   bytes_ += read.bytes();
   if (report_) report_(bytes_);

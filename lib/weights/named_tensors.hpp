@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,8 @@ class named_tensors {
   /// it.
   std::string first_of(const std::vector<std::string>& names);
 
-  /// Counts a tensor that has been read. Parts that share one follow one another: then only the first is counted, and
-  /// the result is false. Throws what the progress function throws.
+  /// Counts a tensor that has been read. Of parts that share one only the first is counted; for the others the result
+  /// is false. Throws what the progress function throws.
   bool count(const load::weight& read);
 
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was neither read nor expected.
@@ -53,7 +54,7 @@ class named_tensors {
   const load::checkpoint& files_;
   progress report_;
   std::string missing_base_;
-  std::string last_counted_;
+  std::set<std::string> counted_;
   std::vector<std::string> names_;
   std::uint64_t bytes_ = 0;
 };

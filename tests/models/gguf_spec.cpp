@@ -127,15 +127,16 @@ BOOST_AUTO_TEST_CASE(biases_are_those_of_the_file) {
   BOOST_TEST(!mlp_of(without).bias);
 }
 
-BOOST_AUTO_TEST_CASE(scans_and_experts_have_the_names_of_views) {
+BOOST_AUTO_TEST_CASE(scans_have_the_names_of_views_and_experts_are_stacked) {
   const auto jamba =
       spec_of("jamba", {entry_u32("jamba.expert_count", 4)}, {"blk.0.attn_q.weight", "blk.1.ffn_gate_inp.weight"});
   BOOST_TEST(jamba.blocks.at(2).prefix == "blk.1.mamba.");
   BOOST_TEST(jamba.blocks.at(2).before->name == "blk.1.attn_norm");
   const auto& experts = std::get<moe_spec>(jamba.blocks.at(3).what);
   BOOST_TEST(jamba.blocks.at(3).prefix == "blk.1.");
-  BOOST_TEST(experts.router == "ffn_gate_inp");
-  BOOST_TEST(experts.expert.down == "ffn_down");
+  BOOST_TEST(experts.router.name == "ffn_gate_inp");
+  BOOST_TEST(experts.expert.down == "ffn_down_exps");
+  BOOST_TEST(experts.stacked);
 }
 
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {

@@ -57,7 +57,7 @@ class operators {
   /// Rows, and the share of each expert in the result of each of them.
   struct routed_rows {
     activations rows;    ///< [rows, hidden]
-    activations shares;  ///< [rows, experts]; 0: not chosen
+    activations shares;  ///< [rows, experts], the shared one's last; 0: not chosen
   };
 
   /// Products that decide are never rounded.
@@ -78,6 +78,8 @@ class operators {
  private:
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
+  void choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const;
+  void feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const;
   void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;
 
   const forward_context& context_;
