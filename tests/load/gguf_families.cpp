@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_jamba_repeat) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_are_interleaved_in_some_architectures) {
-  for (const auto* family : {"llama", "granite", "smollm3", "arcee", "ministral3"})
+  for (const auto* family : {"llama", "granite", "granitemoe", "smollm3", "arcee", "ministral3"})
     BOOST_TEST(stores_interleaved_heads(family), family);
   for (const auto* family : {"qwen2", "cohere", "glm4", "ernie4_5", "apertus", "olmo2", "of-tomorrow"})
     BOOST_TEST(!stores_interleaved_heads(family), family);

@@ -139,6 +139,33 @@ BOOST_AUTO_TEST_CASE(scans_have_the_names_of_views_and_experts_are_stacked) {
   BOOST_TEST(experts.stacked);
 }
 
+BOOST_AUTO_TEST_CASE(experts_are_found_in_each_family) {
+  const auto experts_of = [](const std::string& name, const std::vector<std::string>& tensors) {
+    return std::get<moe_spec>(spec_of(name, {entry_u32(name + ".expert_count", 4)}, tensors).blocks.at(3).what);
+  };
+  for (const auto* each : {"llama", "qwen2moe", "qwen3moe", "olmoe", "granitemoe"}) {
+    const auto apart = experts_of(each, {"blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(apart.experts == 4, each);
+    BOOST_TEST(apart.stacked, each);
+    BOOST_TEST(apart.expert.gate == "ffn_gate_exps", each);
+    BOOST_TEST(apart.expert.up == "ffn_up_exps", each);
+    const auto fused = experts_of(each, {"blk.0.ffn_gate_up_exps.weight", "blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(fused.expert.gate == "ffn_gate_up_exps", each);
+    BOOST_TEST(fused.expert.up == "ffn_gate_up_exps", each);
+  }
+  BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->gate == "ffn_gate_inp_shexp");
+  BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->mlp.down == "ffn_down_shexp");
+}
+
+BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {
+  const auto renormalizes = [](const std::string& name) {
+    const auto spec = spec_of(name, {entry_u32(name + ".expert_count", 4)}, {"blk.1.ffn_gate_inp.weight"});
+    return std::get<moe_spec>(spec.blocks.at(3).what).router.renormalized;
+  };
+  for (const auto* each : {"llama", "qwen3moe", "granitemoe"}) BOOST_TEST(renormalizes(each), each);
+  for (const auto* each : {"qwen2moe", "olmoe"}) BOOST_TEST(!renormalizes(each), each);
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

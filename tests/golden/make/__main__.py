@@ -32,6 +32,7 @@ import llama
 import mamba
 import ministral
 import mistral
+import moe
 import near_llama
 import olmo
 import opt
@@ -45,7 +46,7 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi)
+    falcon, alibi, moe)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
