@@ -79,6 +79,15 @@ class operators {
   /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
   virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;
 
+  /// normed = before(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
+  /// [rows, hidden] float32, shares [rows, experts] float32
+  virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
+                     const at::Tensor& shares);
+
+  /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares.
+  virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
+                           const residual& how, const at::Tensor& x);
+
   /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
   virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
 

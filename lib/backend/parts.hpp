@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation_kind.hpp"
+#include "models/model_spec.hpp"
 
 #include <array>
 #include <cstdint>
@@ -113,14 +114,18 @@ struct mlp {
   typename B::projection down;
 };
 
-/// Some feed-forwards of which a router chooses `top_k` for each row.
+/// Some feed-forwards of which a router chooses a few for each row.
 template <class B>
 struct mixture_of_experts {
   static constexpr bool mixes_tokens = false;
 
-  typename B::projection router;
-  std::vector<mlp<B>> experts;
-  std::int64_t top_k;
+  models::moe_spec how;
+  typename B::projection router;              ///< to a logit of each expert, and of the shared one's gate
+  decltype(B::projection::bias) choice_bias;  ///< [how.experts], or none
+  std::vector<mlp<B>> experts;                ///< the shared one last
+
+  /// Columns of the router's product.
+  std::int64_t logits() const { return how.experts + (how.shared && !how.shared->gate.empty() ? 1 : 0); }
 };
 
 template <class B>

@@ -127,7 +127,8 @@ struct tensors {
   using rotation = rotations;
   using heads = device::heads;
   using scan = selective_scan;
-  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>>;
+  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>,
+                                  parts::mixture_of_experts<tensors>>;
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);
@@ -135,6 +136,7 @@ struct tensors {
 
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
+using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;
 
 }  // namespace cogen::device

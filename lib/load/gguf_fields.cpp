@@ -91,7 +91,17 @@ constexpr std::array aliases{
     key_alias{"linear_num_key_heads", "ssm.group_count"},
     key_alias{"linear_num_value_heads", "ssm.time_step_rank"},
     key_alias{"num_experts", "expert_count"},
+    key_alias{"num_local_experts", "expert_count"},
+    key_alias{"n_routed_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
+    key_alias{"moe_intermediate_size", "expert_feed_forward_length"},
+    key_alias{"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
+    key_alias{"n_shared_experts", "expert_shared_count"},
+    key_alias{"first_k_dense_replace", "leading_dense_block_count"},
+    key_alias{"n_group", "expert_group_count"},
+    key_alias{"topk_group", "expert_group_used_count"},
+    key_alias{"norm_topk_prob", "expert_weights_norm"},
+    key_alias{"routed_scaling_factor", "expert_weights_scale"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
 };
 
@@ -107,6 +117,7 @@ constexpr std::array shown_fields{
     shown_field{"mlp_bias", {"ffn_up.bias", "ffn_down.bias"}},
     shown_field{"mlp_gate", {"ffn_gate.weight"}},
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
+    shown_field{"fused_experts", {"ffn_gate_up_exps.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
 };
@@ -192,6 +203,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
     if (key == "expert_layer_offset") return scalar_field(layers_with("ffn_gate_inp.weight").offset);
+    if (key == "mlp_only_layers") return layers_without("ffn_gate_inp.weight");
     if (key == "new_decoder_architecture") return scalar_field(integer("attention.head_count_kv").value_or(1) > 1);
     if (key == "num_ln_in_parallel_attn")
       return scalar_field(std::int64_t{first_layer_has("attn_norm_2.weight") ? 2 : 1});
@@ -224,6 +236,13 @@ class gguf_lookup final : public config_fields::lookup {
       if (layer_has(layer, tensor)) found.push_back(layer);
     if (found.empty()) return {layers() + 1, layers()};
     return {found.size() == 2 ? found[1] - found[0] : layers() + 1, found[0]};
+  }
+
+  field layers_without(std::string_view tensor) const {
+    field found{field::shape::list, {}};
+    for (std::int64_t layer = 0; layer < layers(); ++layer)
+      if (!layer_has(layer, tensor)) found.values.emplace_back(layer);
+    return found;
   }
 
   std::optional<field> expansion() const {

@@ -66,12 +66,6 @@ constexpr std::array mixers{
     mixer_names{"conv.", short_convolution_names},
 };
 
-constexpr std::array expert_names{
-    name_pair{"ffn_gate_exps.weight", "ffn_gate.weight"},
-    name_pair{"ffn_up_exps.weight", "ffn_up.weight"},
-    name_pair{"ffn_down_exps.weight", "ffn_down.weight"},
-};
-
 struct parameter {
   std::string_view key, asked;
   bool is_scalar;
@@ -159,33 +153,6 @@ std::optional<std::string> stored_part_of_mixer(std::string_view asked) {
   return std::nullopt;
 }
 
-/// "7.ffn_up.weight" is number 7, from 0, of the matrices in "ffn_up_exps.weight".
-struct expert_part {
-  std::int64_t expert;
-  std::string_view stored;
-};
-
-std::optional<expert_part> expert_part_of(std::string_view asked) {
-  std::int64_t expert = 0;
-  const auto [end, error] = std::from_chars(asked.data(), asked.data() + asked.size(), expert);
-  if (error != std::errc() || expert < 0) return std::nullopt;
-  const auto rest = asked.substr(static_cast<std::size_t>(end - asked.data()));
-  for (const auto& names : expert_names)
-    if (rest.starts_with('.') && rest.substr(1) == names.asked) return expert_part{expert, names.stored};
-  return std::nullopt;
-}
-
-constexpr std::string_view experts = "experts.";
-
-/// One of the matrices that lie one after the other.
-std::optional<tensor_info> slice(const tensor_info& stored, std::int64_t index) {
-  if (stored.shape.size() != 3 || index >= stored.shape.front()) return std::nullopt;
-  auto part = stored;
-  part.shape.erase(part.shape.begin());
-  part.bytes /= static_cast<std::uint64_t>(stored.shape.front());
-  part.begin += static_cast<std::uint64_t>(index) * part.bytes;
-  return part;
-}
 
 }  // namespace
 
@@ -207,9 +174,7 @@ std::pair<const tensor_file*, const tensor_info*> gguf_views::find(std::string_v
 
 std::string gguf_views::stored_name(std::string_view name) {
   const auto [layer, rest] = layer_and_rest(name);
-  auto stored = stored_part_of_mixer(rest);
-  if (rest.starts_with(experts))
-    if (const auto part = expert_part_of(rest.substr(experts.size()))) stored = part->stored;
+  const auto stored = stored_part_of_mixer(rest);
   return layer.empty() || !stored ? std::string(name) : std::string(layer).append(*stored);
 }
 
@@ -218,10 +183,6 @@ std::optional<gguf_views::view> gguf_views::make(std::string_view name) const {
   const auto* stored = stored_as == name ? nullptr : file_.find(stored_as);
   if (stored == nullptr) return std::nullopt;
   const auto rest = layer_and_rest(name).second;
-  if (rest.starts_with(experts)) {
-    auto part = slice(*stored, expert_part_of(rest.substr(experts.size()))->expert);
-    return part ? std::optional(view{std::move(*part), &file_}) : std::nullopt;
-  }
   view made{*stored, &file_};
   if (rest.ends_with(".A_log")) {
     if (stored->type != element_type::f32)

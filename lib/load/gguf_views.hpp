@@ -17,7 +17,6 @@ namespace cogen::load {
 /// Tensors that Transformers keeps in another form than a GGUF file does, found by the names under which models ask for
 /// them:
 ///
-/// - `blk.0.experts.7.ffn_up.weight`: one expert's matrix of blk.0.ffn_up_exps.weight [experts, rows, columns]
 /// - `blk.0.mamba.conv1d.weight`: blk.0.ssm_conv1d.weight with a dimension more, and the other tensors of a mixer
 /// - `blk.0.mamba.A_log`: the logarithm of -blk.0.ssm_a
 /// - `blk.0.act_fn.beta`: one number of the metadata's array xielu.beta

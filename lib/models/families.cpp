@@ -34,6 +34,7 @@ model_spec gpt_neox(const load::config_fields& fields, const load::model_config&
 model_spec gptj(const load::config_fields& fields, const load::model_config& config);
 model_spec granite(const load::config_fields& fields, const load::model_config& config);
 model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config);
+model_spec granitemoe(const load::config_fields& fields, const load::model_config& config);
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
@@ -43,17 +44,21 @@ model_spec mamba2(const load::config_fields& fields, const load::model_config& c
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
+model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
 model_spec mpt(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo2(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
+model_spec olmoe(const load::config_fields& fields, const load::model_config& config);
 model_spec opt(const load::config_fields& fields, const load::model_config& config);
 model_spec phi(const load::config_fields& fields, const load::model_config& config);
 model_spec phi3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen2_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
@@ -88,6 +93,7 @@ constexpr std::array families{
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
     family{"granitemoehybrid", "Granite 4 hybrid (dense)", granitemoehybrid},
+    family{"granitemoe", "Granite 3 with experts", granitemoe},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
     family{"lfm2", "LFM 2", lfm2},
@@ -97,17 +103,21 @@ constexpr std::array families{
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},
+    family{"mixtral", "Mixtral", mixtral},
     family{"mpt", "MPT", mpt},
     family{"nemotron", "Nemotron", nemotron},
     family{"olmo2", "OLMo 2", olmo2},
     family{"olmo3", "OLMo 3", olmo3},
+    family{"olmoe", "OLMoE", olmoe},
     family{"opt", "OPT", opt},
     family{"phi", "Phi-1 to Phi-2", phi},
     family{"phi3", "Phi-3, Phi-4", phi3},
     family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},
+    family{"qwen2_moe", "Qwen 1.5 and 2 with experts", qwen2_moe},
     family{"qwen3", "Qwen 3", qwen3},
     family{"qwen3_5", "Qwen 3.5 dense", qwen3_5},
     family{"qwen3_5_text", "Qwen 3.5 dense (text)", qwen3_5_text},
+    family{"qwen3_moe", "Qwen 3 with experts", qwen3_moe},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},

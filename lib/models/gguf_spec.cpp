@@ -37,7 +37,8 @@ class gguf_namer {
         qkv_bias_(shows("attention_bias")),
         output_bias_(shows("attention_out_bias")),
         mlp_bias_(shows("mlp_bias")),
-        separate_gate_(shows("mlp_gate")) {}
+        separate_gate_(shows("mlp_gate")),
+        fused_experts_(shows("fused_experts")) {}
 
   void rename(embedding_spec& embedding) const {
     embedding.names = {"token_embd"};
@@ -123,8 +124,21 @@ class gguf_namer {
   }
 
   void rename(moe_spec& moe) const {
-    rename(moe.expert);
-    moe.router = "ffn_gate_inp";
+    rename(moe.expert, "_exps");
+    if (fused_experts_) moe.expert.gate = moe.expert.up = "ffn_gate_up_exps";
+    moe.stacked = true;
+    moe.router.name = "ffn_gate_inp";
+    if (!moe.router.choice_bias.empty()) moe.router.choice_bias = "exp_probs_b.bias";
+    if (!moe.shared) return;
+    rename(moe.shared->mlp, "_shexp");
+    if (!moe.shared->gate.empty()) moe.shared->gate = "ffn_gate_inp_shexp";
+  }
+
+  void rename(mlp_spec& mlp, std::string_view ending) const {
+    if (!mlp.gate.empty()) mlp.gate = fmt::format("ffn_gate{}", ending);
+    mlp.up = fmt::format("ffn_up{}", ending);
+    mlp.down = fmt::format("ffn_down{}", ending);
+    mlp.transposed = mlp.bias = false;
   }
 
   void rename(mamba_spec&) const {}
@@ -148,7 +162,7 @@ class gguf_namer {
 
   const load::config_fields& fields_;
   std::string family_;
-  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_;
+  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_, fused_experts_;
   norm_name last_norm_;
   int layer_ = -1;
 };

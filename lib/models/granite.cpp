@@ -3,6 +3,7 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mamba_mixer.hpp"
+#include "models/mixture.hpp"
 
 #include <utility>
 
@@ -79,6 +80,19 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
                            .before = rms_norm(config, prefix + "post_attention_layernorm")});
   }
   scale(fields, spec);
+  return spec;
+}
+
+/// Granite 3's experts: one tensor holds all of a layer, gate and up in one.
+model_spec granitemoe(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
+  experts.expert.gate = experts.expert.up = "input_linear";
+  experts.expert.down = "output_linear";
+  experts.stacked = true;
+  experts.router.name = "router.layer";
+  experts.router.renormalized = true;
+  auto spec = granite(fields, config);
+  put_experts(spec, experts, "block_sparse_moe.");
   return spec;
 }
 

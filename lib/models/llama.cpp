@@ -3,8 +3,13 @@
 
 namespace cogen::models {
 
-/// Llama 1 to 3 and the many models of the same shape: Touvron et al., arXiv:2302.13971 and arXiv:2307.09288.
-model_spec llama(const load::config_fields&, const load::model_config& config) {
+model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
+
+/// Llama 1 to 3 and the many models of the same shape: Touvron et al., arXiv:2302.13971 and arXiv:2307.09288. GGUF
+/// files of Mixtral have its name, and experts.
+model_spec llama(const load::config_fields& fields, const load::model_config& config) {
+  if (fields.origin() == load::config_fields::source::gguf && fields.integer("expert_count", {0}, 0) > 0)
+    return mixtral(fields, config);
   return like_llama(config, [&](std::int64_t) { return attention(config); });
 }
 

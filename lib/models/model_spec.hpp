@@ -80,7 +80,7 @@ struct attention_spec {
   std::optional<alibi_spec> alibi;
   std::optional<query_growth_spec> query_growth;
   float softcap = 0;   ///< scores become cap * tanh(score / cap); 0: they stay
-  float qkv_clip = 0;  ///< queries, keys and values are cut to [-clip, clip]; 0: they stay
+  float qkv_clip = 0;  ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
 
   cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
 
@@ -100,12 +100,36 @@ struct mlp_spec {
   bool bias = false;
 };
 
+/// How a router's logits become the shares that a few experts have in a row's result: those with the largest scores,
+/// their shares are these scores. A softmax over all experts that is renormalized is one over the chosen ones.
+struct router_spec {
+  enum class scoring : std::uint8_t { softmax, sigmoid };
+  enum class group_scoring : std::uint8_t { best, two_best };  ///< a group's score is the sum of that many
+
+  std::string name = "router";
+  scoring scores = scoring::softmax;
+  std::string choice_bias = {};  ///< a vector that scores get for the choice alone, after the prefix, or none
+  std::int64_t groups = 1;       ///< of neighbors; experts outside the `top_groups` best are not chosen
+  std::int64_t top_groups = 1;
+  group_scoring groups_by = group_scoring::best;
+  bool renormalized = false;  ///< shares are divided by their sum
+  double scale = 1;           ///< of shares, after that
+};
+
+/// A feed-forward for all rows beside the chosen ones. Names follow the block's prefix.
+struct shared_expert_spec {
+  mlp_spec mlp;
+  std::string gate = {};  ///< of the sigmoid that its result is multiplied by, one number a row; empty: there is none
+};
+
 /// Some feed-forwards of which a router chooses a few for each row (Shazeer et al., arXiv:1701.06538).
 struct moe_spec {
-  mlp_spec expert;  ///< expert E of the prefix P is P + "experts.E."
+  mlp_spec expert;
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
-  std::string router = "router";
+  router_spec router = {};
+  bool stacked = false;  ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
+  std::optional<shared_expert_spec> shared = {};
 };
 
 /// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,

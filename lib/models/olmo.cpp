@@ -1,6 +1,7 @@
 #include "load/rope_config.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
+#include "models/mixture.hpp"
 
 namespace cogen::models {
 
@@ -46,6 +47,17 @@ model_spec olmo3(const load::config_fields& fields, const load::model_config& co
     }
     add_sandwich(spec, config, layer, attends, gated_mlp(config), behind);
   }
+  return spec;
+}
+
+/// Muennighoff et al., arXiv:2409.02060: Llama with OLMo 2's norm of queries and keys, and experts.
+model_spec olmoe(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = mixture(fields, config, {.experts = 64, .top_k = 8});
+  experts.router.renormalized = fields.boolean("norm_topk_prob", false);
+  auto attends = olmo_attention(config);
+  if (fields.has("clip_qkv")) attends.qkv_clip = static_cast<float>(fields.real("clip_qkv", {1e-6, 1e6}));
+  auto spec = like_llama(config, [&](std::int64_t) { return attends; });
+  put_experts(spec, experts);
   return spec;
 }
 

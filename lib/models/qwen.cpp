@@ -25,7 +25,7 @@ model_spec qwen2(const load::config_fields& fields, const load::model_config& co
   const auto windows = qwen_windows(fields, config);
   return like_llama(config, [&](std::int64_t layer) {
     auto made = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
-    made.qkv_bias = true;
+    made.qkv_bias = fields.boolean("qkv_bias", true);
     made.output_bias = false;
     return made;
   });

@@ -37,7 +37,7 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
-    std::int64_t qkv = 0, attended = 0, inner = 0;
+    std::int64_t qkv = 0, attended = 0, inner = 0, experts = 0;
     for (const auto& block : blocks_.all()) {
       if (const auto* attention = std::get_if<parts::attention<tensors>>(&block.what)) {
         qkv = std::max(qkv, attention->heads.qkv_width());
@@ -45,15 +45,20 @@ class device_decoder final : public device_network {
       } else if (const auto* mamba = std::get_if<parts::mamba<tensors>>(&block.what)) {
         qkv = std::max(qkv, mamba->scan.in_width());
         attended = std::max(attended, mamba->scan.channels());
+      } else if (const auto* mlp = std::get_if<parts::mlp<tensors>>(&block.what)) {
+        inner = std::max(inner, mlp->intermediate);
       } else {
-        inner = std::max(inner, std::get<parts::mlp<tensors>>(block.what).intermediate);
+        const auto& mixture = std::get<parts::mixture_of_experts<tensors>>(block.what);
+        experts = std::max(experts, static_cast<std::int64_t>(mixture.experts.size()));
       }
     }
     return {.x = rows_of(hidden_, at::kFloat),
             .qkv = rows_of(qkv, type()),
             .sink_q = sinks ? rows_of(attended, type()) : at::Tensor(),
             .attended = rows_of(attended, type()),
-            .gated = rows_of(inner, type())};
+            .gated = rows_of(inner, type()),
+            .routed = rows_of(experts > 0 ? hidden_ : 0, at::kFloat),
+            .shares = rows_of(experts, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
@@ -83,7 +88,9 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .qkv = qkv.narrow(0, 0, tokens),
           .sink_q = sink_q.defined() ? sink_q.narrow(0, 0, tokens) : sink_q,
           .attended = attended.narrow(0, 0, tokens),
-          .gated = gated.narrow(0, 0, tokens)};
+          .gated = gated.narrow(0, 0, tokens),
+          .routed = routed.narrow(0, 0, tokens),
+          .shares = shares.narrow(0, 0, tokens)};
 }
 
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,

@@ -21,6 +21,8 @@ struct device_scratch {
   at::Tensor sink_q;    // [tokens, heads * head_dim], where a cache has sinks
   at::Tensor attended;  // [tokens, heads * head_dim], or what comes out of a scan
   at::Tensor gated;     // [tokens, intermediate]
+  at::Tensor routed;    // [tokens, hidden] float32, rows that experts read
+  at::Tensor shares;    // [tokens, experts] float32
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;

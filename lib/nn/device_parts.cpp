@@ -65,7 +65,7 @@ class part_check {
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }
 
-  void check(const models::moe_spec&) const { refuse_always(true, "mixtures of experts"); }
+  void check(const models::moe_spec&) const { refuse(true, "mixtures of experts"); }
   void check(const models::mamba_spec&) const { refuse(true, "state-space mixers"); }
   void check(const models::mamba2_spec&) const { refuse_always(true, "Mamba-2 mixers"); }
   void check(const models::delta_net_spec&) const { refuse_always(true, "gated delta nets"); }

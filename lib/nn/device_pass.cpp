@@ -55,6 +55,19 @@ at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& 
   return y;
 }
 
+device_pass::routed_rows device_pass::route(const at::Tensor& x, const device::norm& before,
+                                            const device::mixture_of_experts& by) const {
+  const routed_rows routed{part_of(scratch_.routed, x.size(0), x.size(1)),
+                           part_of(scratch_.shares, x.size(0), static_cast<std::int64_t>(by.experts.size()))};
+  on_.route(x, before, by, routed.normed, routed.shares);
+  return routed;
+}
+
+void device_pass::add_experts(const routed_rows& routed, const device::mixture_of_experts& by,
+                              const device::residual& how, const at::Tensor& x) const {
+  on_.add_experts(routed.normed, routed.shares, by, how, x);
+}
+
 void device_pass::linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
                              const at::Tensor& x) const {
   on_.linear_add(y, by, how, x);

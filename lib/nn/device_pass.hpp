@@ -28,6 +28,15 @@ class device_pass {
   at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                             const parts::activation& how, std::int64_t intermediate) const;
+
+  /// Normed rows, and the experts' shares in their results.
+  struct routed_rows {
+    at::Tensor normed;
+    at::Tensor shares;
+  };
+  routed_rows route(const at::Tensor& x, const device::norm& before, const device::mixture_of_experts& by) const;
+  void add_experts(const routed_rows& routed, const device::mixture_of_experts& by, const device::residual& how,
+                   const at::Tensor& x) const;
   void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
                   const at::Tensor& x) const;
 

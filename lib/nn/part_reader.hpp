@@ -148,27 +148,45 @@ class part_reader {
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
     return {.up = project(weights::up_rows(spec, prefix), config_.hidden, spec.bias),
-            .activation = {.kind = spec.activation,
-                           .gated = !spec.gate.empty(),
-                           .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader()),
-                           .gate_scale = spec.gate_scale},
+            .activation = activation(spec, prefix),
             .intermediate = spec.intermediate,
-            .down = project({{.name = prefix + spec.down, .rows = config_.hidden, .transposed = spec.transposed}},
-                            spec.intermediate, spec.bias)};
+            .down = project({weights::down_rows(spec, prefix, config_.hidden)}, spec.intermediate, spec.bias)};
+  }
+
+  parts::activation activation(const models::mlp_spec& spec, const std::string& prefix) {
+    return {.kind = spec.activation,
+            .gated = !spec.gate.empty(),
+            .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader()),
+            .gate_scale = spec.gate_scale};
   }
 
   part experts(const models::moe_spec& spec, const std::string& prefix) {
     if constexpr (can_run<parts::mixture_of_experts<B>>) {
-      parts::mixture_of_experts<B> made{
-          .router = project({{.name = prefix + spec.router, .rows = spec.experts}}, config_.hidden, false),
-          .experts = {},
-          .top_k = spec.top_k};
-      for (std::int64_t expert = 0; expert < spec.experts; ++expert)
-        made.experts.push_back(feed_forward(spec.expert, fmt::format("{}experts.{}.", prefix, expert)));
+      parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
+      if (const auto& name = spec.router.choice_bias; !name.empty())
+        made.choice_bias = weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
+      for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
+      if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
       return made;
     } else {
       refuse("mixtures of experts");
     }
+  }
+
+  /// In the stored numbers: products that decide are never rounded.
+  projection router(const models::moe_spec& spec, const std::string& prefix) {
+    std::vector<named_rows> rows{{.name = prefix + spec.router.name + ".weight", .rows = spec.experts}};
+    if (spec.shared && !spec.shared->gate.empty())
+      rows.push_back({.name = prefix + spec.shared->gate + ".weight", .rows = 1, .may_be_vector = true});
+    return {weights_.matrix(rows, config_.hidden)};
+  }
+
+  parts::mlp<B> expert(const models::moe_spec& spec, const std::string& prefix, std::int64_t index) {
+    const auto& [width, bias] = std::pair(spec.expert.intermediate, spec.expert.bias);
+    return {.up = project(weights::up_rows(spec, prefix, index), config_.hidden, bias),
+            .activation = activation(spec.expert, prefix),
+            .intermediate = width,
+            .down = project({weights::down_rows(spec, prefix, index, config_.hidden)}, width, bias)};
   }
 
   projection read_output(const models::attention_spec& spec, const std::string& prefix) {

@@ -8,10 +8,24 @@ namespace cogen::weights {
 
 namespace {
 
+bool is_vector(const load::checkpoint& files, const named_rows& part) {
+  const auto found = part.may_be_vector ? files.find(part.name) : std::nullopt;
+  return found && found->shape().size() == 1;
+}
+
 load::weight find(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs) {
-  if (!inputs) return files.at(part.name, {part.stored_rows()});
-  if (part.transposed) return files.at(part.name, {*inputs, part.stored_rows()});
-  return files.at(part.name, {part.stored_rows(), *inputs});
+  std::vector<std::int64_t> shape;
+  if (part.stack > 0) shape.push_back(part.stack);
+  if (inputs && part.transposed) shape.push_back(*inputs);
+  if (!is_vector(files, part)) shape.push_back(part.stored_rows());
+  if (inputs && !part.transposed) shape.push_back(*inputs);
+  return files.at(part.name, shape);
+}
+
+/// Whether what is one row here is not one in the tensor. A vector is a column, but in a stack a row.
+bool lies_across(const load::weight& source, const named_rows& part, std::optional<std::int64_t> inputs) {
+  if (!inputs) return part.stack > 0;
+  return part.transposed || source.shape().size() == 1;
 }
 
 }  // namespace
@@ -25,7 +39,8 @@ matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, 
     : source_(find(files, part, inputs)),
       runs_(part.order()),
       columns_(inputs.value_or(1)),
-      turned_(part.transposed && inputs ? std::make_shared<turned_matrix>() : nullptr) {}
+      first_(part.index * (lies_across(source_, part, inputs) ? columns_ : part.stored_rows())),
+      turned_(lies_across(source_, part, inputs) ? std::make_shared<turned_matrix>() : nullptr) {}
 
 load::element_type matrix_rows::type() const { return turned_ ? load::element_type::f32 : source_.type(); }
 
@@ -48,7 +63,7 @@ void matrix_rows::read(std::int64_t first, std::int64_t last, std::byte* out) co
   if (turned_) return read_as_float(first, last, reinterpret_cast<float*>(out));
   const auto bytes = static_cast<std::int64_t>(source_.row_bytes());
   for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
-    source_.read_rows(from, to, {at, static_cast<std::size_t>((to - from) * bytes)});
+    source_.read_rows(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * bytes)});
   });
 }
 
@@ -58,7 +73,7 @@ void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* ou
     if (all)
       std::copy(all + from * columns_, all + to * columns_, at);
     else
-      source_.read_rows_as_float(from, to, {at, static_cast<std::size_t>((to - from) * columns_)});
+      source_.read_rows_as_float(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * columns_)});
   });
 }
 
@@ -70,7 +85,7 @@ const float* matrix_rows::turned() const {
     values.resize(static_cast<std::size_t>(rows * columns_));
     std::vector<float> stored(static_cast<std::size_t>(rows));
     for (std::int64_t input = 0; input < columns_; ++input) {
-      source_.read_rows_as_float(input, input + 1, stored);
+      source_.read_rows_as_float(first_ + input, first_ + input + 1, stored);
       for (std::int64_t row = 0; row < rows; ++row)
         values[static_cast<std::size_t>(row * columns_ + input)] = stored[static_cast<std::size_t>(row)];
     }

@@ -26,6 +26,9 @@ struct named_rows {
   std::int64_t stored = 0;         // rows of the tensor; 0: these are all
   std::vector<row_run> runs = {};  // which of them, in this order; none: the first ones
   bool transposed = false;         // stored as [inputs, rows]
+  std::int64_t stack = 0;          // such matrices in the tensor, which has a dimension more; 0: it is one matrix
+  std::int64_t index = 0;          // which of them
+  bool may_be_vector = false;      // of a single row: the tensor may be [inputs] instead of [1, inputs]
 
   std::int64_t stored_rows() const { return stored == 0 ? rows : stored; }
   std::vector<row_run> order() const { return runs.empty() ? std::vector<row_run>{{0, rows}} : runs; }
@@ -65,7 +68,8 @@ class matrix_rows {
   load::weight source_;
   std::vector<row_run> runs_;
   std::int64_t columns_;
-  std::shared_ptr<turned_matrix> turned_;  // null unless the tensor is transposed; filled by the first read
+  std::int64_t first_;                     // row of the tensor where the matrix begins
+  std::shared_ptr<turned_matrix> turned_;  // null unless a row is stored as a column; filled by the first read
 };
 
 }  // namespace cogen::weights

@@ -12,6 +12,14 @@ namespace cogen::weights {
 /// Where a checkpoint has the rows of gate and up, in this order, or of up alone. Names get the prefix and no suffix.
 std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix);
 
+/// The same of a mixture's expert.
+std::vector<named_rows> up_rows(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert);
+
+/// Where it has the `outputs` rows of an expert's down.
+named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert,
+                     std::int64_t outputs);
+named_rows down_rows(const models::mlp_spec& spec, const std::string& prefix, std::int64_t outputs);
+
 /// xIELU's parameters p, n, b and e; zeros for other activations. The file has the first two as what softplus turns
 /// into them.
 std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,

@@ -127,15 +127,43 @@ BOOST_AUTO_TEST_CASE(biases_are_those_of_the_file) {
   BOOST_TEST(!mlp_of(without).bias);
 }
 
-BOOST_AUTO_TEST_CASE(scans_and_experts_have_the_names_of_views) {
+BOOST_AUTO_TEST_CASE(scans_have_the_names_of_views_and_experts_are_stacked) {
   const auto jamba =
       spec_of("jamba", {entry_u32("jamba.expert_count", 4)}, {"blk.0.attn_q.weight", "blk.1.ffn_gate_inp.weight"});
   BOOST_TEST(jamba.blocks.at(2).prefix == "blk.1.mamba.");
   BOOST_TEST(jamba.blocks.at(2).before->name == "blk.1.attn_norm");
   const auto& experts = std::get<moe_spec>(jamba.blocks.at(3).what);
   BOOST_TEST(jamba.blocks.at(3).prefix == "blk.1.");
-  BOOST_TEST(experts.router == "ffn_gate_inp");
-  BOOST_TEST(experts.expert.down == "ffn_down");
+  BOOST_TEST(experts.router.name == "ffn_gate_inp");
+  BOOST_TEST(experts.expert.down == "ffn_down_exps");
+  BOOST_TEST(experts.stacked);
+}
+
+BOOST_AUTO_TEST_CASE(experts_are_found_in_each_family) {
+  const auto experts_of = [](const std::string& name, const std::vector<std::string>& tensors) {
+    return std::get<moe_spec>(spec_of(name, {entry_u32(name + ".expert_count", 4)}, tensors).blocks.at(3).what);
+  };
+  for (const auto* each : {"llama", "qwen2moe", "qwen3moe", "olmoe", "granitemoe"}) {
+    const auto apart = experts_of(each, {"blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(apart.experts == 4, each);
+    BOOST_TEST(apart.stacked, each);
+    BOOST_TEST(apart.expert.gate == "ffn_gate_exps", each);
+    BOOST_TEST(apart.expert.up == "ffn_up_exps", each);
+    const auto fused = experts_of(each, {"blk.0.ffn_gate_up_exps.weight", "blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(fused.expert.gate == "ffn_gate_up_exps", each);
+    BOOST_TEST(fused.expert.up == "ffn_gate_up_exps", each);
+  }
+  BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->gate == "ffn_gate_inp_shexp");
+  BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->mlp.down == "ffn_down_shexp");
+}
+
+BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {
+  const auto renormalizes = [](const std::string& name) {
+    const auto spec = spec_of(name, {entry_u32(name + ".expert_count", 4)}, {"blk.1.ffn_gate_inp.weight"});
+    return std::get<moe_spec>(spec.blocks.at(3).what).router.renormalized;
+  };
+  for (const auto* each : {"llama", "qwen3moe", "granitemoe"}) BOOST_TEST(renormalizes(each), each);
+  for (const auto* each : {"qwen2moe", "olmoe"}) BOOST_TEST(!renormalizes(each), each);
 }
 
 BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {

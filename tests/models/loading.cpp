@@ -252,6 +252,23 @@ BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
              R"(device "reference" does not run attention with gated outputs yet; "cpu" does)");
 }
 
+BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
+                          const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        golden, [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("qwen3_moe_published", "num_experts_per_tok", 6, {"num_experts_per_tok is 6; an integer from 1 to 5"});
+  refused("qwen3_moe_published", "num_experts_per_tok", 0, {"num_experts_per_tok is 0"});
+  refused("qwen3_moe_published", "num_experts", 6, {"model.layers.0.mlp.gate.weight", "5", "6"});
+  refused("qwen3_moe_mixed", "mlp_only_layers", boost::json::array{1}, {"model.layers.1.mlp.gate_proj.weight"});
+  refused("qwen3_moe_mixed", "mlp_only_layers", boost::json::array{4}, {"mlp_only_layers", "4"});
+  refused("qwen2_moe_published", "shared_expert_intermediate_size", 18, {"mlp.shared_expert.", "17", "18"});
+  refused("granitemoe_published", "num_local_experts", 7, {"block_sparse_moe.router.layer.weight", "6", "7"});
+  refused("granitemoe_published", "intermediate_size", 14, {"block_sparse_moe.input_linear.weight", "26", "28"});
+  refused("mixtral_published", "num_local_experts", 0, {"num_local_experts is 0"});
+}
+
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }
 
 BOOST_AUTO_TEST_CASE(without_a_tokenizer_it_takes_ids) {

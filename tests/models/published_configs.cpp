@@ -105,7 +105,12 @@ class parameter_count {
   }
 
   std::int64_t of(const models::mamba_spec&) const { return 0; }
-  std::int64_t of(const models::moe_spec&) const { return 0; }
+
+  std::int64_t of(const models::moe_spec& spec) const {
+    auto count = spec.experts * (of(spec.expert) + config_.hidden);
+    if (spec.shared) count += of(spec.shared->mlp) + (spec.shared->gate.empty() ? 0 : config_.hidden);
+    return count;
+  }
 
   const load::model_config& config_;
 };

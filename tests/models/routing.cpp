@@ -12,6 +12,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -30,12 +31,14 @@ class experts {
         reader_(files_, workers_, {}),
         mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), reader_).read(one_block)) {}
 
+  /// What is added to one row or more.
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
     numbers out = x;
-    const cache::step step({{.slot = 0, .count = 1}});
+    const auto rows = static_cast<std::int64_t>(x.size()) / hidden;
+    const cache::step step({{.slot = 0, .count = static_cast<int>(rows)}});
     const cpu::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
     const cpu::operators on(context);
-    mixture_.run(on, {.data = out.data(), .rows = 1, .columns = hidden, .stride = hidden});
+    mixture_.run(on, {.data = out.data(), .rows = rows, .columns = hidden, .stride = hidden});
     std::ranges::transform(out, x, out.begin(), std::minus<>());
     return out;
   }
@@ -110,6 +113,18 @@ BOOST_AUTO_TEST_CASE(the_same_experts_are_chosen_on_either_side_of_a_tie_with_ro
     }
     BOOST_TEST(ties > 5);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_is_no_number_stays_alone) {
+  experts some;
+  const auto set = kernels::available_instruction_sets().front();
+  numbers good(hidden);
+  std::iota(good.begin(), good.end(), -10.0F);
+  numbers both = good;
+  both.resize(2 * hidden, std::nanf(""));
+  const auto alone = some(good, set, compute_type::float32), beside = some(both, set, compute_type::float32);
+  BOOST_TEST(std::equal(alone.begin(), alone.end(), beside.begin()));
+  BOOST_TEST(std::all_of(beside.begin() + hidden, beside.end(), [](float x) { return std::isnan(x); }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,31 +3,128 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace cogen::test {
 namespace {
 
-std::vector<float> shares_of(std::vector<float> logits, std::int64_t chosen) {
-  const auto experts = static_cast<std::int64_t>(logits.size());
-  cpu::choose_experts({.data = logits.data(), .rows = 1, .columns = experts, .stride = experts}, chosen);
+using models::router_spec;
+using numbers = std::vector<float>;
+
+models::moe_spec chooser(std::size_t experts, std::int64_t chosen, const router_spec& router = {}) {
+  return {.expert = {}, .experts = static_cast<std::int64_t>(experts), .top_k = chosen, .router = router};
+}
+
+numbers shares_of(const models::moe_spec& by, numbers logits, const numbers& choice_bias = {}) {
+  numbers scratch(2 * logits.size());
+  cpu::choose_experts(by, choice_bias, logits, scratch);
   return logits;
+}
+
+numbers shares_of(const numbers& logits, std::int64_t chosen) {
+  return shares_of(chooser(logits.size(), chosen), logits);
+}
+
+/// The numbers of the `count` largest; of equal ones the first.
+std::vector<std::size_t> best(const numbers& of, std::int64_t count) {
+  std::vector<std::size_t> order(of.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t index) { return of[index]; });
+  order.resize(static_cast<std::size_t>(count));
+  return order;
+}
+
+numbers scores_of(router_spec::scoring by, const numbers& logits) {
+  numbers scores(logits.size());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(double{logit});
+  std::ranges::transform(logits, scores.begin(), [&](float logit) {
+    return static_cast<float>(by == router_spec::scoring::softmax ? std::exp(double{logit}) / sum
+                                                                  : 1 / (1 + std::exp(-double{logit})));
+  });
+  return scores;
+}
+
+/// The same by sorting, as papers and Transformers describe it.
+numbers sorted_shares(const models::moe_spec& by, const numbers& logits, const numbers& choice_bias) {
+  const auto& router = by.router;
+  const auto scores = scores_of(router.scores, logits);
+  numbers choice = scores;
+  for (std::size_t expert = 0; expert < choice_bias.size(); ++expert) choice[expert] += choice_bias[expert];
+  const auto groups = static_cast<std::size_t>(router.groups), size = choice.size() / groups;
+  numbers group_scores(groups);
+  for (std::size_t group = 0; group < groups; ++group) {
+    const numbers members(choice.begin() + static_cast<std::ptrdiff_t>(group * size),
+                          choice.begin() + static_cast<std::ptrdiff_t>((group + 1) * size));
+    for (const auto member : best(members, router.groups_by == router_spec::group_scoring::best ? 1 : 2))
+      group_scores[group] += members[member];
+  }
+  const auto open = best(group_scores, router.top_groups);
+  for (std::size_t expert = 0; expert < choice.size(); ++expert)
+    if (std::ranges::find(open, expert / size) == open.end()) choice[expert] = -1000;
+  numbers shares(scores.size());
+  double sum = 1e-20;
+  const auto chosen = best(choice, by.top_k);
+  for (const auto expert : chosen) sum += double{scores[expert]};
+  for (const auto expert : chosen)
+    shares[expert] = static_cast<float>(scores[expert] / (router.renormalized ? sum : 1) * router.scale);
+  return shares;
+}
+
+std::vector<router_spec> routers() {
+  std::vector<router_spec> all;
+  for (const auto scores : {router_spec::scoring::softmax, router_spec::scoring::sigmoid})
+    for (const bool renormalized : {false, true})
+      for (const std::int64_t groups : {1, 3, 4})
+        for (const auto groups_by : {router_spec::group_scoring::best, router_spec::group_scoring::two_best})
+          all.push_back({.scores = scores,
+                         .groups = groups,
+                         .top_groups = (groups + 1) / 2,
+                         .groups_by = groups_by,
+                         .renormalized = renormalized,
+                         .scale = groups == 3 ? 2.5 : 1});
+  return all;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(top_k_routing)
 
-BOOST_AUTO_TEST_CASE(shares_are_those_of_the_softmax_over_all_experts) {
-  const std::vector<float> logits{0.5F, -1, 2, 1.5F, -30};
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(double{logit});
-  const auto shares = shares_of(logits, 2);
-  BOOST_TEST(shares[2] == std::exp(2.0) / sum, boost::test_tools::tolerance(1e-6));
-  BOOST_TEST(shares[3] == std::exp(1.5) / sum, boost::test_tools::tolerance(1e-6));
-  for (const std::size_t other : {0, 1, 4}) BOOST_TEST(shares[other] == 0);
+BOOST_AUTO_TEST_CASE(every_router_chooses_as_sorting_does) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 2);
+  const auto drawn = [&] {
+    numbers some(12);
+    std::ranges::generate(some, [&] { return normal(random); });
+    return some;
+  };
+  for (const auto& router : routers()) {
+    for (int round = 0; round < 50; ++round) {
+      const auto by = chooser(12, 1 + round % 4, router);
+      const auto logits = drawn(), choice_bias = round % 2 == 0 ? numbers() : drawn();
+      const auto shares = shares_of(by, logits, choice_bias), expected = sorted_shares(by, logits, choice_bias);
+      for (std::size_t expert = 0; expert < shares.size(); ++expert)
+        BOOST_TEST(std::abs(shares[expert] - expected[expert]) <= 1e-5F * expected[expert]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_bias_of_the_choice_does_not_change_shares) {
+  const auto by = chooser(3, 1, {.scores = router_spec::scoring::sigmoid});
+  const auto shares = shares_of(by, {0, 5, 1}, {10, 0, 0});
+  BOOST_TEST((shares == numbers{0.5F, 0, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_choice_bias_below_zero_does_not_hide_an_expert_of_the_best_group) {
+  const auto by = chooser(4, 2, {.scores = router_spec::scoring::sigmoid, .groups = 2, .top_groups = 1});
+  const auto shares = shares_of(by, {0, 0, 0, 0}, {-3, -9, -4, -4});
+  BOOST_TEST((shares == numbers{0.5F, 0.5F, 0, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(all_experts_may_be_chosen) {
@@ -48,20 +145,15 @@ BOOST_AUTO_TEST_CASE(large_logits_do_not_overflow) {
   BOOST_TEST((shares[1] == 0 && shares[2] == 0 && shares[3] == 0));
 }
 
-BOOST_AUTO_TEST_CASE(a_row_without_a_softmax_is_no_number) {
+BOOST_AUTO_TEST_CASE(a_row_without_scores_is_no_number_for_as_many_experts_as_are_chosen) {
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const float bad : {std::nanf(""), infinity}) {
-    for (const float share : shares_of({1, bad, 2}, 1)) BOOST_TEST(std::isnan(share));
-  }
-  for (const float share : shares_of({-infinity, -infinity}, 1)) BOOST_TEST(std::isnan(share));
-}
-
-BOOST_AUTO_TEST_CASE(each_row_chooses_for_itself) {
-  std::vector<float> rows{1, 2, 99, 5, 0, 99};
-  cpu::choose_experts({.data = rows.data(), .rows = 2, .columns = 2, .stride = 3}, 1);
-  BOOST_TEST((rows[0] == 0 && rows[1] == shares_of({1, 2}, 1)[1]));
-  BOOST_TEST((rows[3] == shares_of({5, 0}, 1)[0] && rows[4] == 0));
-  BOOST_TEST((rows[2] == 99 && rows[5] == 99));  // between the rows
+  const auto count = [](const numbers& shares) {
+    return std::ranges::count_if(shares, [](float share) { return std::isnan(share); });
+  };
+  for (const float bad : {std::nanf(""), infinity}) BOOST_TEST(count(shares_of({1, bad, 2}, 2)) == 2);
+  BOOST_TEST(count(shares_of({-infinity, -infinity}, 1)) == 1);
+  const auto sigmoid = chooser(3, 2, {.scores = router_spec::scoring::sigmoid, .renormalized = true});
+  BOOST_TEST(count(shares_of(sigmoid, {1, std::nanf(""), 2})) == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

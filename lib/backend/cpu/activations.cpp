@@ -50,6 +50,12 @@ activations arena::take(std::int64_t rows, std::int64_t columns) {
   return {.data = data, .rows = rows, .columns = columns, .stride = columns};
 }
 
+std::span<std::int32_t> arena::take_integers(std::int64_t count) {
+  static_assert(sizeof(std::int32_t) == sizeof(float));
+  const auto size = static_cast<std::size_t>(count);
+  return {new (take(1, count).data) std::int32_t[size], size};
+}
+
 std::int64_t arena::bytes() const noexcept { return static_cast<std::int64_t>(size() * sizeof(float)); }
 
 }  // namespace cogen::cpu

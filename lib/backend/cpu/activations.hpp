@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cogen::cpu {
@@ -49,6 +50,9 @@ class arena {
 
   /// [rows, columns], not initialized, aligned to 64 bytes. Throws std::bad_alloc.
   activations take(std::int64_t rows, std::int64_t columns);
+
+  /// The same of integers.
+  std::span<std::int32_t> take_integers(std::int64_t count);
 
   /// Memory held.
   std::int64_t bytes() const noexcept;

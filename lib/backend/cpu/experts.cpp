@@ -1,32 +1,33 @@
 #include "backend/cpu/add_result.hpp"
+#include "backend/cpu/expert_rows.hpp"
 #include "backend/cpu/operators.hpp"
 #include "backend/cpu/top_k_routing.hpp"
+#include "kernels/row_tasks.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cogen::cpu {
 
 namespace {
 
-/// Copies the rows in which an expert has a share to the front of `own`, and returns these.
-activations gather(const activations& shares, std::int64_t expert, const activations& x, const activations& own) {
-  std::int64_t count = 0;
-  for (std::int64_t row = 0; row < x.rows; ++row) {
-    if (shares.row(row)[expert] != 0) std::copy_n(x.row(row), x.columns, own.row(count++));
-  }
-  return own.first_rows(count);
+/// Copies each row to its places among the packed ones.
+void pack(const forward_context& context, const expert_rows& places, const activations& x, const activations& packed) {
+  kernels::for_each_row(*context.run.workers, x.rows, x.columns, [&](std::int64_t row) {
+    places.for_each_of(row, [&](std::int64_t place, float) { std::copy_n(x.row(row), x.columns, packed.row(place)); });
+  });
 }
 
-/// Adds the results, times the shares, to the rows that they were gathered from.
-void scatter(const activations& shares, std::int64_t expert, const activations& results, const activations& out) {
-  std::int64_t next = 0;
-  for (std::int64_t row = 0; row < out.rows; ++row) {
-    const float share = shares.row(row)[expert];
-    if (share == 0) continue;
-    const float* result = results.row(next++);
+/// Adds to each row the results at its places, times its shares.
+void add_packed(const forward_context& context, const expert_rows& places, const activations& results,
+                const activations& out) {
+  kernels::for_each_row(*context.run.workers, out.rows, out.columns, [&](std::int64_t row) {
     float* sum = out.row(row);
-    for (std::int64_t column = 0; column < out.columns; ++column) sum[column] += share * result[column];
-  }
+    places.for_each_of(row, [&](std::int64_t place, float share) {
+      const float* result = results.row(place);
+      for (std::int64_t column = 0; column < out.columns; ++column) sum[column] += share * result[column];
+    });
+  });
 }
 
 }  // namespace
@@ -40,8 +41,20 @@ operators::routed_rows operators::route(const activations& x, const forms::norm&
   else
     for (std::int64_t row = 0; row < x.rows; ++row) std::copy_n(x.row(row), x.columns, rows.row(row));
   by.router(context_.exact(), rows, shares);
-  choose_experts(shares, by.top_k);
+  choose(by, shares);
   return {rows, shares};
+}
+
+void operators::choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const {
+  const auto scratch = this->scratch();
+  const auto experts = static_cast<std::size_t>(by.how.experts);
+  const auto spare = context_.space.take(shares.rows, 2 * by.how.experts);
+  kernels::for_each_row(*context_.run.workers, shares.rows, by.how.experts, [&](std::int64_t row) {
+    choose_experts(by.how, by.choice_bias, {shares.row(row), experts}, {spare.row(row), 2 * experts});
+    if (!by.how.shared) return;
+    auto& share = shares.row(row)[experts];
+    share = by.how.shared->gate.empty() ? 1 : 1 / (1 + std::exp(-share));
+  });
 }
 
 void operators::add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
@@ -58,18 +71,21 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
                             const activations& out) const {
   const auto& [x, shares] = routed;
   const auto scratch = this->scratch();
-  const auto gathered = context_.space.take(x.rows, x.columns);
-  const auto results = context_.space.take(x.rows, x.columns);
-  for (std::int64_t expert = 0; expert < shares.columns; ++expert) {
-    const auto own = gather(shares, expert, x, gathered);
-    if (own.rows == 0) continue;
-    const auto& [up, activation, intermediate, down] = by.experts[static_cast<std::size_t>(expert)];
-    const auto of_expert = this->scratch();
-    const auto inner = norm_activated(own, {}, up, activation, intermediate);
-    std::fill_n(results.data, own.rows * results.stride, 0.0F);
-    linear_add(inner, down, {}, results.first_rows(own.rows));
-    scatter(shares, expert, results, out);
-  }
+  const expert_rows places(context_.space, shares, by.how.top_k + (by.how.shared ? 1 : 0));
+  const auto packed = context_.space.take(places.count(), x.columns);
+  const auto results = context_.space.take(places.count(), x.columns);
+  pack(context_, places, x, packed);
+  for (std::int64_t expert = 0; expert < shares.columns; ++expert)
+    feed_forward(by.experts[static_cast<std::size_t>(expert)], places.of(packed, expert), places.of(results, expert));
+  add_packed(context_, places, results, out);
+}
+
+void operators::feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const {
+  if (x.rows == 0) return;
+  const auto scratch = this->scratch();
+  const auto inner = norm_activated(x, {}, by.up, by.activation, by.intermediate);
+  const kernels::activated_rows rows(context_.run, inner);
+  by.down(context_, {{inner.out, inner.rows, inner.width, inner.out_stride}, &rows}, y);
 }
 
 }  // namespace cogen::cpu

@@ -67,10 +67,10 @@ activations heads::attend(const forward_context& context, int layer, const activ
 
 /// What happens to queries, keys and values before they are rotated, or are not rotated any more.
 void heads::prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const {
-  if (spec_.qkv_clip > 0) clip(context, qkv, spec_.qkv_clip);
   if (rotates_early(spec_)) rotate_queries_and_keys(context, *table, spec_, qkv);
   if (norm_)
     (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()));
+  if (spec_.qkv_clip > 0) clip(context, qkv, spec_.qkv_clip);
   if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
 }
 

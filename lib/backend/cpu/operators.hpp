@@ -60,7 +60,7 @@ class operators {
   /// Rows, and the share of each expert in the result of each of them.
   struct routed_rows {
     activations rows;    ///< [rows, hidden]
-    activations shares;  ///< [rows, experts]; 0: not chosen
+    activations shares;  ///< [rows, experts], the shared one's last; 0: not chosen
   };
 
   /// Products that decide are never rounded.
@@ -83,6 +83,8 @@ class operators {
                                  const projection& by, std::int64_t outputs);
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
+  void choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const;
+  void feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const;
   void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;
 
   const forward_context& context_;

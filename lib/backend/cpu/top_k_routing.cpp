@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <functional>
+#include <limits>
+#include <numeric>
 
 namespace cogen::cpu {
 
 namespace {
+
+using models::router_spec;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float smallest_sum = 1e-20F;
 
 void softmax(std::span<float> row) {
   const float largest = *std::ranges::max_element(row);
@@ -15,24 +22,75 @@ void softmax(std::span<float> row) {
   for (auto& value : row) value /= sum;
 }
 
-void keep_largest(std::span<float> row, std::int64_t count) {
+void sigmoid(std::span<float> row) {
+  for (auto& value : row) value = 1 / (1 + std::exp(-value));
+}
+
+float group_score(router_spec::group_scoring by, std::span<const float> group) {
+  float best = -infinity, second = -infinity;
+  for (const float score : group) {
+    second = std::max(second, std::min(best, score));
+    best = std::max(best, score);
+  }
+  return by == router_spec::group_scoring::two_best && group.size() > 1 ? best + second : best;
+}
+
+/// Experts outside the best groups are scored below all others.
+void leave_best_groups(const router_spec& by, std::span<float> choice, std::span<float> group_scores) {
+  const auto size = choice.size() / group_scores.size();
+  for (std::size_t group = 0; group < group_scores.size(); ++group)
+    group_scores[group] = group_score(by.groups_by, choice.subspan(group * size, size));
+  for (auto left = by.groups; left > by.top_groups; --left) {
+    const auto worst = std::ranges::min_element(group_scores.rbegin(), group_scores.rend());
+    *worst = infinity;
+    const auto group = static_cast<std::size_t>(group_scores.rend() - worst) - 1;
+    std::ranges::fill(choice.subspan(group * size, size), -infinity);
+  }
+}
+
+/// Scores of experts that are not the best in `choice` become 0.
+void keep_best(std::span<float> row, std::span<float> choice, std::int64_t count) {
   for (std::int64_t pick = 0; pick < count; ++pick) {
-    const auto next = std::ranges::max_element(row);
-    *next = -*next;  // picked: below all that are not
+    const auto next = std::ranges::max_element(choice);
+    *next = -infinity;
+    auto& score = row[static_cast<std::size_t>(next - choice.begin())];
+    score = -score;  // picked
   }
-  for (auto& value : row) {
-    if (!std::isnan(value)) value = std::max(0.0F, -value);
+  for (auto& score : row) score = std::max(0.0F, -score);
+}
+
+void scale(std::span<float> row, const router_spec& by) {
+  if (by.renormalized) {
+    const float sum = std::accumulate(row.begin(), row.end(), smallest_sum);
+    for (auto& share : row) share /= sum;
   }
+  if (by.scale != 1)
+    for (auto& share : row) share *= static_cast<float>(by.scale);
+}
+
+bool has_no_scores(std::span<const float> row) {
+  return std::ranges::any_of(row, [](float score) { return std::isnan(score); });
+}
+
+void make_invalid(std::span<float> row, std::int64_t chosen) {
+  std::ranges::fill(row, 0.0F);
+  std::ranges::fill(row.first(static_cast<std::size_t>(chosen)), std::numeric_limits<float>::quiet_NaN());
 }
 
 }  // namespace
 
-void choose_experts(const activations& logits, std::int64_t chosen) {
-  for (std::int64_t index = 0; index < logits.rows; ++index) {
-    const std::span row(logits.row(index), static_cast<std::size_t>(logits.columns));
-    softmax(row);
-    keep_largest(row, chosen);
-  }
+void choose_experts(const models::moe_spec& by, std::span<const float> choice_bias, std::span<float> row,
+                    std::span<float> scratch) {
+  const auto& router = by.router;
+  const auto choice = scratch.first(row.size());
+  router.scores == router_spec::scoring::sigmoid ? sigmoid(row) : softmax(row);
+  if (has_no_scores(row)) return make_invalid(row, by.top_k);
+  std::ranges::copy(row, choice.begin());
+  if (!choice_bias.empty()) std::ranges::transform(choice, choice_bias, choice.begin(), std::plus());
+  if (router.groups > router.top_groups)
+    leave_best_groups(router, choice, scratch.subspan(row.size(), static_cast<std::size_t>(router.groups)));
+  keep_best(row, choice, by.top_k);
+  scale(row, router);
 }
 
 }  // namespace cogen::cpu

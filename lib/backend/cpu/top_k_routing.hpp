@@ -1,13 +1,15 @@
 #pragma once
 
-#include "backend/cpu/activations.hpp"
+#include "models/model_spec.hpp"
+
+#include <span>
 
 namespace cogen::cpu {
 
-/// Turns each row of a router's logits [rows, experts] into the experts' shares in that row's result: softmax over all
-/// experts for the `chosen` likeliest (of equal ones the first), 0 for the others. What is left is not scaled to sum to
-/// 1. A row without a softmax (an infinite logit, NaN) becomes NaN.
-/// Each row's shares depend on that row alone. `chosen` is at most the number of experts.
-void choose_experts(const activations& logits, std::int64_t chosen);
+/// Turns a row of a router's logits [experts] into the experts' shares in that row's result; 0: not chosen. Of equally
+/// good ones the first is chosen. A row without scores (NaN, or a softmax of an infinite logit) becomes NaN for as many
+/// experts as are chosen. `choice_bias` is [experts] or empty; `scratch` [2 * experts] is written.
+void choose_experts(const models::moe_spec& by, std::span<const float> choice_bias, std::span<float> row,
+                    std::span<float> scratch);
 
 }  // namespace cogen::cpu

@@ -1,5 +1,6 @@
 #include "backend/reference/reference_operators.hpp"
 
+#include "backend/reference/reference_routing.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -231,6 +232,22 @@ at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tens
   return (h * c).sum(0, true) + x * by.skip;
 }
 
+/// A feed-forward's function of its product, which is of gate | up if it is gated.
+at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
+  if (!how.gated) return activated(product, how);
+  const auto halves = product.chunk(2, 1);
+  return activated(halves[0], how) * halves[1];
+}
+
+/// Adds to `sum` the result of the rows that have a share in the expert.
+void add_expert(const at::Tensor& sum, const parts::mlp<tensors>& expert, const at::Tensor& x,
+                const at::Tensor& share) {
+  const auto rows = share.nonzero().squeeze(1);
+  const auto factor = at::index_select(share, 0, rows).unsqueeze(1);
+  const auto inner = bent(projected(at::index_select(x, 0, rows), expert.up), expert.activation);
+  sum.index_add_(0, rows, projected(inner, expert.down) * factor);
+}
+
 /// What was sent as bytes.
 template <class T>
 std::vector<T> as_sent(const at::Tensor& bytes) {
@@ -271,15 +288,27 @@ void reference_operators::norm_linear(const at::Tensor& x, const norm& before, c
 
 void reference_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
                                          const parts::activation& how, const at::Tensor& y) {
-  const auto product = projected(normed(x, before), by);
-  if (!how.gated) return static_cast<void>(y.copy_(activated(product, how)));
-  const auto halves = product.chunk(2, 1);
-  y.copy_(activated(halves[0], how) * halves[1]);
+  y.copy_(bent(projected(normed(x, before), by), how));
 }
 
 void reference_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how,
                                      const at::Tensor& x) {
   x.add_(normed(projected(y.to(at::kFloat), by), how.after) * how.scale);
+  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+}
+
+void reference_operators::route(const at::Tensor& x, const norm& before, const mixture_of_experts& by,
+                                const at::Tensor& rows, const at::Tensor& shares) {
+  rows.copy_(normed(x, before));
+  shares.copy_(shares_of(projected(rows, by.router), by));
+}
+
+void reference_operators::add_experts(const at::Tensor& rows, const at::Tensor& shares, const mixture_of_experts& by,
+                                      const residual& how, const at::Tensor& x) {
+  auto sum = at::zeros_like(x);
+  for (std::size_t expert = 0; expert < by.experts.size(); ++expert)
+    add_expert(sum, by.experts[expert], rows, shares.select(1, static_cast<std::int64_t>(expert)));
+  x.add_(normed(sum, how.after) * how.scale);
   if (how.post.weight.defined()) x.copy_(normed(x, how.post));
 }
 
@@ -293,8 +322,8 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
                                             const step_rows& rows, const cache::device_layer& layer) {
   const auto qkv = numbers.qkv.narrow(1, 0, (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
   const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
-  if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
   if (!shape.norms_after_rotation) norm_heads(qkv, shape);
+  if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
   if (shape.growth > 0) grow(qkv, shape, rows.positions);
   const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
   if (layer.span.sinks > 0) {

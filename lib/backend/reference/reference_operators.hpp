@@ -17,6 +17,10 @@ class reference_operators final : public operators {
   void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override;
   void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override;
+  void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
+             const at::Tensor& shares) override;
+  void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
+                   const residual& how, const at::Tensor& x) override;
   void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override;
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override;

@@ -36,6 +36,7 @@ import mamba
 import mamba2
 import ministral
 import mistral
+import moe
 import near_llama
 import olmo
 import opt
@@ -50,8 +51,7 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi, lfm2, qwen3_5,
-    granite_hybrid, falcon_h1)
+    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}

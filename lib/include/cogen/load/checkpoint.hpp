@@ -114,8 +114,7 @@ class checkpoint {
   /// Throws load_error if files are missing or the metadata have the wrong types.
   tokenizer_source tokenizer() const;
   /// The weight with this Hugging Face name ("model.layers.0.self_attn.q_proj.weight"), or nothing. A GGUF file's
-  /// weights have a Llama's names, and those of the file ("blk.0.attn_q.weight"). Each of the experts that it keeps in
-  /// one tensor has a name, "blk.0.experts.7.ffn_up.weight".
+  /// weights have a Llama's names, and those of the file ("blk.0.attn_q.weight").
   std::optional<weight> find(std::string_view name) const;
   /// The same, of this shape. Throws load_error, naming both shapes, if it is missing or differs.
   weight at(std::string_view name, std::initializer_list<std::int64_t> shape) const;

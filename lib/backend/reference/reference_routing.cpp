@@ -1,0 +1,56 @@
+#include "backend/reference/reference_routing.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+namespace cogen::device {
+
+namespace {
+
+using models::router_spec;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// 1 for the `count` largest of each row, 0 for the others.
+at::Tensor largest(const at::Tensor& of, std::int64_t count) {
+  return at::zeros_like(of).scatter_(1, std::get<1>(of.topk(count, 1)), 1);
+}
+
+/// Scores of experts outside the best groups become -infinity.
+at::Tensor in_best_groups(const at::Tensor& scores, const router_spec& by) {
+  const auto groups = scores.unflatten(1, {by.groups, -1});
+  const auto counted = by.groups_by == router_spec::group_scoring::best ? 1 : std::min<std::int64_t>(2, groups.size(2));
+  const auto best = largest(std::get<0>(groups.topk(counted, 2)).sum(2), by.top_groups);
+  return groups.masked_fill(best.unsqueeze(2) == 0, -infinity).flatten(1);
+}
+
+at::Tensor chosen_shares(const at::Tensor& logits, const mixture_of_experts& by) {
+  const auto& router = by.how.router;
+  const auto scores = router.scores == router_spec::scoring::sigmoid ? at::sigmoid(logits) : at::softmax(logits, 1);
+  auto choice = by.choice_bias.defined() ? scores + by.choice_bias.to(at::kFloat) : scores;
+  if (router.groups > router.top_groups) choice = in_best_groups(choice, router);
+  auto shares = scores * largest(choice, by.how.top_k);
+  if (router.renormalized) shares = shares / (shares.sum(1, true) + 1e-20);
+  return shares * router.scale;
+}
+
+}  // namespace
+
+at::Tensor shares_of(const at::Tensor& logits, const mixture_of_experts& by) {
+  const auto shares = chosen_shares(logits.narrow(1, 0, by.how.experts), by);
+  if (!by.how.shared) return shares;
+  const auto gate = logits.narrow(1, by.how.experts, logits.size(1) - by.how.experts);
+  const auto shared = gate.size(1) > 0 ? at::sigmoid(gate) : at::ones({logits.size(0), 1}, logits.options());
+  return at::cat({shares, shared}, 1);
+}
+
+}  // namespace cogen::device

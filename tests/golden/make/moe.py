@@ -1,0 +1,140 @@
+"""Decoders with experts: what a router chooses, and what of it a reader may forget."""
+import dataclasses
+
+from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
+from draws import matrix
+from transformers import GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM
+
+FEW_CHOICES = [dict(tokens=3, new=2), dict(tokens=7, new=2), dict(tokens=12, new=14)]
+
+
+@dataclasses.dataclass
+class moe_decoder(decoder):
+    """Experts computed one by one: the grouped ones want rows of whole 16 bytes."""
+    LOADING: dict = dataclasses.field(default_factory=lambda: dict(experts_implementation="eager"))
+    PROMPTS: list = dataclasses.field(default_factory=lambda: FEW_CHOICES)
+
+    def __post_init__(self):
+        self.draw = self.draw or draw_moe
+
+    def changes(self, settings):
+        yield from super().changes(settings)
+        chosen = settings["num_experts_per_tok"]
+        for other in (chosen - 1, chosen + 1):
+            yield f"num_experts_per_tok {other}", {**settings, "num_experts_per_tok": other}
+        if "norm_topk_prob" in settings:
+            yield "norm_topk_prob", {**settings, "norm_topk_prob": not settings["norm_topk_prob"]}
+
+    def expert_scores(self, model, run):
+        """What each router gave each expert, [rows, experts] a router, and how many of them are chosen."""
+        scores = []
+        hooks = [module.register_forward_hook(lambda m, _, output: scores.append(output[0].clone()))
+                 for name, module in model.named_modules() if type(module).__name__.endswith("Router")]
+        run()
+        for hook in hooks:
+            hook.remove()
+        return [(of_router, model.config.num_experts_per_tok) for of_router in scores]
+
+
+def draw_moe(model, normal):
+    draw_decoder(model, normal)
+    for name, value in model.named_parameters():
+        if is_router(name):
+            matrix(normal, value, 2.0)
+    steady_routers(model)
+
+
+def is_router(name):
+    return name.endswith((".gate.weight", ".router.weight"))
+
+
+def steady_routers(model):
+    """Large embeddings, which nothing rounds: what routers read then moves less when products are rounded."""
+    model.model.embed_tokens.weight.mul_(5)
+    if model.config.tie_word_embeddings:
+        model.model.norm.weight.div_(5)
+
+
+def publish_qwen(config, settings):
+    """num_experts by its old name, and the hub's window that is not used."""
+    publish_rope(config)
+    experts = config.pop("num_local_experts", None) or config["num_experts"]
+    keep_only(config, """attention_dropout hidden_act intermediate_size num_key_value_heads rms_norm_eps
+              use_sliding_window attention_bias rope_scaling head_dim decoder_sparse_step moe_intermediate_size
+              num_experts_per_tok norm_topk_prob mlp_only_layers shared_expert_intermediate_size max_window_layers""")
+    config.update(num_experts=experts, sliding_window=7)
+
+
+def publish_mixtral(config, settings):
+    publish_rope(config)
+    keep_only(config, """attention_dropout hidden_act intermediate_size num_key_value_heads rms_norm_eps
+              sliding_window num_local_experts num_experts_per_tok router_aux_loss_coef""")
+
+
+def publish_olmoe(config, settings):
+    publish_rope(config)
+    keep_only(config, """attention_bias attention_dropout clip_qkv hidden_act intermediate_size num_key_value_heads
+              rms_norm_eps rope_scaling num_experts num_experts_per_tok norm_topk_prob router_aux_loss_coef""")
+    config["num_experts"] = settings["num_experts"]
+
+
+def publish_granite(config, settings):
+    publish_rope(config)
+    keep_only(config, """attention_bias attention_dropout attention_multiplier embedding_multiplier hidden_act
+              intermediate_size logits_scaling num_key_value_heads residual_multiplier rms_norm_eps rope_scaling
+              num_local_experts num_experts_per_tok router_aux_loss_coef""")
+
+
+FAMILIES = [
+    moe_decoder(Qwen3MoeForCausalLM, {
+        "qwen3_moe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=98, hidden_size=27, intermediate_size=20, num_hidden_layers=3,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.02, tie_word_embeddings=True,
+            moe_intermediate_size=14, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True, **rope(700.0)),
+        "qwen3_moe_mixed": dict(
+            dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=22, num_hidden_layers=4,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=6, rms_norm_eps=0.02, tie_word_embeddings=False,
+            moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, norm_topk_prob=False,
+            decoder_sparse_step=2, mlp_only_layers=[3], attention_bias=True, **rope(300.0)),
+    }, publish=publish_qwen),
+    moe_decoder(MixtralForCausalLM, {
+        "mixtral_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=30, intermediate_size=13, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.6, tie_word_embeddings=False,
+            num_local_experts=4, num_experts_per_tok=2, **rope(900.0)),
+        "mixtral_window": dict(
+            dtype="bfloat16", vocab_size=95, hidden_size=24, intermediate_size=11, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.6, tie_word_embeddings=True,
+            sliding_window=7, num_local_experts=6, num_experts_per_tok=3, **rope(200.0)),
+    }, publish=publish_mixtral),
+    moe_decoder(Qwen2MoeForCausalLM, {
+        "qwen2_moe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=3, rms_norm_eps=0.02, tie_word_embeddings=False,
+            moe_intermediate_size=10, shared_expert_intermediate_size=17, num_experts=5, num_experts_per_tok=2,
+            norm_topk_prob=False, **rope(500.0)),
+        "qwen2_moe_mixed": dict(
+            dtype="bfloat16", vocab_size=99, hidden_size=24, intermediate_size=18, num_hidden_layers=3,
+            num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=0.02, tie_word_embeddings=True,
+            use_sliding_window=True, sliding_window=7, max_window_layers=2, moe_intermediate_size=8,
+            shared_expert_intermediate_size=6, num_experts=6, num_experts_per_tok=3, norm_topk_prob=True,
+            mlp_only_layers=[1], qkv_bias=False, **rope(100.0)),
+    }, publish=publish_qwen),
+    moe_decoder(OlmoeForCausalLM, {
+        "olmoe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=98, hidden_size=24, intermediate_size=9, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=3, rms_norm_eps=0.02, tie_word_embeddings=False,
+            num_experts=8, num_experts_per_tok=3, norm_topk_prob=False, **rope(400.0)),
+        "olmoe_clipped": dict(
+            dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=11, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False,
+            num_experts=5, num_experts_per_tok=2, norm_topk_prob=True, clip_qkv=0.9, **rope(300.0)),
+    }, publish=publish_olmoe),
+    moe_decoder(GraniteMoeForCausalLM, {
+        "granitemoe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=13, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.6, tie_word_embeddings=True,
+            embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.7, logits_scaling=4.0,
+            num_local_experts=6, num_experts_per_tok=2, **rope(300.0)),
+    }, publish=publish_granite),
+]
