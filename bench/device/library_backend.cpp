@@ -104,6 +104,11 @@ class library_operators final : public device::operators {
     out.copy_(attended.flatten(1));
   }
 
+  void scan(const at::Tensor& x_and_gate, const device::selective_scan& by, const device::step_rows& rows,
+            const cache::device_layer& layer, const at::Tensor& out) override {
+    own_->scan(x_and_gate, by, rows, layer, out);
+  }
+
   void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
               const at::Tensor& tokens, const at::Tensor& statuses) override {
     own_->sample(logits, how, last, tokens, statuses);

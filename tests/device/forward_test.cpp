@@ -284,6 +284,9 @@ BOOST_AUTO_TEST_CASE(what_a_cache_on_a_device_lacks_is_refused_by_name) {
   };
   BOOST_TEST(refused(in({}), [](auto&&...) { return nullptr; }) ==
              "cache: layers of your own are in host memory; caches on cpu have none");
+  const auto recurrent = golden_model_on(std::make_shared<plain_backend>(), "mamba_tiny");
+  BOOST_TEST(why_not([&] { recurrent->make_cache(in({})); }) ==
+             "cache: the model has recurrent layers, whose states are on cpu in engines alone");
   BOOST_TEST(refused({.max_sequence_length = 64}) ==
              "cache: type is BFloat16; caches on cpu keep Float or Float8_e4m3fn");
   BOOST_TEST(refused({.kind = cache::cache_kind::dynamic, .type = cache::scalar::f32}) ==

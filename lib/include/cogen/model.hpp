@@ -91,6 +91,7 @@ class model {
   const text::chat_template* chat() const noexcept;  ///< the model's own; null if it has none that is supported
   const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
   /// "cpu", "cuda:0", … Its caches lie there, too, without layers of your own; forward() takes no others.
+  /// Models with recurrent layers run in engines alone there.
   std::string device() const;
   const nn::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
 
