@@ -153,7 +153,6 @@ std::optional<std::string> stored_part_of_mixer(std::string_view asked) {
   return std::nullopt;
 }
 
-
 }  // namespace
 
 gguf_views::gguf_views(const gguf_file& file, const config_fields& fields)

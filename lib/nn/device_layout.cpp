@@ -16,11 +16,12 @@ constexpr int in_blocks(int tokens) {
 cache::device_quantization quantization_of(const device_model& model, const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
-  return cache::device_quantization{.keys = *keys,
-                                    .values = *values,
-                                    .residual = kv_quantization.residual,
-                                    .head_bytes = model.backend->make_operators()->quantized_head_bytes(
-                                        *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
+  return cache::device_quantization{
+      .keys = *keys,
+      .values = *values,
+      .residual = kv_quantization.residual,
+      .head_bytes = model.backend->make_operators()->quantized_head_bytes(
+          *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
 }
 
 }  // namespace
