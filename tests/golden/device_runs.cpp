@@ -23,7 +23,7 @@ void keep_rows(const logits& from, int first, std::vector<std::vector<float>>& i
 /// How a prompt is run on a device.
 struct way {
   std::string_view name;
-  std::size_t chunk = 0;  // tokens of the prompt in one forward; 0: all
+  int chunk = 0;          // tokens of the prompt in one forward; 0: all
   bool suspends = false;  // half-way through the continuation the sequence leaves its slot
   bool forks = false;     // half-way a fork goes on instead
 };
@@ -31,14 +31,14 @@ struct way {
 constexpr std::array ways{way{"alone"}, way{"in chunks of 3", 3}, way{"swapped", 0, true},
                           way{"on a fork", 0, false, true}};
 
-net::awaitable<void> read_prompt(sequence& one, const reference_prompt& prompt, std::size_t chunk, transcript& into) {
+net::awaitable<void> read_prompt(sequence& one, const reference_prompt& prompt, int chunk, transcript& into) {
   const auto& ids = prompt.ids;
-  const auto at_once = chunk == 0 ? ids.size() : chunk;
+  const auto at_once = chunk == 0 ? ids.size() : static_cast<std::size_t>(chunk);
   for (std::size_t first = 0; first < ids.size(); first += at_once) {
     const auto end = std::min(ids.size(), first + at_once);
     const auto begin = ids.begin();
     const std::vector<token> part(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end));
-    const auto read = co_await one.async_forward(part, logits_of::all);
+    const auto read = co_await one.async_forward(part, prompt.prompt_rows.empty() ? logits_of::last : logits_of::all);
     const bool last = end == ids.size();
     if (!prompt.prompt_rows.empty()) keep_rows(read, 0, into.prompt);
     if (last && prompt.prompt_rows.empty()) keep_rows(read, read.rows() - 1, into.prompt);
@@ -63,7 +63,7 @@ void rethrow(const std::exception_ptr& error) {
 
 }  // namespace
 
-verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance) {
+verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance, runner* by_hand) {
   engine_options options;
   options.batching.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
   for (const auto& prompt : reference.prompts)
@@ -79,6 +79,8 @@ verdict judge_on_device(std::shared_ptr<const model> model, const golden& refere
       net::co_spawn(context, run_prompt(running, reference.prompts[i], how, made), rethrow);
       context.run();
       compare(result, made, reference.prompts[i], tolerance);
+      if (by_hand && !how.suspends && !how.forks)
+        result.unlike_engine |= by_hand->alone(reference.prompts[i], how.chunk) != made;
       if (&how == ways.begin()) alone[i] = std::move(made);
     }
   net::io_context context;

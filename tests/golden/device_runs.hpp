@@ -1,6 +1,7 @@
 #pragma once
 
 #include "golden.hpp"
+#include "runs.hpp"
 #include "verdict.hpp"
 
 #include <cogen/model.hpp>
@@ -13,7 +14,8 @@ namespace cogen::golden {
 constexpr float device_tolerance = 1.0F;
 
 /// Runs all prompts in an engine of a model that is on a device: one after the other, and together, and compares. In
-/// a batch logits may be other bits there; that is reported, and no failure.
-verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance);
+/// a batch logits may be other bits there; that is reported, and no failure. If `by_hand` is given, it must say the
+/// same bits as the engine, with prompts at once and in chunks.
+verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance, runner* by_hand);
 
 }  // namespace cogen::golden

@@ -75,6 +75,7 @@ verdict& verdict::operator+=(const verdict& other) {
   same_beams += other.same_beams;
   wrong_beams += other.wrong_beams;
   bad_number |= other.bad_number;
+  unlike_engine |= other.unlike_engine;
   changed.insert(changed.end(), other.changed.begin(), other.changed.end());
   return *this;
 }

@@ -90,8 +90,7 @@ class model {
   const text::tokenizer& tokenizer() const;          ///< throws std::logic_error if there is none
   const text::chat_template* chat() const noexcept;  ///< the model's own; null if it has none that is supported
   const std::string& chat_error() const noexcept;    ///< why its template is not supported; empty otherwise
-  /// "cpu", "cuda:0", … Its caches lie there, too, without layers of your own; forward() takes no others.
-  /// Models with recurrent layers run in engines alone there.
+  /// "cpu", "cuda:0", … Not on the CPU, forward() takes caches of its make_cache(), and computes in float32 alone.
   std::string device() const;
   const nn::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
 
@@ -123,8 +122,8 @@ class model {
   /// Runs the batch's tokens after those that their slots hold, and appends them to the slots. Rows longer than
   /// cache.longest_step() run in several steps. Thread-safe for different caches and workspaces.
   ///
-  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`, in memory of the workspace that its next
-  /// forward overwrites. A slot's logits are bitwise independent of the rest of the batch, of how its tokens are
+  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`, in host memory of the workspace, until its
+  /// next forward. On the CPU, a slot's logits are bitwise independent of the rest of the batch, of how its tokens are
   /// divided into batches, and of the number of threads, for workspaces of one compute type.
   ///
   /// If it throws, the cache holds what it held. Throws std::out_of_range for a token outside the vocabulary (named
