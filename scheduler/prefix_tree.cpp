@@ -33,9 +33,9 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 // Changes
 
 void prefix_tree::hold(int slot, std::uint64_t cache_salt, const token_list& tokens) noexcept {
-  const token_list held = tokens;
+  holding made{cache_salt, tokens};  // which may be what the slot holds now
   forget(slot);
-  at(slot) = {cache_salt, held};
+  at(slot) = std::move(made);
   enter(slot);
 }
 
