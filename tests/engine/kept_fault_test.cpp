@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_where_all_that_is_kept_moves) {
       survived += outcome.second;
     }
   }
-  BOOST_TEST(n > 800);
+  BOOST_TEST(n > 700);
   BOOST_TEST_MESSAGE(n - 1 << " allocations failed in turn; the engine lived on after " << survived - 1);
 }
 
