@@ -74,6 +74,37 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
   BOOST_TEST(toy.running.stats().free_slots == 220);
 }
 
+// Each is what the sequence holds at some time, and no token of it changes while it is cut and goes on otherwise.
+BOOST_AUTO_TEST_CASE(tokens_are_read_while_a_sequence_and_its_fork_are_cut_and_go_on) {
+  toy_engine toy({.slots = 4}, {});
+  auto sequence = toy.running.open();
+  sequence.async_forward({1, 2, 3}, logits_of::last, net::use_future).get();
+  auto child = sequence.fork();
+  std::atomic<bool> done = false;
+  std::atomic<int> wrong = 0;
+  std::thread reader([&] {
+    while (!done.load())
+      for (const auto* each : {&sequence, &child}) {
+        const auto held = each->tokens();
+        for (std::size_t i = 3; i < held.size(); ++i)
+          if (held[i] != toy_next(std::span(held).first(i)) && held[i] < 90) ++wrong;
+        if (held.size() < 3 || held[0] != 1 || held[2] != 3) ++wrong;
+      }
+  });
+  for (token round = 0; round < 200; ++round) {
+    sequence.truncate(3 + round % 2);
+    child.truncate(3);
+    sequence.async_decode({90 + round % 5}, {}, net::use_future).get();
+    auto other = child.async_decode({90 + round % 7}, {}, net::use_future);
+    for (int i = 0; i < 8; ++i) sequence.async_decode({}, {}, net::use_future).get();
+    BOOST_TEST(other.get().id == toy_next(std::vector<token>{1, 2, 3, 90 + round % 7}));
+  }
+  done = true;
+  reader.join();
+  BOOST_TEST(wrong.load() == 0);
+  BOOST_TEST(sequence.tokens().size() == 14U);
+}
+
 BOOST_AUTO_TEST_CASE(the_engine_is_destroyed_while_threads_use_its_handles) {
   for (int round = 0; round < 20; ++round) {
     auto toy = std::make_unique<toy_engine>(toy_setup{.slots = 3}, engine_options());
