@@ -20,6 +20,7 @@ model_spec bart(const load::config_fields& fields, const load::model_config& con
 model_spec bloom(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere2(const load::config_fields& fields, const load::model_config& config);
+model_spec dots1(const load::config_fields& fields, const load::model_config& config);
 model_spec ernie4_5(const load::config_fields& fields, const load::model_config& config);
 model_spec exaone4(const load::config_fields& fields, const load::model_config& config);
 model_spec falcon(const load::config_fields& fields, const load::model_config& config);
@@ -29,6 +30,7 @@ model_spec gemma2(const load::config_fields& fields, const load::model_config& c
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
 model_spec glm(const load::config_fields& fields, const load::model_config& config);
 model_spec glm4(const load::config_fields& fields, const load::model_config& config);
+model_spec glm4_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt2(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
 model_spec gptj(const load::config_fields& fields, const load::model_config& config);
@@ -79,6 +81,7 @@ constexpr std::array families{
     family{"bloom", "BLOOM", bloom},
     family{"cohere", "Command R (Cohere)", cohere},
     family{"cohere2", "Command R7B (Cohere 2)", cohere2},
+    family{"dots1", "dots.llm1", dots1},
     family{"ernie4_5", "ERNIE 4.5", ernie4_5},
     family{"exaone4", "EXAONE 4", exaone4},
     family{"falcon", "Falcon", falcon},
@@ -88,6 +91,7 @@ constexpr std::array families{
     family{"gemma3_text", "Gemma 3 (text)", gemma3},
     family{"glm", "GLM-4-9B", glm},
     family{"glm4", "GLM-4-0414", glm4},
+    family{"glm4_moe", "GLM-4.5", glm4_moe},
     family{"gpt2", "GPT-2", gpt2},
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gptj", "GPT-J", gptj},

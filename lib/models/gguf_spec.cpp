@@ -24,6 +24,7 @@ constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
     renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
+    renamed_norm{"glm4_moe", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };

@@ -1,5 +1,6 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
+#include "models/mixture.hpp"
 
 namespace cogen::models {
 
@@ -36,6 +37,23 @@ model_spec glm4(const load::config_fields&, const load::model_config& config) {
                  {.after_attention = "post_self_attn_layernorm",
                   .before_mlp = "post_attention_layernorm",
                   .after_mlp = "post_mlp_layernorm"});
+  return spec;
+}
+
+/// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
+/// but the first layers. A layer more, which guesses further tokens, is not read.
+model_spec glm4_moe(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = sigmoid_mixture(fields, config, {.experts = 128, .top_k = 8, .width = 1408});
+  experts.router.renormalized = fields.boolean("norm_topk_prob", true);
+  auto spec = like_llama(config, [&](std::int64_t) {
+    auto made = attention(config);
+    made.output_bias = false;
+    if (fields.boolean("use_qk_norm", false)) made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    return made;
+  });
+  const auto dense = fields.integer("first_k_dense_replace", {0, config.layers}, 1);
+  put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
+  spec.unread.push_back(layer_prefix(config.layers) + "*");
   return spec;
 }
 

@@ -2,6 +2,8 @@
 
 #include "models/like_llama.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -11,11 +13,24 @@ namespace {
 
 constexpr load::integer_range expert_counts{1, 1 << 12};
 constexpr load::integer_range widths{1, 1 << 20};
+constexpr load::real_range scales{1e-9, 1e9};
 
 std::string_view experts_key(const load::config_fields& fields) {
   constexpr std::array names{"num_local_experts", "n_routed_experts"};
   const auto found = std::ranges::find_if(names, [&](auto name) { return fields.has(name); });
   return found == names.end() ? "num_experts" : *found;
+}
+
+/// Experts of groups of one size, of which the best groups hold enough.
+void read_groups(const load::config_fields& fields, moe_spec& mixture) {
+  auto& router = mixture.router;
+  router.groups = fields.integer("n_group", {1, mixture.experts}, 1);
+  router.top_groups = fields.integer("topk_group", {1, router.groups}, 1);
+  router.groups_by = router_spec::group_scoring::two_best;
+  if (mixture.experts % router.groups != 0)
+    fields.refuse("n_group", fmt::format("{} experts must be a multiple of it", mixture.experts));
+  if (const auto most = mixture.experts / router.groups * router.top_groups; mixture.top_k > most)
+    fields.refuse("topk_group", fmt::format("these groups have {} experts, and {} are chosen", most, mixture.top_k));
 }
 
 }  // namespace
@@ -33,6 +48,18 @@ moe_spec mixture(const load::config_fields& fields, const load::model_config& co
                 .experts = fields.integer(experts_key(fields), expert_counts, missing.experts)};
   made.top_k = fields.integer("num_experts_per_tok", {1, made.experts}, std::min(missing.top_k, made.experts));
   made.router.name = "gate";
+  return made;
+}
+
+moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
+                         const mixture_defaults& missing) {
+  auto made = mixture(fields, config, missing);
+  made.router.scores = router_spec::scoring::sigmoid;
+  made.router.choice_bias = "gate.e_score_correction_bias";
+  made.router.scale = fields.real("routed_scaling_factor", scales, 1);
+  read_groups(fields, made);
+  const auto shared = fields.integer("n_shared_experts", expert_counts, 1);
+  made.shared = {.mlp = gated_mlp(config, shared * made.expert.intermediate, "shared_experts.")};
   return made;
 }
 

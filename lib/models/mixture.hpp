@@ -19,6 +19,11 @@ struct mixture_defaults {
 /// Experts like Llama's feed-forward, of the sizes in the fields; the router is called "gate". Throws load::load_error.
 moe_spec mixture(const load::config_fields& fields, const load::model_config& config, const mixture_defaults& missing);
 
+/// The same as DeepSeek-V3 has them (Liu et al., arXiv:2412.19437): chosen by sigmoids and a bias, among groups, beside
+/// some for all rows, which are one feed-forward.
+moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
+                         const mixture_defaults& missing);
+
 /// A Llama's feed-forward of that width, with names that follow the prefix.
 mlp_spec gated_mlp(const load::model_config& config, std::int64_t width, std::string_view prefix);
 

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(experts_are_found_in_each_family) {
   const auto experts_of = [](const std::string& name, const std::vector<std::string>& tensors) {
     return std::get<moe_spec>(spec_of(name, {entry_u32(name + ".expert_count", 4)}, tensors).blocks.at(3).what);
   };
-  for (const auto* each : {"llama", "qwen2moe", "qwen3moe", "olmoe", "granitemoe"}) {
+  for (const auto* each : {"llama", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "dots1", "glm4moe"}) {
     const auto apart = experts_of(each, {"blk.1.ffn_gate_inp.weight"});
     BOOST_TEST(apart.experts == 4, each);
     BOOST_TEST(apart.stacked, each);
@@ -155,6 +155,20 @@ BOOST_AUTO_TEST_CASE(experts_are_found_in_each_family) {
   }
   BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->gate == "ffn_gate_inp_shexp");
   BOOST_TEST(experts_of("qwen2moe", {"blk.1.ffn_gate_inp.weight"}).shared->mlp.down == "ffn_down_shexp");
+}
+
+BOOST_AUTO_TEST_CASE(experts_that_are_chosen_with_a_bias_are_found) {
+  for (const auto* each : {"dots1", "glm4moe"}) {
+    const auto spec = spec_of(each, {entry_u32(std::string(each) + ".expert_count", 8),
+                                     entry_u32(std::string(each) + ".leading_dense_block_count", 1)});
+    BOOST_TEST(mlp_of(spec).up == "ffn_up", each);
+    const auto& experts = std::get<moe_spec>(spec.blocks.at(3).what);
+    BOOST_TEST(experts.router.choice_bias == "exp_probs_b.bias", each);
+    BOOST_TEST(experts.shared->mlp.down == "ffn_down_shexp", each);
+  }
+  const auto norm_of = [](const std::string& name) { return spec_of(name, {}).blocks.at(1).before->name; };
+  BOOST_TEST(norm_of("glm4moe") == "blk.0.post_attention_norm");
+  BOOST_TEST(norm_of("dots1") == "blk.0.ffn_norm");
 }
 
 BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {

@@ -267,6 +267,20 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   refused("granitemoe_published", "num_local_experts", 7, {"block_sparse_moe.router.layer.weight", "6", "7"});
   refused("granitemoe_published", "intermediate_size", 14, {"block_sparse_moe.input_linear.weight", "26", "28"});
   refused("mixtral_published", "num_local_experts", 0, {"num_local_experts is 0"});
+  refused("dots1_published", "n_routed_experts", 7, {"mlp.gate.weight", "6", "7"});
+  refused("dots1_published", "first_k_dense_replace", 0, {"model.layers.0.mlp.gate.weight"});
+  refused("dots1_published", "n_shared_experts", 1, {"mlp.shared_experts.", "18", "9"});
+  refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
+}
+
+BOOST_AUTO_TEST_CASE(groups_of_experts_that_do_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "glm4_moe_grouped", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("n_group", 5, {"n_group is 5; 12 experts must be a multiple of it"});
+  refused("topk_group", 5, {"topk_group is 5; an integer from 1 to 4"});
+  refused("num_experts_per_tok", 7, {"topk_group is 2; these groups have 6 experts, and 7 are chosen"});
 }
 
 BOOST_AUTO_TEST_CASE(no_such_file) { BOOST_CHECK_THROW(load_model("/nowhere/at/all.gguf"), load::load_error); }

@@ -2,8 +2,10 @@
 import dataclasses
 
 from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
-from draws import matrix
-from transformers import GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM
+from draws import matrix, vector
+from transformers import (
+    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM,
+    Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
 
 FEW_CHOICES = [dict(tokens=3, new=2), dict(tokens=7, new=2), dict(tokens=12, new=14)]
 
@@ -24,16 +26,33 @@ class moe_decoder(decoder):
             yield f"num_experts_per_tok {other}", {**settings, "num_experts_per_tok": other}
         if "norm_topk_prob" in settings:
             yield "norm_topk_prob", {**settings, "norm_topk_prob": not settings["norm_topk_prob"]}
+        if settings.get("n_group", 1) > 1:
+            yield "n_group", {**settings, "n_group": 1, "topk_group": 1}
+            yield "topk_group", {**settings, "topk_group": settings["topk_group"] + 1}
 
     def expert_scores(self, model, run):
         """What each router gave each expert, [rows, experts] a router, and how many of them are chosen."""
-        scores = []
-        hooks = [module.register_forward_hook(lambda m, _, output: scores.append(output[0].clone()))
+        found = []
+        hooks = [module.register_forward_hook(lambda m, _, output: found.extend(choices(m, model.config, output[0])))
                  for name, module in model.named_modules() if type(module).__name__.endswith("Router")]
         run()
         for hook in hooks:
             hook.remove()
-        return [(of_router, model.config.num_experts_per_tok) for of_router in scores]
+        return found
+
+
+def choices(router, config, logits):
+    """(scores, chosen) of a router's groups, if it has several, and of its experts."""
+    if not hasattr(router, "e_score_correction_bias"):
+        return [(logits.clone(), config.num_experts_per_tok)]
+    scores = logits.sigmoid() + router.e_score_correction_bias
+    if router.num_group == 1:
+        return [(scores, router.top_k)]
+    groups = scores.unflatten(1, (router.num_group, -1))
+    group_scores = groups.topk(2).values.sum(2)
+    worst = group_scores.topk(router.topk_group).values[:, -1:]
+    left = groups.masked_fill((group_scores < worst).unsqueeze(2), -9).flatten(1)
+    return [(group_scores, router.topk_group), (left, router.top_k)]
 
 
 def draw_moe(model, normal):
@@ -41,6 +60,9 @@ def draw_moe(model, normal):
     for name, value in model.named_parameters():
         if is_router(name):
             matrix(normal, value, 2.0)
+    for name, value in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            vector(normal, value)
     steady_routers(model)
 
 
@@ -83,6 +105,16 @@ def publish_granite(config, settings):
     keep_only(config, """attention_bias attention_dropout attention_multiplier embedding_multiplier hidden_act
               intermediate_size logits_scaling num_key_value_heads residual_multiplier rms_norm_eps rope_scaling
               num_local_experts num_experts_per_tok router_aux_loss_coef""")
+
+
+def publish_sigmoid(config, settings):
+    publish_rope(config)
+    experts = config.pop("num_local_experts", None) or config["n_routed_experts"]
+    keep_only(config, """attention_bias attention_dropout head_dim hidden_act intermediate_size num_key_value_heads
+              rms_norm_eps rope_scaling partial_rotary_factor sliding_window max_window_layers first_k_dense_replace
+              moe_intermediate_size n_group topk_group n_shared_experts norm_topk_prob num_experts_per_tok
+              routed_scaling_factor use_qk_norm""")
+    config["n_routed_experts"] = experts
 
 
 FAMILIES = [
@@ -137,4 +169,26 @@ FAMILIES = [
             embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.7, logits_scaling=4.0,
             num_local_experts=6, num_experts_per_tok=2, **rope(300.0)),
     }, publish=publish_granite),
+    moe_decoder(Dots1ForCausalLM, {
+        "dots1_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=21, num_hidden_layers=3,
+            num_attention_heads=3, num_key_value_heads=3, rms_norm_eps=0.02, tie_word_embeddings=False,
+            moe_intermediate_size=9, n_routed_experts=6, n_shared_experts=2, num_experts_per_tok=3,
+            norm_topk_prob=True, first_k_dense_replace=1, routed_scaling_factor=2.5, sliding_window=7,
+            max_window_layers=2, **rope(500.0)),
+    }, publish=publish_sigmoid),
+    moe_decoder(Glm4MoeForCausalLM, {
+        "glm4_moe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=98, hidden_size=24, intermediate_size=19, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=12, rms_norm_eps=0.02, tie_word_embeddings=False,
+            moe_intermediate_size=10, n_routed_experts=5, n_shared_experts=1, num_experts_per_tok=2,
+            norm_topk_prob=True, first_k_dense_replace=1, attention_bias=True, use_qk_norm=True,
+            routed_scaling_factor=1.7, **rope(400.0, partial_rotary_factor=0.5)),
+        "glm4_moe_grouped": dict(
+            dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=17, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=16, rms_norm_eps=0.6, tie_word_embeddings=False,
+            moe_intermediate_size=7, n_routed_experts=12, n_shared_experts=2, num_experts_per_tok=3,
+            norm_topk_prob=False, first_k_dense_replace=0, n_group=4, topk_group=2, routed_scaling_factor=0.8,
+            **rope(300.0, partial_rotary_factor=0.25)),
+    }, publish=publish_sigmoid),
 ]
