@@ -94,6 +94,8 @@ void sequence::undo() {
 void sequence::keep(int length) {
   tokens.truncate(static_cast<std::size_t>(length));
   cached = std::min(cached, length);
+  if (branch > length) branch = 0;
+  std::erase_if(checkpoints, [&](int each) { return each > length; });
 }
 
 }  // namespace cogen::scheduler

@@ -50,6 +50,8 @@ void verify_one(const state& all, const sequence& each) {
   require(among(all.queued.idle_in_slots, each) == each.listed_as_idle,
           "the list of idle sequences lacks it, or keeps it", each);
   require(each.length() <= each.capacity, "it holds more than it may", each);
+  const int last = each.checkpoints.empty() ? 0 : each.checkpoints.back();
+  require(std::max(each.branch, last) <= each.length(), "something is to be kept of more than it holds", each);
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
   verify_away(all, each);
