@@ -31,7 +31,7 @@ struct slot {
   int users = 0;                  ///< its owner or keeper, its pins, pending copies out of it, and a transfer
   bool owned = false;             ///< by a sequence
   bool kept = false;              ///< its sequence has ended, and what it holds is kept
-  bool branch = false;            ///< it is kept at a length where several diverge
+  bool branch = false;            ///< it is kept at a checkpoint, or where several diverge
   bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
   std::int64_t bytes = 0;         ///< reserved for it
   std::uint64_t touched = 0;      ///< number of the last step that names it

@@ -1,5 +1,6 @@
 // Loops over forward() of a model on a device say what its engines say, bit for bit.
 #include "../engine/model_engines.hpp"
+#include "../engine/plain_codec.hpp"
 #include "device_models.hpp"
 #include "plain_backend.hpp"
 
@@ -261,14 +262,6 @@ BOOST_AUTO_TEST_CASE(a_cache_that_is_elsewhere_is_refused) {
   BOOST_TEST(why_not([&] { there->forward({.step = step, .tokens = tokens, .outputs = {}}, of_device, int8); }) ==
              "the workspace's compute type is int8; models on reference compute in float32 alone");
 }
-
-class plain_codec final : public cache::codec {
- public:
-  std::string name() const override { return "plain"; }
-  std::int64_t quantized_bytes(int head_dim) const override { return 256LL * head_dim; }
-  void quantize(const float*, int, std::byte*) const override {}
-  void dequantize(const std::byte*, int, float*) const override {}
-};
 
 BOOST_AUTO_TEST_CASE(what_a_cache_on_a_device_lacks_is_refused_by_name) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");  // on "cpu"

@@ -1,5 +1,6 @@
 // Engines over every kind of cache say what a loop over forward() with the same kind says.
 #include "kept_engines.hpp"
+#include "plain_codec.hpp"
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
@@ -278,15 +279,6 @@ BOOST_AUTO_TEST_CASE(options_beyond_their_limits_are_refused_with_name_value_and
   refused("limits.max_sequence_length is 257; this model holds 256 positions",
           [](auto& options) { options.limits.max_sequence_length = 257; });
 }
-
-/// A codec of its own.
-class plain_codec final : public cache::codec {
- public:
-  std::string name() const override { return "plain"; }
-  std::int64_t quantized_bytes(int head_dim) const override { return 256LL * head_dim; }
-  void quantize(const float*, int, std::byte*) const override {}
-  void dequantize(const std::byte*, int, float*) const override {}
-};
 
 BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
   auto options = tiny_engine();

@@ -22,6 +22,10 @@ std::vector<float> decays_of(std::vector<float> logarithms) {
   return logarithms;
 }
 
+std::int64_t bytes_of(const std::vector<float>& numbers) {
+  return static_cast<std::int64_t>(numbers.size() * sizeof(float));
+}
+
 convolution::convolution(weight_reader& weights, const std::string& name, const shape& shape)
     : shape_(shape),
       weight_(channels_last(weights.numbers(name + ".weight", {shape.channels, 1, shape.taps}), shape.channels)) {

@@ -15,6 +15,8 @@ std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t 
 /// -e^x of each: how a state decays, from its logarithm.
 std::vector<float> decays_of(std::vector<float> logarithms);
 
+std::int64_t bytes_of(const std::vector<float>& numbers);
+
 /// A causal convolution of each channel by itself. Its last inputs are the first numbers of its layer's state.
 /// Immutable.
 class convolution {
@@ -35,7 +37,7 @@ class convolution {
   /// Numbers of a slot's state that are its own.
   std::int64_t state() const { return shape_.channels * (shape_.taps - 1); }
 
-  std::int64_t bytes() const { return static_cast<std::int64_t>((weight_.size() + bias_.size()) * sizeof(float)); }
+  std::int64_t bytes() const { return bytes_of(weight_) + bytes_of(bias_); }
 
  private:
   shape shape_;

@@ -82,8 +82,7 @@ void delta_net::attend(const forward_context& context, const activations& qkv, c
 }
 
 std::int64_t delta_net::bytes() const {
-  const auto numbers = static_cast<std::int64_t>((decay_.size() + step_bias_.size()) * sizeof(float));
-  return convolution_.bytes() + norm_.bytes() + numbers;
+  return convolution_.bytes() + norm_.bytes() + bytes_of(decay_) + bytes_of(step_bias_);
 }
 
 }  // namespace cogen::cpu

@@ -91,8 +91,7 @@ void mamba2_scan::scan(const forward_context& context, const activations& xbc, c
 
 std::int64_t mamba2_scan::bytes() const {
   std::int64_t bytes = convolution_.bytes();
-  for (const auto* numbers : {&decay_, &step_bias_, &skip_})
-    bytes += static_cast<std::int64_t>(numbers->size() * sizeof(float));
+  for (const auto* numbers : {&decay_, &step_bias_, &skip_}) bytes += bytes_of(*numbers);
   for (const auto& each : norms_) bytes += each.bytes();
   return bytes;
 }

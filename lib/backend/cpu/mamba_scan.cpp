@@ -17,10 +17,6 @@ projection project(weight_reader& weights, const std::string& name, std::int64_t
   return weights.projection(std::array{weights::named_rows{name + ".weight", outputs}}, inputs);
 }
 
-std::int64_t bytes_of(const std::vector<float>& values) {
-  return static_cast<std::int64_t>(values.size() * sizeof(float));
-}
-
 }  // namespace
 
 mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const models::mamba_spec& spec)
