@@ -1,5 +1,6 @@
 // Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
-// kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products]
+// kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products |
+//   formats: products of each format of weights at one shape]
 
 #include "kernels/attention.hpp"
 #include "kernels/causal_convolution.hpp"
@@ -21,6 +22,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -143,8 +145,11 @@ struct peaks {
   double fast;
 };
 
+constexpr std::int64_t all_row_counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 512};
+
 // As many copies as make the weights larger than the caches, used in turn, as a model's layers are.
-void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
+void bench_linear(execution run, const model_shape& shape, const peaks& peak,
+                  std::span<const std::int64_t> row_counts = all_row_counts) {
   weight_arena arena;
   const std::int64_t bytes = row_bytes(shape.format, shape.inputs) * shape.outputs;
   const std::int64_t copies = std::max<std::int64_t>(1, (std::int64_t{80} << 20) / bytes);
@@ -152,7 +157,7 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
   for (std::int64_t copy = 0; copy < copies; ++copy)
     layers.push_back(random_matrix(shape.format, shape.outputs, shape.inputs, *run.workers, arena));
   std::size_t next = 0;
-  for (const std::int64_t rows : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 512}) {
+  for (const std::int64_t rows : row_counts) {
     if (shape.outputs > 10000 && rows > 32) break;
     const std::vector<float> x(static_cast<std::size_t>(rows * shape.inputs), 0.5F);
     std::vector<float> y(static_cast<std::size_t>(rows * shape.outputs));
@@ -176,6 +181,15 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak) {
                  read / peak.bandwidth * 100, work / 1e9, work / (fast ? peak.fast : peak.exact) * 100);
     }
   }
+}
+
+// Each format at the shape of a layer's feed-forward in a model of a billion weights.
+void bench_formats(const execution& run, const peaks& peak) {
+  using enum weight_format;
+  constexpr std::int64_t row_counts[] = {1, 4, 16, 128};
+  for (const weight_format each :
+       {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
+    bench_linear(run, {name_of(each).data(), each, 2048, 2048}, peak, row_counts);
 }
 
 // One layer's attention of `sequences` sequences of one length, each with `queries` new tokens.
@@ -347,6 +361,10 @@ int main(int count, char** arguments) try {
   fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s, products of bytes {:.0f} GOP/s\n", set,
              workers.threads(), peak.bandwidth / 1e9, peak.exact / 1e9, peak.fast / 1e9);
   bench_regions(workers);
+  if (count > 4 && std::string(arguments[4]) == "formats") {
+    bench_formats(run, peak);
+    return 0;
+  }
   for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
   if (count > 4 && std::string(arguments[4]) == "linear") return 0;
   for (const std::int64_t sequences : {1, 32})
