@@ -1,10 +1,12 @@
 #include "engine/checked_request.hpp"
 
 #include "engine/checked_encoder_input.hpp"
+#include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -117,6 +119,11 @@ std::vector<token> end_tokens_of(const request& what, const engine_parts& parts)
   auto ends = what.ignore_eos ? std::vector<token>() : parts.end_tokens;
   ends.insert(ends.end(), what.stop_token_ids.begin(), what.stop_token_ids.end());
   return ends;
+}
+
+std::vector<int> checkpoints_of(std::span<const token> tokens, const engine_parts& parts, int before) {
+  if (parts.limits.max_rollback_tokens == std::numeric_limits<int>::max()) return {};
+  return text::prompt_checkpoints(tokens, parts.end_tokens, before);
 }
 
 }  // namespace cogen::detail

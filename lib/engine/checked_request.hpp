@@ -3,6 +3,7 @@
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
+#include <span>
 #include <vector>
 
 namespace cogen::detail {
@@ -26,5 +27,9 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);
+
+/// Where what a slot holds of these tokens is worth keeping (see text::prompt_checkpoints); none where slots can be cut
+/// back to any length.
+std::vector<int> checkpoints_of(std::span<const token> tokens, const engine_parts& parts, int before = 0);
 
 }  // namespace cogen::detail

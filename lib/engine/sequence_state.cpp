@@ -1,8 +1,8 @@
 #include "engine/sequence_state.hpp"
 
+#include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
-#include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 
@@ -270,7 +270,7 @@ void sequence_state::execute(run_command& what) try {
     engine_->join(*id_, shared_from_this());
   }
   const int length = static_cast<int>(sampling_.history.length());
-  auto checkpoints = text::prompt_checkpoints(what.fed, engine_->parts().end_tokens, length);
+  auto checkpoints = checkpoints_of(what.fed, engine_->parts(), length);
   engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1, std::move(checkpoints)});
   extend_history(engine_->plans().tokens(*id_));
   if (what.sampled_by)

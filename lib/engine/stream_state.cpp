@@ -3,7 +3,6 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
-#include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 
@@ -165,6 +164,7 @@ void stream_state::tokenize() {
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
   output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
   prompt_ = std::move(what.prompt);
+  checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
 }
@@ -181,9 +181,8 @@ void stream_state::submit() {
   options.cache_salt = request_.cache_salt.value_or(request_.tenant);
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
-  auto checkpoints = text::prompt_checkpoints(prompt_, engine_->parts().end_tokens);
   id_ = engine_->plans().submit(
-      options, {.tokens = std::move(prompt_), .credits = channel_.capacity(), .checkpoints = std::move(checkpoints)});
+      options, {.tokens = std::move(prompt_), .credits = channel_.capacity(), .checkpoints = std::move(checkpoints_)});
   sampling_.history.extend(engine_->plans().tokens(*id_));
   engine_->join(*id_, shared_from_this());
 }

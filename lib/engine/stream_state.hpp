@@ -82,8 +82,9 @@ class stream_state final : public request_state, public stream_face {
 
   // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;
-  std::vector<token> prompt_;  // until it is submitted
-  int new_tokens_ = 0;         // at most
+  std::vector<token> prompt_;     // until it is submitted
+  std::vector<int> checkpoints_;  // likewise
+  int new_tokens_ = 0;            // at most
   std::vector<token> end_tokens_;
   sampling_state sampling_;
   std::optional<output_processor> output_;
