@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
     engine alone(model, options);
     same += answers(alone, {asked[i]}).front() == received[i];
   }
-  BOOST_TEST_MESSAGE(same << " of " << asked.size() << " requests get the very tokens in company that they get alone");
+  BOOST_TEST_MESSAGE(same << " of " << asked.size() << " requests get the same tokens in a batch as alone");
   BOOST_TEST(same >= 12);  // sums differ in their order with the number of rows
   const auto again = answers(together, asked);
   BOOST_TEST((again == received));

@@ -343,7 +343,7 @@ int count_failures(engine& running, const std::vector<token>& prompt, int reques
   return received;
 }
 
-/// Tokens that did not come, or did not go, were not read by anybody.
+/// Tokens that did not come, or did not go, were not read.
 BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   int copies = 0, failing = 0, died = 0;
   const auto where = std::make_shared<plain_backend>();

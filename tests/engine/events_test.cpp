@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
   BOOST_TEST(all.stats().finished == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(when_the_engine_dies_everybody_ends_and_then_the_engine) {
+BOOST_AUTO_TEST_CASE(when_the_engine_dies_all_requests_end_and_then_the_engine) {
   observed all({.slots = 1});
   auto running = all.toy.running.generate(counting(2, 30));
   auto waiting = all.toy.running.generate(counting(2, 30));

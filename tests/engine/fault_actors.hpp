@@ -12,8 +12,8 @@
 
 namespace cogen::test {
 
-/// Somebody who asks an engine for something while anything may fail, and keeps books of what came of it. What they
-/// need for that they have before anything fails.
+/// A user of an engine in which anything may fail, with an account of what came of each request. Its own memory is
+/// reserved before anything fails.
 struct actor {
   actor() { diagnostics_list.reserve(8); }
 

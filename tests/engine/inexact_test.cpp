@@ -133,7 +133,7 @@ BOOST_DATA_TEST_CASE(a_thread_of_its_own_packs_while_others_run, data::make({fal
   BOOST_TEST(running.stats().swapped_out == 2u * 6u);
 }
 
-BOOST_DATA_TEST_CASE(in_the_exact_format_everybody_stays_exact, data::make(kept_engines()), each) {
+BOOST_DATA_TEST_CASE(in_the_exact_format_all_sequences_stay_exact, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   const auto options = each.options();
   const auto tokens = some_tokens(*model, *options.limits.max_sequence_length / 2, 5);

@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(only_the_runs_ahead_are_looked_at) {
   BOOST_CHECK_LT(asked, 100);
 }
 
-BOOST_AUTO_TEST_CASE(those_that_decode_are_ahead_of_everybody) {
+BOOST_AUTO_TEST_CASE(those_that_decode_are_ahead_of_all_others) {
   hurried s;
   s.submit(1, never, 40);
   s.submit(1, never, 8);

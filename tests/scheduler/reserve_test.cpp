@@ -1,4 +1,4 @@
-// Memory is set aside as sequences grow, and who leaves where there is no more.
+// Memory is reserved as sequences grow, and which are preempted where there is no more.
 #include "scheduler/served.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(no_sequence_gets_the_memory_that_another_one_waits_for) {
   BOOST_CHECK(s.sampled(last) == alone(counting(8, 50), 4));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_kept_goes_before_anybody_leaves) {
+BOOST_AUTO_TEST_CASE(kept_prefixes_go_before_a_sequence_is_preempted) {
   auto within = tight(16);
   within.prefix_caching = true;
   served s(within, fcfs(), longest_idle(), watermarks({1, 1, 0}));

@@ -81,7 +81,7 @@ class cache {
     std::vector<token> encoder_input;  ///< what an encoder has read
     int reach = 0;           ///< the most tokens it, or what it was filled from, has held since that was filled
     int oldest = 0;          ///< the first position that its rings hold
-    bool released = false;   ///< it can no longer go on, nor anybody from its end
+    bool released = false;   ///< it can no longer go on, nor a fork from its end
     bool unsettled = false;  ///< it has a base, and a copy may still follow
     bool moving = false;     ///< a transfer reads or fills it
     bool filling = false;    ///< a transfer fills it

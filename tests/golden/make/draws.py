@@ -67,7 +67,7 @@ def draw_scan_part(normal, name, value):
 
 
 def standard_neutrals(name, value):
-    """What a tensor would be taken for by somebody who leaves it out."""
+    """What a program that leaves a tensor out would use in its place."""
     return [torch.full_like(value, 1.0 if is_norm(name) else 0.0)]
 
 

@@ -92,7 +92,7 @@ def write_description(folder, name, model, seed, found, settings):
 
 
 def check(family, name, folder):
-    """Loads what lies in the folder as anybody would, runs each prompt by itself, and compares."""
+    """Loads what lies in the folder as a user would, runs each prompt by itself, and compares."""
     if family.MODELS[name].get("gguf"):
         print(f"{name}: not checked, Transformers does not read rotary factors from GGUF files")
         return True
