@@ -138,11 +138,12 @@ bool follow(state& all, sequence& seq, const step& made) {
   return seq.awaits_prefix.has_value();
 }
 
-/// A later sequence may diverge from it, and would arrive too late to say so.
+/// Later sequences may diverge from it, and would arrive too late to say so.
 void look_ahead(state& all, sequence& seq) {
   if (goes_back_anywhere(all) || seq.where != phase::prefilling) return;
-  const auto* const next = all.queued.prefilling.after(seq);
-  if (next && next->fresh && shares(all, *next)) branch_at(all, seq, shared(*next, seq));
+  const auto& chunks = all.queued.prefilling;
+  for (const auto* next = chunks.after(seq); next; next = chunks.after(*next))
+    if (next->fresh && shares(all, *next)) branch_at(all, seq, shared(*next, seq));
 }
 
 // What is kept of a slot that cannot be cut back later

@@ -80,6 +80,16 @@ BOOST_AUTO_TEST_CASE(prompts_that_part_within_a_chunk_run_what_they_share_once) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(prompts_that_part_at_several_lengths_run_what_they_share_once) {
+  for (const auto& lengths : {std::vector{80, 40}, std::vector{40, 80}, std::vector{60, 20, 80, 40}}) {
+    served s(sharing_limits(8, 0));
+    ask(s, prompt(100, 10, 1));
+    int whose = 2;
+    for (const int length : lengths) ask(s, prompt(length, 10, whose++));
+    BOOST_CHECK_EQUAL(prompt_tokens_run(s), 100 + 10 * (1 + std::ssize(lengths)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(no_sequence_waits_for_a_fork_that_recomputes_and_cannot_go_back) {
   served s(sharing_limits(4, 0));
   const auto parent = s.sched.submit({}, {counting(20), output::last_logits});
