@@ -51,12 +51,6 @@ prefix_match look_up(const state& all, const sequence& seq) { return look_up(all
 
 // Slots that share what others hold
 
-int take_unknown(state& all, int capacity, const origin& first) {
-  const int slot = all.slots.take(capacity, first);
-  all.known.forget(slot);
-  return slot;
-}
-
 /// Less than a block is lost if the slot is taken over.
 bool is_continued(const state& all, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
@@ -178,6 +172,11 @@ prefix_match find_known(const state& all, const sequence& seq) {
   return is_worth_it(all, seq, found.length) ? found : prefix_match{};
 }
 
+int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const token> tokens) {
+  const auto usable = [&](int slot, int length) { return all.slots.can_share(slot, length); };
+  return all.known.find(cache_salt, tokens, usable).length;
+}
+
 bool admit_with(state& all, sequence& seq, const prefix_match& found) {
   const bool scheduled =
       (is_continued(all, found) && take_over(all, seq, found)) || share(all, seq, found) || take_over(all, seq, found);
@@ -189,6 +188,12 @@ bool reclaim(state& all, int capacity, const origin& first, int but) {
   while (!all.slots.fits(capacity, first))
     if (!all.slots.evict(but)) return false;
   return true;
+}
+
+int take_unknown(state& all, int capacity, const origin& first) {
+  const int slot = all.slots.take(capacity, first);
+  all.known.forget(slot);
+  return slot;
 }
 
 void take_slot(state& all, sequence& seq, const origin& first) {

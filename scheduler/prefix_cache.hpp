@@ -2,10 +2,16 @@
 
 #include "state.hpp"
 
+#include <cstdint>
+#include <span>
+
 namespace cogen::scheduler {
 
 /// The longest prefix of the sequence that slots hold, if that is at least a block more than it has already.
 prefix_match find_known(const state& all, const sequence& seq);
+
+/// How many of these tokens a slot holds and can share.
+int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const token> tokens);
 
 /// Gives the sequence, which has none, a slot that starts with that prefix. False if there is no room.
 bool admit_with(state& all, sequence& seq, const prefix_match& found);
@@ -15,6 +21,9 @@ bool reclaim(state& all, int capacity, const origin& first = {}, int but = -1);
 
 /// Gives the sequence a free slot, without registering its tokens in the tree.
 void take_slot(state& all, sequence& seq, const origin& first = {});
+
+/// A free slot, of which no tokens are known; call only if it fits.
+int take_unknown(state& all, int capacity, const origin& first = {});
 
 /// Registers the tokens in its slot, for others to share once all steps so far have run.
 void learn(state& all, const sequence& seq);

@@ -53,6 +53,7 @@ class prefix_tree {
 
   /// What the slot holds; valid until that changes.
   const token_list& tokens(int slot) const { return at(slot).tokens; }
+  std::uint64_t cache_salt(int slot) const { return at(slot).cache_salt; }
   int length(int slot) const { return static_cast<int>(at(slot).tokens.size()); }
 
   /// How many of its first tokens it shares with other slots: where it last diverged.

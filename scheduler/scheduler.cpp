@@ -5,6 +5,7 @@
 #include "limits.hpp"
 #include "preempt.hpp"
 #include "prefix_cache.hpp"
+#include "prefix_copies.hpp"
 #include "reserve.hpp"
 #include "snapshot.hpp"
 #include "state.hpp"
@@ -293,6 +294,7 @@ swap_end scheduler::transferred(swap_id name, bool ok) {
   state& all = *state_;
   const transfer ended = all.swapped_out.end(name, ok);
   all.slots.end_transfer(ended.slot, ended.is_in && !ok);
+  if (ended.is_in && !ok && all.slots[ended.slot].kept) lose_prefix(all, ended.slot);
   auto* const seq = find(all.sequences, ended.sequence);
   const bool is_current = seq && seq->away && seq->away->name == name;
   if (is_current) end_swap(all, *seq, ok);
@@ -300,6 +302,17 @@ swap_end scheduler::transferred(swap_id name, bool ok) {
 }
 
 std::optional<transition> scheduler::next_transition() noexcept { return state_->changes.next(); }
+
+std::vector<cached_prefix> scheduler::copy_out_prefixes() { return cogen::scheduler::copy_out_prefixes(*state_); }
+
+std::optional<swap_id> scheduler::restore_prefix(const cached_prefix& what) {
+  return cogen::scheduler::restore_prefix(*state_, what);
+}
+
+int scheduler::cached_prefix_length(std::uint64_t cache_salt, std::span<const token> tokens) const {
+  if (!state_->within.prefix_caching || tokens.empty()) return 0;
+  return find_shareable(*state_, cache_salt, tokens.first(tokens.size() - 1));
+}
 
 void scheduler::drop_prefix_cache() {
   while (state_->slots.evict()) {

@@ -158,6 +158,7 @@ int slot_table::take(int capacity, const origin& first) {
   taken.users = 1;
   taken.length = first.end;
   taken.reach = reach_of(first);
+  taken.shortened = false;
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
   pin(index, first.parent, first.shared);
@@ -212,6 +213,7 @@ void slot_table::shorten(int index) {
     const auto planned = std::ranges::find(releases_, index, &release::slot);
     planned == releases_.end() ? releases_.push_back({index, keep}) : void(planned->length = keep);
     seq.length = keep;
+    seq.shortened = true;
     if (max_rollback_tokens_ < std::numeric_limits<int>::max()) seq.reach = std::numeric_limits<int>::max();
   }
   set_aside(seq, std::min(seq.bytes, bytes(keep, 0)));

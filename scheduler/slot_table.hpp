@@ -5,6 +5,7 @@
 #include <cogen/scheduler/step.hpp>
 
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace cogen::scheduler {
@@ -32,6 +33,7 @@ struct slot {
   bool owned = false;             ///< by a sequence
   bool kept = false;              ///< its sequence has ended, and what it holds is kept
   bool branch = false;            ///< it is kept at a checkpoint, or where several diverge
+  bool shortened = false;         ///< to what others read of it: nothing can go on in it
   bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
   std::int64_t bytes = 0;         ///< reserved for it
   std::uint64_t touched = 0;      ///< number of the last step that names it
@@ -55,6 +57,9 @@ class slot_table {
   /// Slots that could be given to sequences now, including those to evict first.
   int free() const;
 
+  /// Kept slots, least recently used first.
+  std::span<const int> kept_slots() const { return kept_; }
+
   /// Kept slots; and the memory reserved for those that can be evicted now, with what only they read.
   int kept() const { return static_cast<int>(kept_.size()); }
   std::int64_t prefix_cached_bytes() const;
@@ -74,7 +79,10 @@ class slot_table {
   std::int64_t bytes_with(int index, int tokens) const;
 
   /// Whether no other slot reads it, and no step in flight names it.
-  bool is_settled(int index) const { return has_one_user(index) && (*this)[index].touched <= absorbed_; }
+  bool is_settled(int index) const { return has_one_user(index) && is_absorbed(index); }
+
+  /// Whether no step in flight names it.
+  bool is_absorbed(int index) const { return (*this)[index].touched <= absorbed_; }
 
   /// Whether only kept slots need it once its owner or keeper leaves and the steps in flight are absorbed.
   bool only_its_owners(int index) const;
@@ -116,6 +124,9 @@ class slot_table {
 
   /// The owner leaves, and the slot is kept as the most recently used one.
   void keep(int index, bool branch = false);
+
+  /// Nothing is kept in the slot any more.
+  void drop_kept(int index);
 
   /// Whether the kept slot can be reused in place: nothing reads it, it holds at most `capacity` tokens, memory for
   /// them fits, and it can be cut to `length` without more.

@@ -81,10 +81,14 @@ bool slot_table::evict(int but) {
     shorten(index);
     return true;
   }
-  kept_.erase(found);
+  drop_kept(index);
+  return true;
+}
+
+void slot_table::drop_kept(int index) {
+  std::erase(kept_, index);
   at(index).kept = false;
   drop_user(index);
-  return true;
 }
 
 }  // namespace cogen::scheduler

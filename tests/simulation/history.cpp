@@ -26,6 +26,7 @@ class player {
   void act() {
     if (chance_.between(1, 100 + steps_) > 100) return step();
     if (chance_.chance(3)) stage_.advance_clock(time(chance_.between(0, 30)));
+    if (settings_.within.prefix_caching && chance_.chance(8)) return keep_prefixes();
     if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
     const auto id = anyone();
     if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
@@ -68,6 +69,10 @@ class player {
       stage_.launch();
     else
       stage_.absorb();
+  }
+
+  void keep_prefixes() {
+    if (chance_.chance(50) || !stage_.restore_prefix()) stage_.save_prefixes();
   }
 
   verb drawn_verb() { return static_cast<verb>(chance_.weighted(weights_)); }

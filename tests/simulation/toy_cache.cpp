@@ -92,9 +92,9 @@ void cache::begin(const swapping_in& begun) {
   at(begun.slot).moving = at(begun.slot).filling = true;
 }
 
-void cache::keep(swap_id name, snapshot what) {
+void cache::keep(swap_id name, snapshot what, bool is_prefix) {
   require(!transfers_.contains(name) && !kept_.contains(name), "a name is used again", -1);
-  what.bytes = within_.usage(static_cast<std::int64_t>(what.tokens.size()));
+  what.bytes = is_prefix ? 0 : within_.usage(static_cast<std::int64_t>(what.tokens.size()));
   kept_[name] = std::move(what);
 }
 

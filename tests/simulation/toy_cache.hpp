@@ -54,8 +54,8 @@ class cache {
   bool keeps(swap_id name) const { return kept_.contains(name); }
   const snapshot& kept(swap_id name) const { return kept_.at(name); }
 
-  /// What was kept elsewhere is kept here from now on.
-  void keep(swap_id name, snapshot what);
+  /// What was kept elsewhere is kept here from now on. A prefix counts against no budget.
+  void keep(swap_id name, snapshot what, bool is_prefix);
 
   /// The slot, which is empty, gets its encoder input.
   void read(int slot, const std::vector<token>& encoder_input);

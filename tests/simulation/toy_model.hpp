@@ -35,7 +35,9 @@ class runner {
   void end(swap_id name, bool ok) { cache_.end(name, ok); }
 
   /// What was kept elsewhere comes before the next plan.
-  void keep(swap_id name, cache::snapshot what) { cache_.keep(name, std::move(what)); }
+  void keep(swap_id name, cache::snapshot what, bool is_prefix = false) {
+    cache_.keep(name, std::move(what), is_prefix);
+  }
 
  private:
   toy::cache cache_;

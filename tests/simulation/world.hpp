@@ -40,6 +40,12 @@ class world {
   /// One that was saved is accepted again. False when there is none.
   bool open();
 
+  /// What is kept of ended sequences is copied out, and saved when the transfers end.
+  void save_prefixes();
+
+  /// A prefix that was saved is restored, if there is room. False when there is none.
+  bool restore_prefix();
+
   /// Time goes on while nothing is done.
   void advance_clock(time by);
 
@@ -69,6 +75,10 @@ class world {
   struct session {
     sequence_options options;
     resume_state before;
+    toy::cache::snapshot snapshot;
+  };
+  struct saved_prefix {
+    cached_prefix what;
     toy::cache::snapshot snapshot;
   };
   struct flown {
@@ -121,6 +131,7 @@ class world {
   void check_ranks() const;
   void note_transfers(const step& made);
   void end_copy(swap_id name, bool ok);
+  void end_prefix_transfer(swap_id name, bool ok);
   void keep_session(session made);
   void check_swapped() const;
   void check_idle_timeout_of_others(bool nothing_planned) const;
@@ -160,6 +171,9 @@ class world {
   std::deque<flown> in_flight_;
   std::map<swap_id, session> copies_;  ///< on their way
   std::deque<session> sessions_;
+  std::map<swap_id, saved_prefix> prefix_copies_;  ///< on their way
+  std::deque<saved_prefix> prefixes_;
+  std::map<swap_id, mark> restored_;  ///< on their way
   fairness fairness_{settings_, seen_};
   outlook outlook_;
   time now_{0};

@@ -1,6 +1,9 @@
 #include "simulation/require.hpp"
 #include "simulation/world.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace cogen::scheduler::simulate {
 
 /// Tokens go from slot to slot between those sequences alone that may share, or are forks of each other.
@@ -12,8 +15,10 @@ void world::note_marks(const step& made) {
   for (const int slot : made.clears) marks_.erase(slot);
   for (const auto& each : made.prefix_shares) marks_[each.slot] = marks_.at(each.of);
   for (const auto& each : made.copies) marks_[each.to] = marks_.at(each.from);
-  for (const auto& each : made.swap_ins)
+  for (const auto& each : made.swap_ins) {
     if (live_.contains(each.sequence)) marks_[each.slot] = mark_of(each.sequence);
+    if (const auto prefix = restored_.find(each.name); prefix != restored_.end()) marks_[each.slot] = prefix->second;
+  }
   for (const auto& each : made.rows) {
     const bool holds = runner_.cache().length(each.slot) > 0 && marks_.contains(each.slot);
     const auto own = mark_of(each.sequence);
@@ -36,6 +41,48 @@ void world::note_prefix_hit(const row& planned, int begin, const mirror& seq) {
   require(machine_.prefix_hit_tokens(planned.sequence) == begin,
           "it is reported to have begun with another number of tokens");
   if (begin > 0) seen_.visit(feature::reused_when_it_came);
+}
+
+void world::save_prefixes() {
+  say("copy out what is kept");
+  for (auto& each : when_memory_allows([&] { return machine_.copy_out_prefixes(); })) {
+    seen_.visit(feature::prefix_copied_out);
+    const auto name = each.name;
+    prefix_copies_[name] = {std::move(each), {}};
+  }
+  check_sequences();
+}
+
+bool world::restore_prefix() {
+  if (prefixes_.empty()) return false;
+  const auto& from = prefixes_[static_cast<std::size_t>(chance_.between(0, static_cast<int>(prefixes_.size()) - 1))];
+  say("restore a prefix of " + std::to_string(from.what.tokens.size()) + " tokens");
+  const auto name = when_memory_allows([&] { return machine_.restore_prefix(from.what); });
+  seen_.visit(name ? feature::prefix_restored : feature::prefix_without_room);
+  if (name) {
+    runner_.keep(*name, from.snapshot, true);
+    restored_[*name] = {true, from.what.cache_salt};
+  }
+  check_sequences();
+  return true;
+}
+
+void world::end_prefix_transfer(swap_id name, bool ok) {
+  constexpr std::size_t most = 4;
+  if (restored_.erase(name) > 0 && !ok) seen_.visit(feature::prefix_lost);
+  const auto found = prefix_copies_.extract(name);
+  if (!found || !ok) return;
+  auto& made = found.mapped();
+  made.snapshot = runner_.cache().kept(name);
+  const auto& held = made.snapshot.tokens;
+  const auto& tokens = made.what.tokens;
+  require(std::cmp_equal(held.size(), made.what.snapshot.length) && made.snapshot.reach <= made.what.snapshot.reach,
+          "another copy is made of a prefix than was reported");
+  require(held.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), held.begin()),
+          "a copy holds other tokens than its prefix");
+  require(!made.snapshot.altered, "a prefix is kept that is not exact");
+  prefixes_.push_back(std::move(made));
+  if (prefixes_.size() > most) prefixes_.pop_front();
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -55,6 +55,7 @@ bool world::end_transfer() {
   }();
   require(!end.is_current || live_.contains(end.sequence), "a transfer is said to be of a sequence that has gone");
   end_copy(name, ok);
+  end_prefix_transfer(name, ok);
   for (auto& [id, seq] : live_) {
     if (seq.away != name) continue;
     const bool left = seq.moves == mirror::stage::leaving;

@@ -80,6 +80,14 @@ struct resume_state {
   bool exact = true;                                        ///< as scheduler::exact() reported
 };
 
+/// A prefix that is kept in a slot, or that was copied out of one.
+struct cached_prefix {
+  std::uint64_t cache_salt = 0;
+  token_list tokens;
+  cogen::scheduler::snapshot snapshot;  ///< of the slot; it has all of the tokens, and may have more
+  swap_id name = {};                    ///< of the copy
+};
+
 struct state;
 
 /// Decides which sequences run in the next step: continuous batching as a state machine.
@@ -191,6 +199,21 @@ class scheduler {
   /// as at most two: it was preempted, and it has a slot. Transitions of removed sequences are dropped. Allocates no
   /// memory.
   std::optional<transition> next_transition() noexcept;
+
+  /// Copies what is kept of ended sequences to new swap entries, in the next step's swap-outs, least recently used
+  /// first. Slots that a step in flight names, or that are in transfer, are left out, and so is all for which there is
+  /// no memory. Until its copy ends, a slot is not shared. Copies count against no budget, and a step drops them after
+  /// transferred() reported them. Throws std::bad_alloc.
+  std::vector<cached_prefix> copy_out_prefixes();
+
+  /// Fills a slot with such a copy, in the next step's swap-ins, and keeps it as if its sequence had ended. The caller
+  /// must provide the copy under the returned name before that step is executed. Nothing is returned, and nothing
+  /// happens, if there is no slot or memory for it, while sequences wait for one, and without limits.prefix_caching.
+  /// Throws std::invalid_argument for a snapshot that is inexact or does not have the tokens, and std::bad_alloc.
+  std::optional<swap_id> restore_prefix(const cached_prefix& what);
+
+  /// How many tokens, first ones of these but not the last, a sequence of that cache salt would share now.
+  int cached_prefix_length(std::uint64_t cache_salt, std::span<const token> tokens) const;
 
   /// Drops what is kept of ended sequences, except what others read or steps in flight name.
   void drop_prefix_cache();
