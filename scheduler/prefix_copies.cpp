@@ -12,12 +12,14 @@ namespace {
 
 bool can_be_copied(const state& all, int index) {
   const slot& held = all.slots[index];
-  return !held.pending && !held.moving && !held.shortened && all.slots.is_absorbed(index) && all.known.length(index) > 0;
+  return !held.pending && !held.moving && !held.shortened && all.slots.is_absorbed(index) &&
+         all.known.length(index) > 0;
 }
 
 cached_prefix copied(state& all, int index) {
   const slot& held = all.slots[index];
-  cached_prefix made{all.known.cache_salt(index), all.known.tokens(index), {held.length, all.known.length(index), held.reach}};
+  cached_prefix made{
+      all.known.cache_salt(index), all.known.tokens(index), {held.length, all.known.length(index), held.reach}};
   made.name = all.swapped_out.copy_out(sequence_id{}, index, held.length);
   all.slots.begin_transfer(index);
   return made;
@@ -26,7 +28,8 @@ cached_prefix copied(state& all, int index) {
 void check(const cached_prefix& what) {
   const auto& of = what.snapshot;
   const auto tokens = what.tokens.size();
-  if (of.exact && of.cached >= 1 && std::cmp_equal(of.cached, tokens) && of.cached <= of.length && of.length <= of.reach)
+  if (of.exact && of.cached >= 1 && std::cmp_equal(of.cached, tokens) && of.cached <= of.length &&
+      of.length <= of.reach)
     return;
   throw std::invalid_argument("a snapshot of " + std::to_string(of.length) + " tokens that reached " +
                               std::to_string(of.reach) + " cannot have a prefix of " + std::to_string(tokens) +

@@ -32,6 +32,7 @@ void check(const kv_options& kv) {
   constexpr int most_sinks = 64;
   if (kv.bytes) check_at_least<std::int64_t>("kv.bytes", *kv.bytes, 1);
   check_at_least("kv.max_rollback_tokens", kv.max_rollback_tokens, 0);
+  check_at_least<std::int64_t>("kv.prefix_cache_file_bytes", kv.prefix_cache_file_bytes, 0);
   if (kv.quantization && kv.sinks) refuse("kv.quantization and kv.sinks are both set; a cache has one or the other");
   if (!kv.sinks) return;
   check_at_least("kv.sinks.window", kv.sinks->window, 1);

@@ -1,6 +1,7 @@
 #include "engine/engine_loop.hpp"
 
 #include "engine/diagnostics_of.hpp"
+#include "engine/stored_prefixes.hpp"
 
 #include <boost/asio/system_executor.hpp>
 #include <fmt/format.h>
@@ -32,9 +33,10 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
                  std::move(parts_.allocation_policy)),
       metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
-      swap_completions_(parts_.limits.all_slots(), [this] { wake(); }),
+      swap_completions_(2 * parts_.limits.all_slots(), [this] { wake(); }),
       admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
+  if (!options_.kv.prefix_cache_directory.empty()) prefixes_ = std::make_unique<stored_prefixes>(*this);
   publish();
 }
 
@@ -207,6 +209,7 @@ void engine_loop::complete_swap(const swap_completions::completion& what) {
   if (what.error) log("a swap failed, and the sequence will be recomputed", what.error);
   const auto end = scheduler_.transferred(what.name, !what.error);
   metrics_.swapped(end, what.error, now());
+  if (prefixes_) prefixes_->transferred(what.name);
   const auto swapped = member(end.sequence);
   if (!end.is_current || !swapped) return;
   attempt(*swapped, [&] {
@@ -295,13 +298,54 @@ void engine_loop::fail(const std::exception_ptr& why) noexcept {
   stop_requested_.store(true);
 }
 
+void engine_loop::log_error(std::string_view what, const diagnostics& why) noexcept try {
+  if (options_.log) options_.log(fmt::format("{}: {}", what, why.message()));
+} catch (...) {  // as below
+}
+
 void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept try {
   if (options_.log) options_.log(fmt::format("{}: {}", what, sentence_of(why)));
 } catch (...) {  // a log callback that throws must not stop the engine
 }
 
+/// Runs handlers while `waits` is true, which the runner changes.
+template <class Waits>
+void engine_loop::wait_while(const Waits& waits) {
+  asleep_.store(true);
+  for (queue_->restart(); waits(); queue_->restart()) queue_->run_one();
+  asleep_.store(false);
+}
+
+/// Copies what is kept of ended sequences out of its slots, and stores it. What runs ends here.
+void engine_loop::save_prefixes() noexcept try {
+  if (!prefixes_ || error()) return;
+  for (const auto& [id, member] : members_) scheduler_.cancel(id);
+  for (complete_swaps(); !in_flight_.empty(); complete_swaps()) {
+    wait_while([&] { return swap_completions_.empty() && !in_flight_.front().is_done(); });
+    for (auto& each : take_executed()) absorb(each);
+  }
+  auto copies = scheduler_.copy_out_prefixes();
+  if (copies.empty()) return;
+  auto& step = unused_step();
+  scheduler_.next(now().time_since_epoch(), step);
+  in_flight_.splice(in_flight_.end(), recycled_, recycled_.begin());
+  execute(step);
+  for (auto left = copies.size(); left > 0;) {
+    wait_while([&] { return swap_completions_.empty() && !(step.is_done() && step.error()); });
+    if (step.is_done() && step.error()) std::rethrow_exception(step.error());
+    for (const auto& each : swap_completions_.take()) {
+      left -= std::ranges::count(copies, each.name, &scheduler::cached_prefix::name);
+      if (each.error) std::erase_if(copies, [&](const auto& copy) { return copy.name == each.name; });
+    }
+  }
+  prefixes_->save(copies, *parts_.runner);
+} catch (...) {
+  log("prefixes cannot be stored", std::current_exception());
+}
+
 void engine_loop::end() noexcept {
   if (std::exchange(ended_, true)) return;
+  save_prefixes();
   diagnostics why;
   {
     std::lock_guard lock(mutex_);
@@ -329,6 +373,7 @@ void engine_loop::end() noexcept {
     until_idle.swap(until_idle_);
   }
   for (const auto& each : until_idle) each->fail(why);
+  if (prefixes_) prefixes_->fail(why);
   publish();
   metrics_.ended(why, now());
   try {

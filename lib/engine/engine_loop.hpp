@@ -15,6 +15,8 @@
 
 namespace cogen::detail {
 
+class stored_prefixes;
+
 /// The engine's loop: drain the inbox, plan a step, execute it, absorb its results, deliver them. Handles share
 /// ownership of it, so it lives as long as any of them.
 class engine_loop {
@@ -54,6 +56,9 @@ class engine_loop {
   /// immediately on the caller's thread.
   void offload(std::function<void()> job);
 
+  /// Runs `job` on the engine thread, between steps. Not after the engine has ended.
+  void go_on(std::function<void()> job) noexcept { swap_completions_.go_on(std::move(job)); }
+
   // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
   /// One round of the loop: at most one launch and one delivery. True when a step was delivered.
@@ -69,6 +74,8 @@ class engine_loop {
 
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
+  stored_prefixes* prefixes() noexcept { return prefixes_.get(); }  // null: there is no directory for them
+  void log_error(std::string_view what, const diagnostics& why) noexcept;
   void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
   void wake_at(clock::time_point time, const std::shared_ptr<request_state>& one) { timers_.set(time, one); }
@@ -105,6 +112,9 @@ class engine_loop {
   std::shared_ptr<request_state> member(scheduler::sequence_id id) const;  // null: it has left
   void publish();
   void notify_idle() noexcept;
+  void save_prefixes() noexcept;
+  template <class Waits>
+  void wait_while(const Waits& waits);
 
   engine_parts parts_;
   engine_options options_;
@@ -123,6 +133,7 @@ class engine_loop {
   inbox inbox_;
   swap_completions swap_completions_;
   admission admission_;
+  std::unique_ptr<stored_prefixes> prefixes_;
   std::atomic<bool> asleep_ = false;  // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;

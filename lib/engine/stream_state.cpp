@@ -3,6 +3,7 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "engine/stored_prefixes.hpp"
 
 #include <fmt/format.h>
 
@@ -178,7 +179,7 @@ void stream_state::submit() {
   options.priority = request_.priority;
   options.tenant = request_.tenant;
   options.prefix_caching = request_.prefix_caching;
-  options.cache_salt = request_.cache_salt.value_or(request_.tenant);
+  options.cache_salt = cache_salt();
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = engine_->plans().submit(
@@ -220,12 +221,24 @@ void stream_state::process() {
 }
 
 void stream_state::submit_once() {
+  const auto is_wanted = [&] {
+    const std::lock_guard lock(mutex_);
+    return wanted_end_ != wanted_end::abort && stage_ == stage::prepared;
+  };
+  if (!is_wanted() || awaits_stored_prefix()) return;
   {
-    std::lock_guard lock(mutex_);
-    if (wanted_end_ == wanted_end::abort || stage_ != stage::prepared) return;
+    const std::lock_guard lock(mutex_);
     stage_ = stage::submitted;
   }
   submit();
+}
+
+/// Looks once whether a prefix of its prompt is stored, and waits until that is restored.
+bool stream_state::awaits_stored_prefix() {
+  auto* const stored = engine_->prefixes();
+  if (!stored || !request_.prefix_caching || encoder_input_) return false;
+  if (std::exchange(has_looked_up_, true)) return stored->waits(*this);
+  return stored->restore(prompt_, cache_salt(), shared_from_this());
 }
 
 void stream_state::deliver(const scheduler::event& event, row_output& output) {

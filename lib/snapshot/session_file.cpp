@@ -339,6 +339,22 @@ read_session read_head(const std::filesystem::path& path, std::span<const std::b
   return found;
 }
 
+/// An open session file, of which the head has been read.
+struct begun_session {
+  explicit begun_session(const std::filesystem::path& path)
+      : file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (file < 0) refuse_system(path, "it cannot be opened");
+    first = read_preamble(file, size_of(file, path), path);
+    found = read_head(path, read_part(file, first.head_bytes, first.head_sum, "head", path));
+    found.saved.exact = (first.marks & inexact_sequence) == 0;
+    if (found.saved.snapshot) found.saved.snapshot->exact = (first.marks & inexact_snapshot) == 0;
+  }
+
+  const descriptor file;
+  preamble first;
+  read_session found;
+};
+
 }  // namespace
 
 diagnostics write_session(const std::filesystem::path& path, const session& what, const kv_snapshot* snapshot,
@@ -358,16 +374,14 @@ diagnostics write_session(const std::filesystem::path& path, const session& what
 }
 
 read_session read_session_file(const std::filesystem::path& path, const session_limits& within) {
-  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file < 0) refuse_system(path, "it cannot be opened");
-  const auto first = read_preamble(file, size_of(file, path), path);
-  auto found = read_head(path, read_part(file, first.head_bytes, first.head_sum, "head", path));
-  found.saved.exact = (first.marks & inexact_sequence) == 0;
-  if (found.saved.snapshot) found.saved.snapshot->exact = (first.marks & inexact_snapshot) == 0;
+  begun_session from(path);
+  auto& found = from.found;
   check(path, found.saved, within);
-  found.bytes = read_part(file, first.body_bytes, first.body_sum, "body", path);
+  found.bytes = read_part(from.file, from.first.body_bytes, from.first.body_sum, "body", path);
   if (found.bytes.empty()) found.saved.snapshot.reset();
-  return found;
+  return std::move(found);
 }
+
+session read_session_head(const std::filesystem::path& path) { return begun_session(path).found.saved; }
 
 }  // namespace cogen::detail

@@ -72,4 +72,7 @@ diagnostics write_session(const std::filesystem::path& path, const session& what
 /// Throws session_error, naming the file, and std::bad_alloc.
 read_session read_session_file(const std::filesystem::path& path, const session_limits& within);
 
+/// Reads a session without the bytes of its snapshot, and without checking what it is of. Throws as above.
+session read_session_head(const std::filesystem::path& path);
+
 }  // namespace cogen::detail

@@ -55,7 +55,7 @@ class cache {
   const snapshot& kept(swap_id name) const { return kept_.at(name); }
 
   /// What was kept elsewhere is kept here from now on. A prefix counts against no budget.
-  void keep(swap_id name, snapshot what, bool is_prefix);
+  void keep(swap_id name, snapshot what, bool is_prefix = false);
 
   /// The slot, which is empty, gets its encoder input.
   void read(int slot, const std::vector<token>& encoder_input);

@@ -55,9 +55,12 @@ struct kv_options {
   /// On a GPU any value selects host memory; the device copies by itself. Empty: caches stay on the device.
   std::shared_ptr<cache::transfer> offload = {};
 
-  /// Computes equal first tokens of requests once. Cached prefixes are kept until their memory is needed. Does not
-  /// change what is generated. See request::prefix_caching and request::cache_salt.
+  /// Computes equal first tokens of requests once; output does not change. See request::prefix_caching, cache_salt.
   bool prefix_caching = true;
+
+  /// Stores cached prefixes when the engine ends, for the next one of the same model and cache. Engines may share it.
+  std::filesystem::path prefix_cache_directory = {};
+  std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; what was used longest ago goes
 
   /// Makes own cache layers on a CPU; returns null for those that are built in. Called while the engine is made.
   cache::layer_factory layer_factory = {};
@@ -82,13 +85,11 @@ struct swap_options {
   /// Empty: a quarter of the machine's memory.
   std::optional<std::int64_t> bytes = {};
 
-  /// If `bytes` are used up, caches are swapped to an unnamed file in this directory. It is checked when it is read,
-  /// and gone with the engine. Empty: no file.
+  /// Beyond `bytes`, caches go to an unnamed file in this directory, and are checked when read. Empty: no file.
   std::filesystem::path directory = {};
   std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
 
-  /// After a swap with swap_format::q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is
-  /// not shared.
+  /// After a swap with q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is not shared.
   swap_format format = swap_format::exact;
 
   /// Copies and writes while steps go on; a GPU copies by itself. Its jobs must not depend on the engine thread. Empty:

@@ -1,0 +1,127 @@
+#include "snapshot/prefix_directory.hpp"
+
+#include "load/checksum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace cogen::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view extension = ".prefix";
+
+std::string name_of(const scheduler::cached_prefix& what) {
+  const auto sum = load::checksum_of(std::as_bytes(std::span(what.tokens.data(), what.tokens.size())));
+  return fmt::format("{:016x}-{:016x}-{}{}", what.cache_salt, sum, what.tokens.size(), extension);
+}
+
+void mark_as_used(const fs::path& path) {
+  std::error_code ignored;  // it may have gone
+  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+}
+
+/// How many of the tokens a slot that the prefix fills can share.
+int usable(const scheduler::cached_prefix& what, std::span<const token> tokens, int rollback) {
+  const auto both = std::ranges::mismatch(what.tokens, tokens).in2 - tokens.begin();
+  return both >= std::int64_t{what.snapshot.reach} - rollback ? static_cast<int>(both) : 0;
+}
+
+}  // namespace
+
+prefix_directory::prefix_directory(fs::path where, session_limits of, std::int64_t most_bytes, const log& report)
+    : where_(std::move(where)), of_(std::move(of)), most_bytes_(most_bytes) {
+  std::error_code failed;
+  fs::create_directories(where_, failed);
+  const fs::directory_iterator files(where_, failed);
+  if (failed || ::access(where_.c_str(), W_OK | X_OK) < 0) {
+    const auto why = failed ? failed : std::error_code(errno, std::generic_category());
+    throw std::invalid_argument(fmt::format("engine_options.kv.prefix_cache_directory is {}: it cannot be used: {}",
+                                            where_.string(), why.message()));
+  }
+  for (const auto& each : files)
+    if (each.path().extension() == extension) add(each.path(), report);
+}
+
+void prefix_directory::add(const fs::path& path, const log& report) try {
+  auto saved = read_session_head(path);
+  if (saved.model != of_.model || saved.cache != of_.cache || !saved.snapshot) return;
+  if (std::cmp_greater(saved.tokens.size(), of_.max_sequence_length)) return;
+  found_.push_back(std::make_shared<const stored_prefix>(
+      stored_prefix{path, {saved.seed, scheduler::token_list(saved.tokens), *saved.snapshot}}));
+} catch (const session_error& e) {
+  if (report) report(e.why().message());
+}
+
+std::shared_ptr<const stored_prefix> prefix_directory::find(std::uint64_t cache_salt, std::span<const token> tokens,
+                                                            int least, int rollback) const {
+  std::shared_ptr<const stored_prefix> best;
+  for (const auto& each : found_) {
+    const int tokens_of_it = each->what.cache_salt == cache_salt ? usable(each->what, tokens, rollback) : 0;
+    if (tokens_of_it < least) continue;
+    best = each;
+    least = tokens_of_it + 1;
+  }
+  return best;
+}
+
+read_session prefix_directory::read(const stored_prefix& what) const {
+  auto found = read_session_file(what.path, of_);
+  mark_as_used(what.path);
+  return found;
+}
+
+void prefix_directory::forget(const stored_prefix& what) {
+  std::erase_if(found_, [&](const auto& each) { return each.get() == &what; });
+}
+
+diagnostics prefix_directory::write(const scheduler::cached_prefix& what, const kv_snapshot& snapshot) const noexcept
+    try {
+  const auto path = where_ / name_of(what);
+  if (fs::exists(path)) return mark_as_used(path), diagnostics();
+  session saved;
+  saved.model = of_.model;
+  saved.cache = of_.cache;
+  saved.seed = what.cache_salt;
+  saved.tokens.assign(what.tokens.begin(), what.tokens.end());
+  saved.generated.resize(saved.tokens.size());
+  saved.snapshot = what.snapshot;
+  auto why = write_session(path, saved, &snapshot, [] { return false; });
+  remove_oldest();
+  return why;
+} catch (const std::exception& e) {
+  return {make_error_code(boost::system::errc::io_error), e.what()};
+}
+
+void prefix_directory::remove_oldest() const {
+  struct file {
+    fs::file_time_type used;
+    std::int64_t bytes;
+    fs::path path;
+  };
+  std::vector<file> files;
+  std::int64_t sum = 0;
+  for (const auto& each : fs::directory_iterator(where_)) {
+    std::error_code gone;
+    const auto used = each.last_write_time(gone);
+    const auto bytes = static_cast<std::int64_t>(gone ? 0 : each.file_size(gone));
+    if (gone || each.path().extension() != extension) continue;
+    files.push_back({used, bytes, each.path()});
+    sum += bytes;
+  }
+  std::ranges::sort(files, {}, &file::used);
+  for (const auto& each : files) {
+    if (sum <= most_bytes_) return;
+    std::error_code gone;
+    fs::remove(each.path, gone);
+    sum -= each.bytes;
+  }
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,260 @@
+// Prefixes that one engine stores when it ends are found by the next one, which says the same bits.
+#include "kept_engines.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace cogen::test {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+namespace fs = std::filesystem;
+
+constexpr int answered = 12;
+
+struct temporary_folder {
+  temporary_folder() = default;
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() { fs::remove_all(path); }
+
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& each : fs::directory_iterator(path)) found.push_back(each.path());
+    std::ranges::sort(found);
+    return found;
+  }
+
+  const fs::path path = fs::temp_directory_path() / name();
+
+ private:
+  static std::string name() {
+    static int count = 0;
+    return "cogen-test-prefixes-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+  }
+};
+
+/// One engine after another over the same directory.
+class restarts {
+ public:
+  explicit restarts(const kept_engine& kind) : kind_(kind), options_(kind.options()) {
+    options_.kv.prefix_cache_directory = folder.path;
+    options_.log = [this](std::string_view what) { logged.emplace_back(what); };
+  }
+
+  std::vector<token> prompt(int count, unsigned seed) const {
+    return some_tokens(*golden_model(kind_.golden), count, seed);
+  }
+
+  /// What a loop by hand, or an engine without prefixes, says.
+  std::vector<token> alone(const std::vector<token>& prompt) const {
+    auto options = options_;
+    options.kv.prefix_cache_directory.clear();
+    engine other(kind_.model(), options);
+    return ask(other, {prompt}).at(0).first;
+  }
+
+  /// A new engine answers all prompts at once, and ends. Gives for each the tokens found in the cache.
+  std::vector<int> serve(const std::vector<std::vector<token>>& prompts, std::optional<std::uint64_t> salt = {}) {
+    engine running(kind_.model(), options_);
+    std::vector<int> cached;
+    const auto answers = ask(running, prompts, salt);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      BOOST_TEST(answers[i].first == alone(prompts[i]), boost::test_tools::per_element());
+      cached.push_back(answers[i].second);
+    }
+    return cached;
+  }
+
+  engine_options& options() { return options_; }
+
+  temporary_folder folder;
+  std::vector<std::string> logged;
+
+ private:
+  static std::vector<std::pair<std::vector<token>, int>> ask(engine& running,
+                                                             const std::vector<std::vector<token>>& prompts,
+                                                             std::optional<std::uint64_t> salt = {}) {
+    net::io_context context;
+    std::vector<token_stream> streams;
+    std::vector<std::pair<std::vector<token>, int>> received(prompts.size());
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      streams.push_back(running.generate(
+          {.prompt = token_ids(prompts[i]), .max_tokens = answered, .ignore_eos = true, .cache_salt = salt}));
+      streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
+        BOOST_TEST(!code);
+        for (const auto& each : whole.tokens) received[i].first.push_back(each.id);
+        received[i].second = whole.usage.cached_tokens;
+      }));
+    }
+    settle(running, context);
+    return received;
+  }
+
+  kept_engine kind_;
+  engine_options options_;
+};
+
+kept_engine plain(const std::string& golden, const std::string& device = "cpu") {
+  return {golden, "as it is", [](engine_options&) {}, device};
+}
+
+std::vector<kept_engine> storable() {
+  std::vector<kept_engine> all;
+  for (const auto* golden : {"llama_default", "lfm2_published", "mamba2_biased", "qwen3_5_interval",
+                             "granite4_published", "falcon_h1_normed"})
+    all.push_back(plain(golden));
+  for (const auto& each : kept_engines_everywhere())
+    if (!golden_model(each.golden)->has_encoder() && each.kind.find("own") == std::string::npos) all.push_back(each);
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(prefix_directories)
+
+BOOST_DATA_TEST_CASE(the_next_turn_of_a_conversation_is_found_after_a_restart, data::make(storable()), each) {
+  restarts all(each);
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  BOOST_TEST(!all.folder.files().empty());
+  const auto second = joined(joined(first, all.alone(first)), all.prompt(3, 4));
+  for (const int cached : all.serve({second})) BOOST_TEST(cached >= 0.95 * static_cast<double>(second.size() - 3));
+  BOOST_TEST(all.logged.empty());
+}
+
+BOOST_AUTO_TEST_CASE(several_requests_that_come_together_share_what_is_restored_once) {
+  for (const auto* golden : {"llama_default", "qwen3_5_interval"}) {
+    restarts all(plain(golden));
+    const auto first = all.prompt(100, 3);
+    all.serve({first});
+    std::vector<std::vector<token>> prompts;
+    for (unsigned i = 0; i < 6; ++i) prompts.push_back(joined(first, all.prompt(5, 10 + i)));
+    for (const int cached : all.serve(prompts)) BOOST_TEST(cached >= 99);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_salts_models_and_kinds_of_cache_find_nothing) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first}, 7);
+  BOOST_TEST(all.serve({first}, 8).at(0) == 0);
+  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
+  all.options().kv.dtype = cache::scalar::bf16;
+  BOOST_TEST(all.serve({first}, 7).at(0) == 0);
+  BOOST_TEST(all.logged.empty());
+}
+
+BOOST_AUTO_TEST_CASE(damaged_files_are_reported_and_nothing_else_is_lost) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  const auto path = all.folder.files().at(0);
+  const auto size = fs::file_size(path);
+  const auto damage = [&](std::uintmax_t at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const char held = static_cast<char>(file.get());
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(held ^ 1));
+  };
+  damage(size - 1);  // of the body, which is read when it is needed
+  BOOST_TEST(all.serve({first}).at(0) == 0);
+  BOOST_REQUIRE(all.logged.size() == 1u);
+  BOOST_TEST(all.logged[0].find("its body is damaged") != std::string::npos);
+  damage(60);  // of the head
+  all.logged.clear();
+  BOOST_TEST(all.serve({first}).at(0) == 0);
+  BOOST_REQUIRE(all.logged.size() == 1u);
+  BOOST_TEST(all.logged[0].find("its head is damaged") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_gone_when_it_is_needed_is_reported) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  engine running(golden_model("llama_default"), all.options());
+  fs::remove(all.folder.files().at(0));
+  drive(running, [&]() -> net::awaitable<void> {
+    auto stream = running.generate({.prompt = token_ids(first), .max_tokens = 2, .ignore_eos = true});
+    const auto whole = co_await stream.async_complete();
+    BOOST_TEST(whole.usage.cached_tokens == 0);
+  });
+  BOOST_REQUIRE(all.logged.size() == 1u);
+  BOOST_TEST(all.logged[0].find("cannot be opened") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_used_longest_ago_goes_where_the_directory_is_full) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3), second = all.prompt(100, 4);
+  all.serve({first});
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(all.folder.files().at(0)));
+  fs::last_write_time(all.folder.files().at(0), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  all.options().kv.prefix_cache_file_bytes = bytes * 3 / 2;
+  all.serve({second});
+  BOOST_TEST(all.folder.files().size() == 1u);
+  BOOST_TEST(all.serve({second}).at(0) == 99);
+  all.options().kv.prefix_cache_file_bytes = 0;
+  all.serve({first});
+  BOOST_TEST(all.folder.files().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_cannot_be_used_and_caches_that_cannot_be_stored_are_refused) {
+  restarts all(plain("llama_default"));
+  std::ofstream(all.folder.path) << "a file";
+  BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), all.options()), std::invalid_argument, [](const auto& e) {
+    return std::string(e.what()).find("engine_options.kv.prefix_cache_directory") != std::string::npos;
+  });
+  fs::remove(all.folder.path);
+  all.options().kv.prefix_cache_file_bytes = -1;
+  BOOST_CHECK_THROW(engine(golden_model("llama_default"), all.options()), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(engines_with_threads_of_their_own_store_and_restore) {
+  restarts all(plain("jamba_tiny"));
+  all.options().external_stepping = false;
+  const auto first = all.prompt(100, 3);
+  const auto ask = [&] {
+    engine running(golden_model("jamba_tiny"), all.options());
+    net::io_context context;
+    int cached = -1;
+    auto stream = running.generate({.prompt = token_ids(first), .max_tokens = 4, .ignore_eos = true});
+    stream.async_complete(net::bind_executor(context, [&](error_code code, completion whole) {
+      BOOST_TEST(!code);
+      cached = whole.usage.cached_tokens;
+    }));
+    context.run();
+    return cached;
+  };
+  BOOST_TEST(ask() == 0);
+  BOOST_TEST(ask() >= 96);
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_while_requests_wait_for_a_prefix_ends_them) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  net::io_context context;
+  error_code how;
+  std::optional<engine> running(std::in_place, golden_model("llama_default"), all.options());
+  auto stream = running->generate({.prompt = token_ids(first), .max_tokens = 4, .ignore_eos = true});
+  stream.async_complete(net::bind_executor(context, [&](error_code code, const completion&) { how = code; }));
+  running->poll_one();  // reads the file
+  running.reset();
+  context.run();
+  BOOST_TEST((how == error::engine_stopped));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace cogen::test
