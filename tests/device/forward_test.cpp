@@ -51,6 +51,11 @@ const std::vector<memory_kind> memory_kinds{
     {"mamba_tiny", "states", [](auto&) {}, true},
     {"jamba_tiny", "states and tokens", [](auto&) {}, true},
     {"jamba_tiny", "states and int8", [](auto& o) { o.kv.quantization = with_small_residual(cache::int8()); }, true},
+    {"lfm2_published", "states and tokens", [](auto&) {}, true},
+    {"qwen3_5_typed", "states and tokens", [](auto&) {}, true},
+    {"mamba2_published", "states", [](auto&) {}, true},
+    {"granite4_published", "states and tokens", [](auto&) {}, true},
+    {"falcon_h1_scaled", "states and tokens", [](auto&) {}, true},
     {"jamba_dense", "states and a ring", [](auto& o) { o.kv.sinks = {.sinks = 0, .window = 20}; }, true},
 };
 
