@@ -190,6 +190,7 @@ std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const st
 device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_options& options)
     : max_sequence_length_(checked(shapes, options).max_sequence_length),
       head_dim_(first_with_keys(shapes).head_dim),
+      ring_(options.ring),
       slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
       storage_(storage_for(shapes, options)),
@@ -244,7 +245,7 @@ void device_cache::advance(const step& step) {
 }
 
 bool device_cache::can_truncate(int slot, int length) const {
-  return !states_.defined() || length == 0 || length == table_.length(slot);
+  return !has_states() || length == 0 || length == table_.length(slot);
 }
 
 void device_cache::truncate(int slot, int length) {
@@ -262,11 +263,27 @@ void device_cache::copy(int from, int to, int end) {
 
 std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   table_.length(slot);  // throws if there is no such slot
-  const auto places = std::min<std::int64_t>(length, storage_.size(2));
-  std::vector<at::Tensor> parts{storage_.select(0, slot).narrow(1, 0, places)};
+  std::vector<at::Tensor> parts{exact_part_of(slot, length)};
   if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));
-  if (states_.defined()) parts.push_back(states_.narrow(0, slot, 1).narrow(1, 0, length > 0 ? 1 : 0));
+  if (has_states()) parts.push_back(state_part_of(slot, length));
   return parts;
+}
+
+std::vector<at::Tensor> device_cache::live_parts_of(int slot, int length) const {
+  table_.length(slot);  // throws if there is no such slot
+  std::vector<at::Tensor> parts;
+  if (ring_ > 0) parts.push_back(exact_part_of(slot, length));
+  if (has_states()) parts.push_back(state_part_of(slot, length));
+  return parts;
+}
+
+/// Keys and values in full precision.
+at::Tensor device_cache::exact_part_of(int slot, int length) const {
+  return storage_.select(0, slot).narrow(1, 0, std::min<std::int64_t>(length, storage_.size(2)));
+}
+
+at::Tensor device_cache::state_part_of(int slot, int length) const {
+  return states_.narrow(0, slot, 1).narrow(1, 0, length > 0 ? 1 : 0);
 }
 
 bool device_cache::is_exact(const at::Tensor& part) const {

@@ -15,4 +15,8 @@ void operators::add_experts(const at::Tensor&, const at::Tensor&, const mixture_
   throw std::logic_error("these operators have no experts");
 }
 
+void operators::mix(const mixer_rows&, const mixer&, const step_rows&, const cache::device_layer&, const at::Tensor&) {
+  throw std::logic_error("these operators have no recurrent mixers but scans");
+}
+
 }  // namespace cogen::device

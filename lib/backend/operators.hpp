@@ -38,8 +38,14 @@ struct step_rows {
 
 /// Queries, keys and values of a step's tokens.
 struct qkv_rows {
-  at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim]
+  at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim], and gates of outputs if there are any
   at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries for sinks; none if there are no sinks
+};
+
+/// What the products of a recurrent mixer make of a step's tokens.
+struct mixer_rows {
+  at::Tensor in;         ///< [tokens, in_width]
+  at::Tensor decisions;  ///< [tokens, decisions] float32
 };
 
 /// The sampling parameters of one step's rows, on the device.
@@ -105,6 +111,11 @@ class operators {
   /// in_width], out [tokens, channels]
   virtual void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
                     const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// What a recurrent mixer does between its products, from and to the states of the rows' slots. out [tokens,
+  /// out_width]
+  virtual void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
+                   const at::Tensor& out);
 
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
   /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the

@@ -8,11 +8,6 @@ namespace cogen::device {
 
 namespace {
 
-/// [channels, width] -> [width, channels]
-at::Tensor channels_last(const at::Tensor& stored, std::int64_t channels) {
-  return stored.view({channels, -1}).t().contiguous();
-}
-
 projection project(tensor_weights& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {
   return {weights.matrix(std::array{weights::named_rows{.name = name + ".weight", .rows = outputs}}, inputs)};
 }
@@ -20,14 +15,12 @@ projection project(tensor_weights& weights, const std::string& name, std::int64_
 }  // namespace
 
 selective_scan::selective_scan(tensor_weights& weights, const std::string& prefix, const models::mamba_spec& spec)
-    : tap_weights(
-          channels_last(weights.in_float32(prefix + "conv1d.weight", {spec.channels, 1, spec.taps}), spec.channels)),
+    : convolves(weights, prefix + "conv1d", spec.channels, spec.taps, spec.convolution_bias),
       selection(project(weights, prefix + "x_proj", spec.rank + 2 * spec.states, spec.channels)),
       step(project(weights, prefix + "dt_proj", spec.channels, spec.rank)),
-      decay(-at::exp(channels_last(weights.in_float32(prefix + "A_log", {spec.channels, spec.states}), spec.channels))),
+      decay(-at::exp(weights.in_float32(prefix + "A_log", {spec.channels, spec.states}).t().contiguous())),
       skip(weights.in_float32(prefix + "D", {spec.channels})) {
   step.bias = weights.vector(std::array{weights::named_rows{.name = prefix + "dt_proj.bias", .rows = spec.channels}});
-  if (spec.convolution_bias) tap_biases = weights.in_float32(prefix + "conv1d.bias", {spec.channels});
   if (!spec.norm_epsilon) return;
   const auto norm_of = [&](const char* name, std::int64_t width) {
     return weights.norm({.name = prefix + name, .epsilon = *spec.norm_epsilon}, width);
@@ -38,9 +31,8 @@ selective_scan::selective_scan(tensor_weights& weights, const std::string& prefi
 }
 
 std::int64_t selective_scan::bytes() const {
-  std::int64_t bytes = tensors::bytes(selection) + tensors::bytes(step);
-  for (const auto* numbers : {&tap_weights, &tap_biases, &decay, &skip})
-    if (numbers->defined()) bytes += static_cast<std::int64_t>(numbers->nbytes());
+  auto bytes = convolves.bytes() + tensors::bytes(selection) + tensors::bytes(step);
+  for (const auto* numbers : {&decay, &skip}) bytes += static_cast<std::int64_t>(numbers->nbytes());
   for (const auto* norm : {&step_norm, &b_norm, &c_norm}) bytes += tensors::bytes(*norm);
   return bytes;
 }

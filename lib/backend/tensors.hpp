@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/mixer_tensors.hpp"
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
 
@@ -45,6 +46,12 @@ struct attention_shape {
   bool norms_after_rotation = false;
   double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
   std::int64_t growth_length = 1;
+
+  /// The heads' outputs are multiplied by sigmoid(gate), whose rows [heads * head_dim] follow the values.
+  bool output_gate = false;
+
+  /// Columns of queries, keys and values.
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
 
 /// x weights^T + bias.
@@ -78,13 +85,11 @@ struct heads {
         rotations turn);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
-  std::int64_t qkv_width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+  std::int64_t qkv_width() const { return shape.qkv_width() + (shape.output_gate ? q_width() : 0); }
 
   attention_shape shape;
   rotations turn;
 };
-
-class tensor_weights;
 
 /// What a selective state-space mixer does between its products. With [mixed] = silu(convolution of x) and, of each
 /// row, [time step | b | c] = selection(mixed), each part normed:
@@ -100,16 +105,15 @@ struct selective_scan {
   selective_scan(tensor_weights& weights, const std::string& prefix, const models::mamba_spec& spec);
 
   std::int64_t in_width() const { return 2 * channels(); }
-  std::int64_t channels() const { return tap_weights.size(1); }
-  std::int64_t taps() const { return tap_weights.size(0); }
+  std::int64_t channels() const { return convolves.channels(); }
+  std::int64_t taps() const { return convolves.taps(); }
   std::int64_t states() const { return decay.size(0); }
   std::int64_t rank() const { return step.weights.size(1); }
   std::int64_t bytes() const;
 
-  at::Tensor tap_weights;  ///< [taps, channels] float32, oldest first
-  at::Tensor tap_biases;   ///< [channels] float32, or none
-  projection selection;    ///< to time step | b | c
-  norm step_norm = {};     ///< without a weight there is none
+  convolution convolves;
+  projection selection;  ///< to time step | b | c
+  norm step_norm = {};   ///< without a weight there is none
   norm b_norm = {};
   norm c_norm = {};
   projection step;
@@ -127,8 +131,20 @@ struct tensors {
   using rotation = rotations;
   using heads = device::heads;
   using scan = selective_scan;
-  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>,
-                                  parts::mixture_of_experts<tensors>>;
+  using mixer = device::mixer;
+  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::recurrent_mixer<tensors>,
+                                  parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
+
+  static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
+    return mamba2_scan(weights, prefix, spec);
+  }
+  static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::delta_net_spec& spec) {
+    return delta_net(weights, prefix, spec);
+  }
+  static mixer read_mixer(tensor_weights& weights, const std::string& prefix,
+                          const models::short_convolution_spec& spec) {
+    return short_convolution(weights, prefix, spec);
+  }
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);
@@ -136,6 +152,7 @@ struct tensors {
 
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
+using recurrent_mixer = parts::recurrent_mixer<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;
 

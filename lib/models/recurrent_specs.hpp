@@ -7,7 +7,8 @@
 
 namespace cogen::models {
 
-// Mixers that keep a state of fixed size instead of every token. Their tensors are called as in Transformers.
+// Mixers that keep a state of fixed size instead of every token. Their tensors are called as in Transformers. Widths
+// are those of the products: into the mixer, to what decides how its state changes, and out of it.
 
 /// C * convolution(B * x) (Liquid AI, arXiv:2511.23404): "in_proj" makes B | C | x, "conv" is the convolution.
 struct short_convolution_spec {
@@ -15,6 +16,8 @@ struct short_convolution_spec {
   std::int64_t taps = 0;  ///< tokens that the convolution reads, the present one included
   bool bias = false;      ///< of all three
 
+  std::int64_t in_width() const { return 3 * channels; }
+  static std::int64_t decisions() { return 0; }
   std::int64_t out_width() const { return channels; }
   cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = channels * (taps - 1)}; }
 };
@@ -37,6 +40,8 @@ struct delta_net_spec {
   std::int64_t keys() const { return key_heads * key_width; }
   std::int64_t values() const { return heads * value_width; }
   std::int64_t channels() const { return 2 * keys() + values(); }
+  std::int64_t in_width() const { return channels() + values(); }
+  std::int64_t decisions() const { return 2 * heads; }
   std::int64_t out_width() const { return values(); }
   cache::kv_cache_spec kv() const {
     return {.kind = cache::layer_kind::recurrent, .state = channels() * (taps - 1) + values() * key_width};
@@ -64,6 +69,8 @@ struct mamba2_spec {
   std::int64_t values() const { return heads * head_width; }
   std::int64_t keys() const { return groups * states; }
   std::int64_t channels() const { return values() + 2 * keys(); }
+  std::int64_t in_width() const { return values() + channels(); }
+  std::int64_t decisions() const { return heads; }
   std::int64_t out_width() const { return values(); }
   cache::kv_cache_spec kv() const {
     return {.kind = cache::layer_kind::recurrent, .state = channels() * (taps - 1) + values() * states};

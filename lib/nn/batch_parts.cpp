@@ -48,9 +48,13 @@ return_points::return_points(cache::cache& cache, const cache::step& step) : ret
   for (auto& each : points_) each.taken_here = cache.take_snapshot(each.slot);
 }
 
+/// A slot is empty if even that fails: the error that led here is thrown.
+void return_points::go_back(const point& to) noexcept try { cache_.truncate(to.slot, to.length); } catch (...) {
+}
+
 return_points::~return_points() {
   for (const auto& each : points_) {
-    if (!kept_) cache_.truncate(each.slot, each.length);
+    if (!kept_) go_back(each);
     if (each.taken_here) cache_.drop_snapshot(each.slot, each.length);
   }
 }

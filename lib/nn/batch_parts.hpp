@@ -40,6 +40,8 @@ class return_points {
     bool taken_here = false;
   };
 
+  void go_back(const point& to) noexcept;
+
   cache::cache& cache_;
   std::vector<point> points_;
   bool kept_ = false;

@@ -16,6 +16,38 @@ namespace {
 using device::tensors;
 using tensor_reader = part_reader<tensors, device::tensor_weights>;
 
+/// Columns of a scratch that has room for each part.
+struct scratch_widths {
+  std::int64_t qkv = 0;
+  std::int64_t attended = 0;
+  std::int64_t mixed = 0;
+  std::int64_t decisions = 0;
+  std::int64_t gated = 0;
+  std::int64_t experts = 0;
+
+  void make_room(const parts::attention<tensors>& part) {
+    qkv = std::max(qkv, part.heads.qkv_width());
+    attended = std::max(attended, part.heads.q_width());
+  }
+  void make_room(const parts::mamba<tensors>& part) {
+    qkv = std::max(qkv, part.scan.in_width());
+    mixed = std::max(mixed, part.scan.channels());
+  }
+  void make_room(const parts::recurrent_mixer<tensors>& part) {
+    std::visit(
+        [this](const auto& mixer) {
+          qkv = std::max(qkv, mixer.spec.in_width());
+          decisions = std::max(decisions, mixer.spec.decisions());
+          mixed = std::max(mixed, mixer.spec.out_width());
+        },
+        part.mixer);
+  }
+  void make_room(const parts::mlp<tensors>& part) { gated = std::max(gated, part.intermediate); }
+  void make_room(const parts::mixture_of_experts<tensors>& part) {
+    experts = std::max(experts, static_cast<std::int64_t>(part.experts.size()));
+  }
+};
+
 class device_decoder final : public device_network {
  public:
   device_decoder(const models::model_spec& spec, const load::model_config& config, tensor_reader read)
@@ -37,28 +69,17 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
-    std::int64_t qkv = 0, attended = 0, inner = 0, experts = 0;
-    for (const auto& block : blocks_.all()) {
-      if (const auto* attention = std::get_if<parts::attention<tensors>>(&block.what)) {
-        qkv = std::max(qkv, attention->heads.qkv_width());
-        attended = std::max(attended, attention->heads.q_width());
-      } else if (const auto* mamba = std::get_if<parts::mamba<tensors>>(&block.what)) {
-        qkv = std::max(qkv, mamba->scan.in_width());
-        attended = std::max(attended, mamba->scan.channels());
-      } else if (const auto* mlp = std::get_if<parts::mlp<tensors>>(&block.what)) {
-        inner = std::max(inner, mlp->intermediate);
-      } else {
-        const auto& mixture = std::get<parts::mixture_of_experts<tensors>>(block.what);
-        experts = std::max(experts, static_cast<std::int64_t>(mixture.experts.size()));
-      }
-    }
+    scratch_widths widths;
+    for (const auto& block : blocks_.all()) std::visit([&](const auto& part) { widths.make_room(part); }, block.what);
     return {.x = rows_of(hidden_, at::kFloat),
-            .qkv = rows_of(qkv, type()),
-            .sink_q = sinks ? rows_of(attended, type()) : at::Tensor(),
-            .attended = rows_of(attended, type()),
-            .gated = rows_of(inner, type()),
-            .routed = rows_of(experts > 0 ? hidden_ : 0, at::kFloat),
-            .shares = rows_of(experts, at::kFloat)};
+            .qkv = rows_of(widths.qkv, type()),
+            .sink_q = sinks ? rows_of(widths.attended, type()) : at::Tensor(),
+            .attended = rows_of(widths.attended, type()),
+            .mixed = rows_of(widths.mixed, type()),
+            .decisions = rows_of(widths.decisions, at::kFloat),
+            .gated = rows_of(widths.gated, type()),
+            .routed = rows_of(widths.experts > 0 ? hidden_ : 0, at::kFloat),
+            .shares = rows_of(widths.experts, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
@@ -88,9 +109,18 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .qkv = qkv.narrow(0, 0, tokens),
           .sink_q = sink_q.defined() ? sink_q.narrow(0, 0, tokens) : sink_q,
           .attended = attended.narrow(0, 0, tokens),
+          .mixed = mixed.narrow(0, 0, tokens),
+          .decisions = decisions.narrow(0, 0, tokens),
           .gated = gated.narrow(0, 0, tokens),
           .routed = routed.narrow(0, 0, tokens),
           .shares = shares.narrow(0, 0, tokens)};
+}
+
+std::int64_t device_scratch::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto* each : {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares})
+    if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
+  return bytes;
 }
 
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,

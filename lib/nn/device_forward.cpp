@@ -83,10 +83,7 @@ at::Tensor device_forward::last_hidden(const device_kv& kv) {
 }
 
 std::int64_t device_forward::bytes() const noexcept {
-  std::int64_t bytes = bytes_of(last_) + bytes_of(logits_) + (block_ ? block_->bytes() : 0);
-  for (const auto* each : {&scratch_.x, &scratch_.qkv, &scratch_.sink_q, &scratch_.attended, &scratch_.gated})
-    bytes += bytes_of(*each);
-  return bytes;
+  return bytes_of(last_) + bytes_of(logits_) + scratch_.bytes() + (block_ ? block_->bytes() : 0);
 }
 
 }  // namespace cogen::nn

@@ -16,7 +16,7 @@ namespace cogen::nn {
 
 namespace {
 
-/// The length of slots that only keep a window, if no other is asked for.
+/// The length of slots that only keep a window or states, if no other is asked for.
 constexpr int length_of_endless = 1 << 30;
 
 template <class... Args>
@@ -48,8 +48,14 @@ void check_together(const device_model& model, const cache::options& options) {
   if (options.kv_offload && (options.kv_quantization || options.sinks))
     refuse("kv_offload and {} are both set; caches on {} offload what keeps every token in full precision",
            options.sinks ? "sinks" : "kv_quantization", device);
+  if (options.kv_offload && cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
+    refuse("kv_offload is set; caches on {} keep states there", device);
   if (options.sinks && !cache::shared_window(model.network->kv_cache_specs(), options.sinks))
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
+}
+
+void copy_parts(const std::vector<at::Tensor>& from, const std::vector<at::Tensor>& to) {
+  for (std::size_t part = 0; part < from.size(); ++part) to[part].copy_(from[part], true);
 }
 
 /// The options are valid for a cache in host memory.
@@ -59,7 +65,8 @@ cache::device_options checked_layout(const device_model& model, const cache::opt
   check_together(model, options);
   auto layout = device_layout(model, options);
   if (options.max_sequence_length == 0) {
-    if (layout.ring == 0 || layout.quantization)
+    const bool has_keys = cache::first_with_keys(model.network->kv_cache_specs()).kv_heads > 0;
+    if (has_keys && (layout.ring == 0 || layout.quantization))
       refuse("max_sequence_length is 0; caches on {} take all of their memory at once, and need a bound",
              model.backend->name());
     layout.max_sequence_length = length_of_endless;
@@ -77,8 +84,11 @@ device_kv::device_kv(const device_model& model, const cache::options& options)
 
 device_kv::device_kv(const device_model& model, const cache::device_options& layout)
     : where(model.backend),
-      slot_bytes(cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout)),
+      slot_bytes(cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout) +
+                 cache::device_cache::state_bytes(model.network->kv_cache_specs())),
       tokens(model.network->kv_cache_specs(), layout),
+      states(tokens),
+      pasts(static_cast<std::size_t>(layout.slots)),
       work(where->make_stream()),
       prefetcher(tokens.on_host() ? std::make_unique<kv_prefetcher>(*where, *work, tokens) : nullptr) {
   check_offsets(tokens);
@@ -94,11 +104,10 @@ device_kv_layer::device_kv_layer(const cache::kv_cache_spec& shape, const cache:
     : layer(shape, options.type, slots, cache::span_of(shape, options.sinks)),
       kv_(std::move(kv)),
       longest_step_(options.longest_step),
-      max_rollback_tokens_(options.max_rollback_tokens),
-      most_(static_cast<std::size_t>(options.slots)),
-      snapshots_(static_cast<std::size_t>(options.slots)) {}
+      max_rollback_tokens_(options.max_rollback_tokens) {}
 
 int device_kv_layer::max_rollback_tokens() const noexcept {
+  if (shape().kind == cache::layer_kind::recurrent) return 0;
   return is_ring() ? max_rollback_tokens_ : std::numeric_limits<int>::max();
 }
 
@@ -106,54 +115,87 @@ int device_kv_layer::longest_step() const noexcept {
   return is_ring() ? longest_step_ : std::numeric_limits<int>::max();
 }
 
-void device_kv_layer::advance(const cache::step& step) {
-  kv_->tokens.advance(step);
-  for (const auto& row : step.rows()) most(row.slot) = std::max(most(row.slot), kv_->tokens.length(row.slot));
+void device_kv_layer::reserve(const cache::step& step) {
+  layer::reserve(step);
+  if (!kv_->tokens.has_states()) return;
+  kv_->run([&] {
+    for (const auto& row : step.rows()) kv_->states.save(row.slot);
+  });
 }
 
-bool device_kv_layer::within_ring(int slot, int length) const {
-  return !is_ring() || length == 0 || most_[static_cast<std::size_t>(slot)] - length <= max_rollback_tokens_;
+void device_kv_layer::advance(const cache::step& step) {
+  kv_->tokens.advance(step);
+  for (const auto& row : step.rows()) {
+    kv_->states.drop(row.slot);
+    past(row.slot).most = std::max(past(row.slot).most, kv_->tokens.length(row.slot));
+  }
+}
+
+bool device_kv_layer::still_holds(int slot, int length) const {
+  if (!kv_->tokens.can_truncate(slot, length)) return false;
+  return !is_ring() || length == 0 || past(slot).most - length <= max_rollback_tokens_;
+}
+
+/// Null if the slot still holds what it needs, or no snapshot was taken there.
+const device_kv::snapshot* device_kv_layer::needed_snapshot(int slot, int length) const {
+  const auto& kept = past(slot).snapshots;
+  const auto found = std::ranges::find(kept, length, &device_kv::snapshot::length);
+  return still_holds(slot, length) || found == kept.end() ? nullptr : &*found;
 }
 
 bool device_kv_layer::can_truncate(int slot, int length) const {
-  const auto is_kept = [&](const auto& each) { return each.length == length; };
-  return layer::can_truncate(slot, length) &&
-         (within_ring(slot, length) || std::ranges::any_of(snapshots_[static_cast<std::size_t>(slot)], is_kept));
+  return layer::can_truncate(slot, length) && (still_holds(slot, length) || needed_snapshot(slot, length) != nullptr);
 }
 
 void device_kv_layer::truncate(int slot, int length) {
-  auto& kept = snapshots(slot);
-  const auto snapshot = std::ranges::find(kept, length, &ring_snapshot::length);
-  if (!within_ring(slot, length) && snapshot != kept.end()) {
-    kv_->run([&] { kv_->tokens.parts_of(slot, length).front().copy_(snapshot->ring, true); });
-    most(slot) = snapshot->most;
+  auto& tokens = kv_->tokens;
+  if (const auto* const from = needed_snapshot(slot, length)) {
+    kv_->run([&] { copy_parts(from->overwritten, tokens.live_parts_of(slot, length)); });
+    kv_->states.drop(slot);
+    past(slot).most = from->most;
+    tokens.clear(slot);
+    tokens.fill(slot, length);
+  } else {
+    tokens.truncate(slot, length);
   }
-  std::erase_if(kept, [&](const auto& each) { return each.length > length; });
-  kv_->tokens.truncate(slot, length);
-  if (length == 0) most(slot) = 0;
+  std::erase_if(past(slot).snapshots, [&](const auto& each) { return each.length > length; });
+  if (length > 0) return;
+  past(slot).most = 0;
+  kv_->states.drop(slot);
 }
 
 void device_kv_layer::take_snapshot(int slot) {
-  if (!is_ring()) return;
-  ring_snapshot now{.length = kv_->tokens.length(slot), .most = most(slot), .ring = {}};
-  kv_->run([&] { now.ring = kv_->tokens.parts_of(slot, now.length).front().clone(); });
-  snapshots(slot).push_back(std::move(now));
+  if (!overwrites()) return;
+  device_kv::snapshot now{.length = kv_->tokens.length(slot), .most = past(slot).most, .overwritten = {}};
+  kv_->run([&] {
+    kv_->states.restore(slot);
+    for (const auto& part : kv_->tokens.live_parts_of(slot, now.length)) now.overwritten.push_back(part.clone());
+  });
+  past(slot).snapshots.push_back(std::move(now));
 }
 
 void device_kv_layer::drop_snapshot(int slot, int length) {
-  std::erase_if(snapshots(slot), [&](const auto& each) { return each.length == length; });
+  std::erase_if(past(slot).snapshots, [&](const auto& each) { return each.length == length; });
 }
 
 void device_kv_layer::copy(int from, int to, int begin, int end) {
   auto& tokens = kv_->tokens;
-  if (is_ring()) {
-    kv_->run([&] { tokens.copy(from, to, end); });
-    most(to) = most(from);
+  if (!overwrites()) {
+    const auto added = [&](int slot) { return tokens.parts_of(slot, end).front().narrow(1, begin, end - begin); };
+    kv_->run([&] { added(to).copy_(added(from), true); });
+    tokens.advance(cache::step({{.slot = to, .count = end - begin}}));
     return;
   }
-  const auto added = [&](int slot) { return tokens.parts_of(slot, end).front().narrow(1, begin, end - begin); };
-  kv_->run([&] { added(to).copy_(added(from), true); });
-  tokens.advance(cache::step({{.slot = to, .count = end - begin}}));
+  const auto* const back = needed_snapshot(from, end);
+  kv_->run([&] {
+    kv_->states.restore(from);
+    copy_parts(tokens.parts_of(from, end), tokens.parts_of(to, end));
+    if (back) copy_parts(back->overwritten, tokens.live_parts_of(to, end));
+  });
+  kv_->states.drop(to);
+  past(to).most = back ? back->most : past(from).most;
+  tokens.clear(to);
+  tokens.fill(to, end);
 }
 
 std::int64_t device_kv_layer::exported_bytes(int length) const {
@@ -164,11 +206,12 @@ std::int64_t device_kv_layer::exported_bytes(int length) const {
 
 void device_kv_layer::export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>&) const {
   const auto mark = static_cast<std::size_t>(mark_bytes());
-  if (mark > 0) std::memcpy(into.data(), &most_[static_cast<std::size_t>(slot)], mark);
+  if (mark > 0) std::memcpy(into.data(), &past(slot).most, mark);
   const auto parts = kv_->tokens.parts_of(slot, kv_->tokens.length(slot));
-  auto views = cache::tensors_of(parts, into.subspan(mark));
+  const auto views = cache::tensors_of(parts, into.subspan(mark));
   kv_->run([&] {
-    for (std::size_t part = 0; part < parts.size(); ++part) views[part].copy_(parts[part]);
+    kv_->states.restore(slot);
+    copy_parts(parts, views);
   });
 }
 
@@ -178,10 +221,9 @@ void device_kv_layer::import_slot(int slot, int length, std::span<const std::byt
   const auto parts = kv_->tokens.parts_of(slot, length);
   const auto views = cache::tensors_of(parts, from.subspan(mark));
   kv_->tokens.fill(slot, length);
-  if (mark > 0) std::memcpy(&most(slot), from.data(), mark);
-  kv_->run([&] {
-    for (std::size_t part = 0; part < parts.size(); ++part) parts[part].copy_(views[part]);
-  });
+  kv_->states.drop(slot);
+  if (mark > 0) std::memcpy(&past(slot).most, from.data(), mark);
+  kv_->run([&] { copy_parts(views, parts); });
 }
 
 void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) {
@@ -195,8 +237,6 @@ cache::keys_values device_kv_layer::to_dense(int, int) const {
 cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own) {
   const auto device = model.backend->name();
   if (own) refuse("layers of your own are in host memory; caches on {} have none", device);
-  if (cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
-    refuse("the model has recurrent layers, whose states are on {} in engines alone", device);
   std::shared_ptr<device_kv> kv;
   const auto make_layer = [&](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
     if (!kv) kv = std::make_shared<device_kv>(model, options);

@@ -2,6 +2,7 @@
 
 #include "nn/kv_prefetcher.hpp"
 #include "nn/network_on_device.hpp"
+#include "nn/saved_states.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/device_cache.hpp>
@@ -18,14 +19,28 @@ namespace cogen::nn {
 /// The memory that all layers of one cache on a device share, and the stream of the work on it.
 class device_kv {
  public:
+  /// A length that a slot can return to, and what it held then of all that is overwritten.
+  struct snapshot {
+    int length;
+    int most;
+    std::vector<at::Tensor> overwritten;
+  };
+
+  struct slot_past {
+    int most = 0;  // tokens that it has held since it was empty
+    std::vector<snapshot> snapshots = {};
+  };
+
   device_kv(const device_model& model, const cache::options& options);
 
   /// Returns when the device has done what `some` enqueues.
   void run(const std::function<void()>& some);
 
   const std::shared_ptr<const device::backend> where;
-  const std::int64_t slot_bytes;
+  const std::int64_t slot_bytes;  // with what is saved of it
   cache::device_cache tokens;
+  saved_states states;
+  std::vector<slot_past> pasts;  // [slots]
   const std::unique_ptr<device::stream> work;
   const std::unique_ptr<kv_prefetcher> prefetcher;  // null unless tokens are in host memory
 
@@ -47,6 +62,7 @@ class device_kv_layer final : public cache::layer {
   int max_rollback_tokens() const noexcept override;
   int longest_step() const noexcept override;
 
+  void reserve(const cache::step& step) override;
   void advance(const cache::step& step) override;
   bool can_truncate(int slot, int length) const override;
   void truncate(int slot, int length) override;
@@ -68,24 +84,16 @@ class device_kv_layer final : public cache::layer {
   cache::keys_values to_dense(int slot, int length) const override;
 
  private:
-  /// A length that a slot can return to although its ring has gone on, and what the ring held then.
-  struct ring_snapshot {
-    int length;
-    int most;
-    at::Tensor ring;
-  };
-
-  bool is_ring() const noexcept { return kv_->tokens.layer(0).ring > 0; }
-  bool within_ring(int slot, int length) const;
+  bool is_ring() const noexcept { return kv_->tokens.ring() > 0; }
+  bool overwrites() const noexcept { return is_ring() || kv_->tokens.has_states(); }
+  bool still_holds(int slot, int length) const;
+  const device_kv::snapshot* needed_snapshot(int slot, int length) const;
   std::int64_t mark_bytes() const noexcept { return is_ring() ? sizeof(int) : 0; }
-  int& most(int slot) { return most_[static_cast<std::size_t>(slot)]; }
-  std::vector<ring_snapshot>& snapshots(int slot) { return snapshots_[static_cast<std::size_t>(slot)]; }
+  device_kv::slot_past& past(int slot) const { return kv_->pasts[static_cast<std::size_t>(slot)]; }
 
   const std::shared_ptr<device_kv> kv_;
   const int longest_step_;
   const int max_rollback_tokens_;
-  std::vector<int> most_;                              // [slots], tokens that each has held since it was empty
-  std::vector<std::vector<ring_snapshot>> snapshots_;  // [slots]
 };
 
 /// A cache for forward() of a model on a device. Throws std::invalid_argument for what devices do not keep.

@@ -49,7 +49,7 @@ cache::device_options device_layout(const device_model& model, const cache::opti
 void check_offsets(const cache::device_cache& kv) {
   const auto rows = kv.origin(kv.slots());
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
-  if (kv.layer(0).ring == 0 && rows > most)
+  if (kv.ring() == 0 && rows > most)
     throw std::invalid_argument(fmt::format(
         "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
         "at most {}",

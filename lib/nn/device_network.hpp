@@ -16,16 +16,20 @@ namespace cogen::nn {
 
 /// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
-  at::Tensor x;         // [tokens, hidden] float32
-  at::Tensor qkv;       // [tokens, (heads + 2 kv_heads) * head_dim], or what goes into a scan
-  at::Tensor sink_q;    // [tokens, heads * head_dim], where a cache has sinks
-  at::Tensor attended;  // [tokens, heads * head_dim], or what comes out of a scan
-  at::Tensor gated;     // [tokens, intermediate]
-  at::Tensor routed;    // [tokens, hidden] float32, rows that experts read
-  at::Tensor shares;    // [tokens, experts] float32
+  at::Tensor x;          // [tokens, hidden] float32
+  at::Tensor qkv;        // [tokens, (heads + 2 kv_heads) * head_dim], or what goes into a recurrent mixer
+  at::Tensor sink_q;     // [tokens, heads * head_dim], where a cache has sinks
+  at::Tensor attended;   // [tokens, heads * head_dim]
+  at::Tensor mixed;      // [tokens, channels], what comes out of a recurrent mixer
+  at::Tensor decisions;  // [tokens, decisions] float32, of recurrent mixers
+  at::Tensor gated;      // [tokens, intermediate]
+  at::Tensor routed;     // [tokens, hidden] float32, rows that experts read
+  at::Tensor shares;     // [tokens, experts] float32
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;
+
+  std::int64_t bytes() const;
 };
 
 /// Called by a forward before and after each layer, if tokens are on the host and layers are prefetched.

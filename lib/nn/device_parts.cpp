@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,13 +22,11 @@ class part_check {
     refuse(spec.embedding.positions.has_value(), "tables of positions");
     refuse(spec.embedding.norm.has_value(), "norms of embeddings");
     refuse(spec.embedding.width != 0 || spec.head.width != 0, "embeddings that are narrower than hidden states");
-    for (std::size_t index = 0; index < spec.blocks.size(); ++index) {
-      const auto& block = spec.blocks[index];
+    std::set<result> begun;
+    for (const auto& block : spec.blocks) {
       check(block);
-      const bool behind_attention =
-          index > 0 && std::holds_alternative<models::attention_spec>(spec.blocks[index - 1].what);
-      const bool is_mlp = std::holds_alternative<models::mlp_spec>(block.what);
-      refuse_always(block.parallel && !(behind_attention && is_mlp), "parallel blocks other than a feed-forward's");
+      if (!block.parallel) begun.clear();
+      refuse_always(!begun.insert(result_of(block)).second, "parallel blocks of the same kind");
     }
     refuse(!spec.final_norm, "models without a last norm");
     check(spec.final_norm);
@@ -36,6 +35,15 @@ class part_check {
   }
 
  private:
+  /// Which tensor of a forward holds what a block begins with; one that is parallel to it needs another.
+  enum class result : std::uint8_t { attended, mixed, gated, routed };
+
+  static result result_of(const models::block_spec& block) {
+    if (std::holds_alternative<models::attention_spec>(block.what)) return result::attended;
+    if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
+    return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
+  }
+
   void refuse_always(bool has, std::string_view part) const {
     if (has) throw std::invalid_argument(fmt::format("device \"{}\" does not run {} yet; \"cpu\" does", name_, part));
   }
@@ -50,7 +58,7 @@ class part_check {
   void check(const models::attention_spec& attention) const {
     refuse_always(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
     refuse_always(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
-    refuse_always(attention.output_gate, "attention with gated outputs");
+    refuse(attention.output_gate, "attention with gated outputs");
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");
     refuse(attention.alibi.has_value(), "attention with linear biases");
@@ -60,16 +68,16 @@ class part_check {
   }
 
   void check(const models::mlp_spec& mlp) const {
-    refuse_always(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
+    refuse(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }
 
   void check(const models::moe_spec&) const { refuse(true, "mixtures of experts"); }
   void check(const models::mamba_spec&) const { refuse(true, "state-space mixers"); }
-  void check(const models::mamba2_spec&) const { refuse_always(true, "Mamba-2 mixers"); }
-  void check(const models::delta_net_spec&) const { refuse_always(true, "gated delta nets"); }
-  void check(const models::short_convolution_spec&) const { refuse_always(true, "short convolutions"); }
+  void check(const models::mamba2_spec&) const { refuse(true, "Mamba-2 mixers"); }
+  void check(const models::delta_net_spec&) const { refuse(true, "gated delta nets"); }
+  void check(const models::short_convolution_spec&) const { refuse(true, "short convolutions"); }
 
   void check(const models::block_spec& block) const {
     std::visit([this](const auto& what) { check(what); }, block.what);

@@ -43,9 +43,22 @@ at::Tensor device_pass::attend(const device::heads& how, int layer, const at::Te
 }
 
 at::Tensor device_pass::scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const {
-  const auto out = part_of(scratch_.attended, x_and_gate.size(0), by.channels());
+  const auto out = part_of(scratch_.mixed, x_and_gate.size(0), by.channels());
   on_.scan(x_and_gate, by, rows_, memory_.cache.layer(layer), out);
   return out;
+}
+
+at::Tensor device_pass::mix(const at::Tensor& x, const device::norm& before, const device::recurrent_mixer& by) const {
+  return std::visit(
+      [&](const auto& mixer) {
+        const auto in = norm_linear(x, before, by.in, mixer.spec.in_width());
+        const auto decisions = part_of(scratch_.decisions, x.size(0), mixer.spec.decisions());
+        if (by.decisions.weights.defined()) on_.norm_linear(x, before, by.decisions, decisions);
+        const auto out = part_of(scratch_.mixed, x.size(0), mixer.spec.out_width());
+        on_.mix({in, decisions}, by.mixer, rows_, memory_.cache.layer(by.layer), out);
+        return out;
+      },
+      by.mixer);
 }
 
 at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,

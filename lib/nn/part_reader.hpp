@@ -119,31 +119,23 @@ class part_reader {
   }
 
   part mixer(const models::mamba_spec& spec, const std::string& prefix, int layer) {
-    if constexpr (can_run<parts::mamba<B>>) {
-      auto in = project({{.name = prefix + "in_proj", .rows = 2 * spec.channels}}, config_.hidden, spec.bias);
-      auto scan = typename B::scan(weights_, prefix, spec);
-      auto output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.channels, spec.bias);
-      return parts::mamba<B>{.in = std::move(in), .scan = std::move(scan), .output = std::move(output), .layer = layer};
-    } else {
-      refuse("state-space mixers");
-    }
+    auto in = project({{.name = prefix + "in_proj", .rows = 2 * spec.channels}}, config_.hidden, spec.bias);
+    auto scan = typename B::scan(weights_, prefix, spec);
+    auto output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.channels, spec.bias);
+    return parts::mamba<B>{.in = std::move(in), .scan = std::move(scan), .output = std::move(output), .layer = layer};
   }
 
   template <class Spec>
   part recurrent(const Spec& spec, const std::string& prefix, int layer) {
-    if constexpr (can_run<parts::recurrent_mixer<B>>) {
-      auto in = project(weights::in_rows(spec, prefix), config_.hidden, spec.bias);
-      const auto deciding = weights::decision_rows(spec, prefix);
-      auto decisions = deciding.empty() ? projection{} : project(deciding, config_.hidden, spec.bias);
-      return parts::recurrent_mixer<B>{
-          .in = std::move(in),
-          .decisions = std::move(decisions),
-          .mixer = B::read_mixer(weights_, prefix, spec),
-          .output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.out_width(), spec.bias),
-          .layer = layer};
-    } else {
-      refuse("recurrent mixers of this kind");
-    }
+    auto in = project(weights::in_rows(spec, prefix), config_.hidden, spec.bias);
+    const auto deciding = weights::decision_rows(spec, prefix);
+    auto decisions = deciding.empty() ? projection{} : project_as_stored(deciding, config_.hidden, spec.bias);
+    return parts::recurrent_mixer<B>{
+        .in = std::move(in),
+        .decisions = std::move(decisions),
+        .mixer = B::read_mixer(weights_, prefix, spec),
+        .output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.out_width(), spec.bias),
+        .layer = layer};
   }
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
@@ -161,16 +153,12 @@ class part_reader {
   }
 
   part experts(const models::moe_spec& spec, const std::string& prefix) {
-    if constexpr (can_run<parts::mixture_of_experts<B>>) {
-      parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
-      if (const auto& name = spec.router.choice_bias; !name.empty())
-        made.choice_bias = weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
-      for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
-      if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
-      return made;
-    } else {
-      refuse("mixtures of experts");
-    }
+    parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
+    if (const auto& name = spec.router.choice_bias; !name.empty())
+      made.choice_bias = weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
+    for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
+    if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
+    return made;
   }
 
   /// In the stored numbers: products that decide are never rounded.
@@ -196,14 +184,22 @@ class part_reader {
 
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
   projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias) {
-    const auto named = [&](const char* end) {
-      auto all = parts;
-      for (auto& part : all) part.name += end;
-      return all;
-    };
-    auto made = weights_.projection(named(".weight"), inputs);
-    if (bias) made.bias = weights_.vector(named(".bias"));
+    return with_bias(weights_.projection(named(parts, ".weight"), inputs), parts, bias);
+  }
+
+  /// The same in the stored numbers.
+  projection project_as_stored(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias) {
+    return with_bias({weights_.matrix(named(parts, ".weight"), inputs)}, parts, bias);
+  }
+
+  projection with_bias(projection made, const std::vector<named_rows>& parts, bool bias) {
+    if (bias) made.bias = weights_.vector(named(parts, ".bias"));
     return made;
+  }
+
+  static std::vector<named_rows> named(std::vector<named_rows> parts, const char* end) {
+    for (auto& part : parts) part.name += end;
+    return parts;
   }
 
   void read_bias(const models::head_spec& spec, projection& product) {

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <vector>
 
 namespace cogen::test {
 
@@ -110,6 +111,25 @@ std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backe
 device::selective_scan seeded_scan(const device::backend& where, at::ScalarType type, const models::mamba_spec& spec) {
   seeded_weights weights(at::TensorOptions(where.device()).dtype(type), {});
   return {weights, "", spec};
+}
+
+std::vector<device::mixer> seeded_mixers(const device::backend& where) {
+  seeded_weights weights(at::TensorOptions(where.device()).dtype(at::kFloat), {});
+  using place = models::mamba2_spec::norm_place;
+  const models::mamba2_spec scan{
+      .heads = 6, .head_width = 5, .groups = 2, .states = 7, .taps = 4, .scales = {0.5F, 2, 1.5F, 0.7F, 1.2F}};
+  auto normed_early = scan, not_normed = scan;
+  normed_early.norm = place::before_gate;
+  not_normed.norm = place::none;
+  const models::delta_net_spec net{.heads = 6, .key_heads = 2, .key_width = 7, .value_width = 5, .taps = 3};
+  auto tiled = net;
+  tiled.tiled = true;
+  return {device::short_convolution(weights, "a.", {.channels = 12, .taps = 3, .bias = true}),
+          device::delta_net(weights, "b.", net),
+          device::delta_net(weights, "c.", tiled),
+          device::mamba2_scan(weights, "d.", scan),
+          device::mamba2_scan(weights, "e.", normed_early),
+          device::mamba2_scan(weights, "f.", not_normed)};
 }
 
 }  // namespace cogen::test

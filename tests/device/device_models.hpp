@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cogen::test {
 
@@ -22,5 +23,8 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
 
 /// A scan with random weights, the same on every device.
 device::selective_scan seeded_scan(const device::backend& where, at::ScalarType type, const models::mamba_spec& spec);
+
+/// Each kind of recurrent mixer, and each way of the same kind.
+std::vector<device::mixer> seeded_mixers(const device::backend& where);
 
 }  // namespace cogen::test

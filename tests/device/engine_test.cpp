@@ -22,7 +22,8 @@ namespace {
 namespace data = boost::unit_test::data;
 
 const std::vector<std::string> with_keys{"llama_default", "llama_llama3", "llama_yarn", "mistral_window"};
-const std::vector<std::string> goldens{"llama_default", "llama_llama3", "llama_yarn", "mistral_window", "mamba_tiny"};
+const std::vector<std::string> goldens{"llama_default", "llama_llama3",  "llama_yarn",      "mistral_window",
+                                       "mamba_tiny",    "qwen3_5_typed", "falcon_h1_scaled"};
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);

@@ -90,21 +90,15 @@ void check_encoder_inputs(const model& model, const golden::golden& reference) {
                                                : "the prompts have encoder inputs, and the model reads none");
 }
 
-/// Devices keep recurrent states for engines alone.
-bool runs_by_hand(const model& model) {
-  return !model.on_device() || cache::device_cache::state_bytes(model.kv_cache_specs()) == 0;
-}
-
 golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
                        const golden::golden& reference, float tolerance) {
   auto memory = wanted.kv->memory;
   if (const auto* on = model->on_device())
     memory.type = on->network->type() == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16;
   golden::runner run(*model, memory, wanted.mode);
-  golden::verdict result;
-  if (runs_by_hand(*model)) result = golden::judge(run, reference, tolerance);
+  auto result = golden::judge(run, reference, tolerance);
   const bool as_engine = wanted.kv == &golden::cache_choices().front();
-  const bool same_bits = wanted.device == "reference" && runs_by_hand(*model) && as_engine;
+  const bool same_bits = wanted.device == "reference" && as_engine;
   if (wanted.device != "cpu")
     result += golden::judge_on_device(model, reference, tolerance, same_bits ? &run : nullptr);
   return result;

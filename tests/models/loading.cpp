@@ -1,10 +1,14 @@
 // Loading: progress, ends asked for, and folders that do not hold what their configuration says.
+#include "models/families.hpp"
+#include "nn/device_parts.hpp"
 #include "some_models.hpp"
 
+#include <cogen/load/checkpoint.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <fstream>
 #include <functional>
@@ -12,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 namespace cogen::test {
 namespace {
@@ -237,19 +242,38 @@ BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fi
 }
 
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
-  const auto refused = [](const std::string& golden) {
+  const auto refused = [](const std::string& device, bool runs_every_part, const std::string& golden) {
+    const load::checkpoint files(golden_folder(golden));
     try {
-      load_model(golden_folder(golden), {.device = "reference"});
+      nn::refuse_what_it_lacks(device, runs_every_part,
+                               models::family_named(files.family())(files.fields(), files.config()));
     } catch (const std::invalid_argument& error) {
       return std::string(error.what());
     }
     return std::string("not refused");
   };
-  BOOST_TEST(refused("lfm2_published") == R"(device "reference" does not run short convolutions yet; "cpu" does)");
-  BOOST_TEST(refused("qwen3_5_interval") == R"(device "reference" does not run gated delta nets yet; "cpu" does)");
-  BOOST_TEST(refused("mamba2_published") == R"(device "reference" does not run Mamba-2 mixers yet; "cpu" does)");
-  BOOST_TEST(refused("qwen3_5_typed") ==
-             R"(device "reference" does not run attention with gated outputs yet; "cpu" does)");
+  for (const auto& [golden, part] : {std::pair("lfm2_published", "short convolutions"),
+                                     {"qwen3_5_interval", "gated delta nets"},
+                                     {"qwen3_5_typed", "attention with gated outputs"},
+                                     {"mamba2_published", "Mamba-2 mixers"},
+                                     {"mamba_tiny", "state-space mixers"}}) {
+    BOOST_TEST(refused("cuda:0", false, golden) ==
+               fmt::format(R"(device "cuda:0" does not run {} yet; "cpu" does)", part));
+    BOOST_TEST(refused("reference", true, golden) == "not refused");
+  }
+  BOOST_TEST(refused("reference", true, "bart_tiny") == R"(device "reference" does not run encoders yet; "cpu" does)");
+}
+
+BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel_on_a_device) {
+  const load::checkpoint files(golden_folder("falcon_h1_scaled"));
+  auto spec = models::family_named(files.family())(files.fields(), files.config());
+  nn::refuse_what_it_lacks("reference", true, spec);
+  spec.blocks[1] = spec.blocks[0];
+  spec.blocks[1].parallel = true;
+  BOOST_CHECK_EXCEPTION(nn::refuse_what_it_lacks("reference", true, spec), std::invalid_argument, [](const auto& why) {
+    return std::string(why.what()) ==
+           R"(device "reference" does not run parallel blocks of the same kind yet; "cpu" does)";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {

@@ -16,8 +16,8 @@ class delta_net {
   /// Reads PREFIX + "conv1d", "A_log", "dt_bias" and "norm".
   delta_net(weight_reader& weights, const std::string& prefix, const models::delta_net_spec& spec);
 
-  std::int64_t in_width() const { return spec_.channels() + spec_.values(); }
-  std::int64_t decisions() const { return 2 * spec_.heads; }
+  std::int64_t in_width() const { return spec_.in_width(); }
+  std::int64_t decisions() const { return spec_.decisions(); }
 
   /// From and to the states of cache layer `layer`. in [step.tokens(), q|k|v|z], decisions [step.tokens(), b|a], which
   /// are overwritten; result [step.tokens(), values]. Throws std::logic_error for a layer that keeps no states.

@@ -16,8 +16,8 @@ class mamba2_scan {
   /// Reads PREFIX + "conv1d", "A_log", "dt_bias", "D" and "norm".
   mamba2_scan(weight_reader& weights, const std::string& prefix, const models::mamba2_spec& spec);
 
-  std::int64_t in_width() const { return spec_.values() + spec_.channels(); }
-  std::int64_t decisions() const { return spec_.heads; }
+  std::int64_t in_width() const { return spec_.in_width(); }
+  std::int64_t decisions() const { return spec_.decisions(); }
 
   /// From and to the states of cache layer `layer`. in [step.tokens(), z|x|B|C], steps [step.tokens(), heads]; both
   /// are overwritten. Result [step.tokens(), values]. Throws std::logic_error for a layer that keeps no states.

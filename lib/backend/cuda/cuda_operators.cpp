@@ -254,13 +254,13 @@ class cuda_operators final : public operators {
     cuda::causal_convolution(sequences_of(rows),
                              {.x = x_and_gate.const_data_ptr(),
                               .x_stride = x_and_gate.stride(0),
-                              .weight = numbers<float>(by.tap_weights),
-                              .bias = numbers<float>(by.tap_biases),
+                              .weight = numbers<float>(by.convolves.weights),
+                              .bias = numbers<float>(by.convolves.biases),
                               .inputs = states_of(layer, 0),
                               .out = x.mutable_data_ptr(),
                               .type = number_of(x),
                               .channels = size_of(x, 1),
-                              .taps = size_of(by.tap_weights, 0)},
+                              .taps = size_of(by.convolves.weights, 0)},
                              current_stream());
     const auto selected = selected_by(x, by);
     cuda::selective_scan(sequences_of(rows),

@@ -1,5 +1,7 @@
 #include "backend/reference/reference_operators.hpp"
 
+#include "backend/reference/reference_mixers.hpp"
+#include "backend/reference/reference_norms.hpp"
 #include "backend/reference/reference_routing.hpp"
 #include "sampling/described_sampling.hpp"
 
@@ -14,7 +16,6 @@
 #include <ATen/ops/log1p.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
@@ -119,22 +120,6 @@ void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::in
   }
 }
 
-at::Tensor normed(const at::Tensor& x, const norm& by) {
-  if (!by.weight.defined()) return x;
-  const auto centered = by.is_layer_norm ? x - x.mean(-1, true) : x;
-  const auto scaled = centered * at::rsqrt(centered.square().mean(-1, true) + by.epsilon);
-  const auto weighted = scaled * (by.weight.to(at::kFloat) + by.weight_offset);
-  return by.bias.defined() ? weighted + by.bias.to(at::kFloat) : weighted;
-}
-
-/// Each `width` neighbors by themselves, with weights of their own.
-at::Tensor normed(const at::Tensor& x, const head_norm& how) {
-  if (!how.by.weight.defined()) return x;
-  auto each = how.by;
-  each.weight = how.by.weight.view({-1, how.width});
-  return normed(x.unflatten(-1, {-1, how.width}), each).flatten(-2);
-}
-
 at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
   switch (how.kind) {
     case kernels::activation::silu:
@@ -210,17 +195,6 @@ std::vector<slot_tokens> slots_in(const step_rows& rows) {
   return found;
 }
 
-/// The convolution of x [tokens, channels] behind the inputs `kept` [taps - 1, channels], which become its last ones.
-at::Tensor convolved(const at::Tensor& x, const selective_scan& by, const at::Tensor& kept) {
-  const auto inputs = at::cat({kept, x});
-  auto sum = at::zeros_like(x);
-  if (by.tap_biases.defined()) sum.add_(by.tap_biases);
-  for (std::int64_t tap = 0; tap < by.taps(); ++tap)
-    sum.add_(inputs.narrow(0, tap, x.size(0)) * by.tap_weights.select(0, tap));
-  kept.copy_(inputs.narrow(0, x.size(0), by.taps() - 1));
-  return sum;
-}
-
 /// The scan of one token's x [1, channels] from the state h [states, channels], which follows it. The bits of what
 /// several tokens go through at once could depend on their number, and so on where a prompt is cut.
 at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tensor& h) {
@@ -236,7 +210,7 @@ at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tens
 at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
   if (!how.gated) return activated(product, how);
   const auto halves = product.chunk(2, 1);
-  return activated(halves[0], how) * halves[1];
+  return activated(halves[0] * how.gate_scale, how) * halves[1];
 }
 
 /// Adds to `sum` the result of the rows that have a share in the expert.
@@ -320,7 +294,7 @@ void reference_operators::score(const at::Tensor& x, const norm& before, const h
 
 void reference_operators::rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                             const step_rows& rows, const cache::device_layer& layer) {
-  const auto qkv = numbers.qkv.narrow(1, 0, (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+  const auto qkv = numbers.qkv.narrow(1, 0, shape.qkv_width());
   const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
   if (!shape.norms_after_rotation) norm_heads(qkv, shape);
   if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
@@ -379,6 +353,8 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
     }
     into.narrow(0, 0, shape.heads * shape.head_dim).copy_(at::matmul(at::softmax(weights, -1), values).flatten());
   }
+  if (shape.output_gate)
+    out.mul_(at::sigmoid(numbers.qkv.narrow(1, shape.qkv_width(), shape.heads * shape.head_dim).to(at::kFloat)));
 }
 
 void reference_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
@@ -388,12 +364,24 @@ void reference_operators::scan(const at::Tensor& x_and_gate, const selective_sca
     const auto state = layer.states.select(0, slot).view({-1, by.channels()});
     if (held == 0) state.zero_();
     const auto parts = x_and_gate.narrow(0, first, count).to(at::kFloat).chunk(2, 1);
-    const auto x = convolved(parts[0], by, state.narrow(0, 0, by.taps() - 1));
+    const auto x = convolved(parts[0], by.convolves, state.narrow(0, 0, by.taps() - 1));
     const auto h = state.narrow(0, by.taps() - 1, by.states());
     for (std::int64_t token = 0; token < count; ++token) {
       const auto silu_of = [&](const at::Tensor& of) { return at::silu(of.narrow(0, token, 1)); };
       out.narrow(0, first + token, 1).copy_(scanned(silu_of(x), by, h) * silu_of(parts[1]));
     }
+  }
+}
+
+void reference_operators::mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows,
+                              const cache::device_layer& layer, const at::Tensor& out) {
+  out.zero_();
+  for (const auto& [slot, held, first, count] : slots_in(rows)) {
+    const auto state = layer.states.select(0, slot);
+    if (held == 0) state.zero_();
+    for (auto token = first; token < first + count; ++token)
+      out.narrow(0, token, 1)
+          .copy_(mixed({numbers.in.narrow(0, token, 1), numbers.decisions.narrow(0, token, 1)}, by, state));
   }
 }
 

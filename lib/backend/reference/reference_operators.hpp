@@ -28,6 +28,8 @@ class reference_operators final : public operators {
               const cache::device_layer& layer, const at::Tensor& out) override;
   void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override;
+  void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
+           const at::Tensor& out) override;
   void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
               const at::Tensor& statuses) override;
 };

@@ -137,8 +137,16 @@ class device_cache {
   /// precision, quantized blocks, and states.
   std::vector<at::Tensor> parts_of(int slot, int length) const;
 
+  /// Those of them that later tokens overwrite: a ring, and states.
+  std::vector<at::Tensor> live_parts_of(int slot, int length) const;
+
   /// Whether a part is keys and values in full precision that are never quantized.
   bool is_exact(const at::Tensor& part) const;
+
+  /// device_options::ring.
+  int ring() const noexcept { return ring_; }
+
+  bool has_states() const noexcept { return states_.defined(); }
 
   /// Of layers with keys and values; 0: there are none.
   int head_dim() const noexcept { return head_dim_; }
@@ -151,8 +159,12 @@ class device_cache {
   void check_bound(int slot, std::int64_t length) const;
   void check_end(int slot, int end, const std::string& what) const;
 
+  at::Tensor exact_part_of(int slot, int length) const;
+  at::Tensor state_part_of(int slot, int length) const;
+
   int max_sequence_length_;
   int head_dim_;
+  int ring_;
   std::int64_t slot_rows_;
   slot_table table_;
   at::Tensor storage_;    // [slots, 2 * layers with keys, places, kv_heads * head_dim]
