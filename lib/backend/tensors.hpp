@@ -78,6 +78,7 @@ struct heads {
         rotations turn);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
+  std::int64_t kv_width() const { return shape.kv_heads * shape.head_dim; }
   std::int64_t qkv_width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
 
   attention_shape shape;
@@ -127,13 +128,14 @@ struct tensors {
   using rotation = rotations;
   using heads = device::heads;
   using scan = selective_scan;
-  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>,
-                                  parts::mixture_of_experts<tensors>>;
+  using block_part = std::variant<parts::attention<tensors>, parts::cross_attention<tensors>, parts::mamba<tensors>,
+                                  parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);
 };
 
+using cross_attention = parts::cross_attention<tensors>;
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;

@@ -191,6 +191,7 @@ struct head_spec {
 struct encoder_spec {
   embedding_spec embedding;
   std::vector<block_spec> blocks;
+  std::optional<norm_spec> final_norm = {};
 };
 
 /// Sizes that all blocks share are in model_config. A checkpoint of the model without its head may lack `base`, the

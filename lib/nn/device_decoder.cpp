@@ -3,11 +3,13 @@
 #include "nn/blocks.hpp"
 #include "nn/device_pass.hpp"
 #include "nn/part_reader.hpp"
+#include "nn/scratch_widths.hpp"
 #include "nn/weight_bytes.hpp"
 
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
+#include <optional>
+#include <stdexcept>
 
 namespace cogen::nn {
 
@@ -16,11 +18,18 @@ namespace {
 using device::tensors;
 using tensor_reader = part_reader<tensors, device::tensor_weights>;
 
+struct device_encoder {
+  device::embedding embedding;
+  blocks<tensors> all;
+  device::norm norm;
+};
+
 class device_decoder final : public device_network {
  public:
   device_decoder(const models::model_spec& spec, const load::model_config& config, tensor_reader read)
       : hidden_(config.hidden),
         specs_(models::kv_cache_specs(spec)),
+        encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
@@ -37,28 +46,16 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
-    std::int64_t qkv = 0, attended = 0, inner = 0, experts = 0;
-    for (const auto& block : blocks_.all()) {
-      if (const auto* attention = std::get_if<parts::attention<tensors>>(&block.what)) {
-        qkv = std::max(qkv, attention->heads.qkv_width());
-        attended = std::max(attended, attention->heads.q_width());
-      } else if (const auto* mamba = std::get_if<parts::mamba<tensors>>(&block.what)) {
-        qkv = std::max(qkv, mamba->scan.in_width());
-        attended = std::max(attended, mamba->scan.channels());
-      } else if (const auto* mlp = std::get_if<parts::mlp<tensors>>(&block.what)) {
-        inner = std::max(inner, mlp->intermediate);
-      } else {
-        const auto& mixture = std::get<parts::mixture_of_experts<tensors>>(block.what);
-        experts = std::max(experts, static_cast<std::int64_t>(mixture.experts.size()));
-      }
-    }
+    scratch_widths widths;
+    widths.add(blocks_);
+    if (encoder_) widths.add(encoder_->all);
     return {.x = rows_of(hidden_, at::kFloat),
-            .qkv = rows_of(qkv, type()),
-            .sink_q = sinks ? rows_of(attended, type()) : at::Tensor(),
-            .attended = rows_of(attended, type()),
-            .gated = rows_of(inner, type()),
-            .routed = rows_of(experts > 0 ? hidden_ : 0, at::kFloat),
-            .shares = rows_of(experts, at::kFloat)};
+            .qkv = rows_of(widths.qkv, type()),
+            .sink_q = sinks ? rows_of(widths.attended, type()) : at::Tensor(),
+            .attended = rows_of(widths.attended, type()),
+            .gated = rows_of(widths.inner, type()),
+            .routed = rows_of(widths.experts > 0 ? hidden_ : 0, at::kFloat),
+            .shares = rows_of(widths.experts, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
@@ -68,13 +65,33 @@ class device_decoder final : public device_network {
     return blocks_.run(on, on.embed(embedding_, last));
   }
 
+  bool has_encoder() const noexcept override { return encoder_.has_value(); }
+
+  void encode(device::operators& by, const device::step_rows& rows, const at::Tensor& last, const device_memory& memory,
+              const device_scratch& scratch) const override {
+    if (!encoder_) throw std::logic_error("this model has no encoder");
+    const at::Tensor all;
+    const encoder_pass on(by, rows, all, memory, scratch);
+    const auto x = encoder_->all.run(on, on.embed(encoder_->embedding, last));
+    for (const auto& block : blocks_.all())
+      if (const auto* cross = std::get_if<device::cross_attention>(&block.what))
+        on.store_encoder_input(x, encoder_->norm, *cross);
+  }
+
   void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const override {
     on.score(rows, norm_, head_, logits);
   }
 
  private:
+  static device_encoder read_encoder(const models::encoder_spec& spec, tensor_reader& read) {
+    return {.embedding = read.read(spec.embedding),
+            .all = blocks<tensors>(read.read(spec.blocks, true)),
+            .norm = read.read(spec.final_norm)};
+  }
+
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
+  std::optional<device_encoder> encoder_;
   device::embedding embedding_;
   blocks<tensors> blocks_;
   device::norm norm_;
@@ -82,6 +99,13 @@ class device_decoder final : public device_network {
 };
 
 }  // namespace
+
+std::int64_t device_scratch::bytes() const noexcept {
+  std::int64_t bytes = 0;
+  for (const auto* each : {&x, &qkv, &sink_q, &attended, &gated, &routed, &shares})
+    if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
+  return bytes;
+}
 
 device_scratch device_scratch::first(std::int64_t tokens) const {
   return {.x = x.narrow(0, 0, tokens),

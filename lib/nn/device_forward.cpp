@@ -36,6 +36,18 @@ void device_forward::run(const batch& batch, device_kv& kv, const at::Tensor& lo
   });
 }
 
+/// In memory of its own, which is freed again: an encoder runs once for each request.
+void device_forward::encode(const encoder_batch& batch, device_kv& kv) {
+  kv.run([&] {
+    encoder_reader reader(*model_.backend, *model_.network, kv.tokens);
+    for (std::size_t i = 0; i < batch.step.rows().size(); ++i) {
+      const auto& row = batch.step.rows()[i];
+      const auto first = static_cast<std::size_t>(batch.step.first(static_cast<int>(i)));
+      reader.read(*operators_, *kv.work, row.slot, batch.tokens.subspan(first, static_cast<std::size_t>(row.count)));
+    }
+  });
+}
+
 void device_forward::make_room(std::int64_t tokens, std::int64_t vocabulary, const cache::device_cache& kv) {
   const auto like = at::TensorOptions(model_.network->device());
   const bool sinks = has_sinks(kv);
@@ -83,10 +95,7 @@ at::Tensor device_forward::last_hidden(const device_kv& kv) {
 }
 
 std::int64_t device_forward::bytes() const noexcept {
-  std::int64_t bytes = bytes_of(last_) + bytes_of(logits_) + (block_ ? block_->bytes() : 0);
-  for (const auto* each : {&scratch_.x, &scratch_.qkv, &scratch_.sink_q, &scratch_.attended, &scratch_.gated})
-    bytes += bytes_of(*each);
-  return bytes;
+  return bytes_of(last_) + bytes_of(logits_) + (block_ ? block_->bytes() : 0) + scratch_.bytes();
 }
 
 }  // namespace cogen::nn

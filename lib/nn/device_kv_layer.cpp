@@ -1,5 +1,6 @@
 #include "nn/device_kv_layer.hpp"
 
+#include "nn/device_cross_layer.hpp"
 #include "nn/device_layout.hpp"
 
 #include <cogen/cache/span_with_sinks.hpp>
@@ -48,6 +49,8 @@ void check_together(const device_model& model, const cache::options& options) {
   if (options.kv_offload && (options.kv_quantization || options.sinks))
     refuse("kv_offload and {} are both set; caches on {} offload what keeps every token in full precision",
            options.sinks ? "sinks" : "kv_quantization", device);
+  if (options.kv_offload && model.network->has_encoder())
+    refuse("kv_offload is set; caches on {} offload models without an encoder", device);
   if (options.sinks && !cache::shared_window(model.network->kv_cache_specs(), options.sinks))
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
 }
@@ -87,6 +90,10 @@ device_kv::device_kv(const device_model& model, const cache::device_options& lay
 void device_kv::run(const std::function<void()>& some) {
   work->run_on_stream(some);
   work->wait();
+}
+
+void refuse_elsewhere(const device_kv& kv) {
+  refuse("it is on {}, and takes tokens from forward() of a model there alone", kv.where->name());
 }
 
 device_kv_layer::device_kv_layer(const cache::kv_cache_spec& shape, const cache::options& options,
@@ -184,13 +191,9 @@ void device_kv_layer::import_slot(int slot, int length, std::span<const std::byt
   });
 }
 
-void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) {
-  refuse("it is on {}, and takes tokens from forward() of a model there alone", kv_->where->name());
-}
+void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) { refuse_elsewhere(*kv_); }
 
-cache::keys_values device_kv_layer::to_dense(int, int) const {
-  refuse("it is on {}, and its tokens are read there alone", kv_->where->name());
-}
+cache::keys_values device_kv_layer::to_dense(int, int) const { refuse_elsewhere(*kv_); }
 
 cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own) {
   const auto device = model.backend->name();
@@ -198,8 +201,10 @@ cache::cache make_cache_on(const device_model& model, const cache::options& opti
   if (cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
     refuse("the model has recurrent layers, whose states are on {} in engines alone", device);
   std::shared_ptr<device_kv> kv;
-  const auto make_layer = [&](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
+  const auto make_layer = [&](int, const cache::kv_cache_spec& shape,
+                              const cache::slot_table& slots) -> std::unique_ptr<cache::layer> {
     if (!kv) kv = std::make_shared<device_kv>(model, options);
+    if (shape.kind == cache::layer_kind::cross) return std::make_unique<device_cross_layer>(shape, options, slots, kv);
     return std::make_unique<device_kv_layer>(shape, options, slots, kv);
   };
   auto checked = options;
