@@ -164,6 +164,7 @@ struct block_spec {
 struct position_table_spec {
   std::string name;
   std::int64_t offset = 0;
+  std::int64_t sinusoid_steps = 0;  ///< if not 0, a table that a file lacks is one of sinusoids
 };
 
 /// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden
