@@ -25,6 +25,8 @@ std::string heads_of(const kv_cache_spec& shape) {
 }
 
 bool is_recurrent(const kv_cache_spec& shape) { return shape.kind == layer_kind::recurrent; }
+bool is_cross(const kv_cache_spec& shape) { return shape.kind == layer_kind::cross; }
+bool attends_to_tokens(const kv_cache_spec& shape) { return !is_recurrent(shape) && !is_cross(shape); }
 
 void check_layers(std::span<const kv_cache_spec> shapes) {
   if (shapes.empty()) throw std::invalid_argument("device cache: no layers, at least 1 is needed");
@@ -34,9 +36,8 @@ void check_layers(std::span<const kv_cache_spec> shapes) {
     check(shape);
     if (is_recurrent(shape)) continue;
     const auto layer = "device cache: layer " + to_string(index);
-    if (shape.kind != layer_kind::full && shape.kind != layer_kind::sliding)
-      throw std::invalid_argument(layer +
-                                  " is neither of full or sliding attention nor recurrent, and no others can be kept");
+    if (shape.kind == layer_kind::chunked)
+      throw std::invalid_argument(layer + " attends in chunks, which are not kept");
     if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim)
       throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer " + to_string(first) + " has " +
                                   heads_of(shapes[first]) + "; all must have the same");
@@ -77,7 +78,7 @@ void check_ring(std::span<const kv_cache_spec> shapes, const device_options& opt
   const auto window = span_of(first_with_keys(shapes), options.sinks).window;
   for (std::size_t index = 0; index < shapes.size(); ++index)
     if (const auto other = span_of(shapes[index], options.sinks).window;
-        !is_recurrent(shapes[index]) && (other != window || other == 0))
+        attends_to_tokens(shapes[index]) && (other != window || other == 0))
       throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(other) +
                                   "; with a ring all must have the same");
   if (options.ring < std::max(least, window))
@@ -89,8 +90,8 @@ std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_o
 
 void check_host(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
-  if (std::ranges::any_of(shapes, is_recurrent))
-    throw std::invalid_argument("device cache: tokens stay far only where no layer is recurrent");
+  if (!std::ranges::all_of(shapes, attends_to_tokens))
+    throw std::invalid_argument("device cache: tokens stay far only where no layer is recurrent or reads an encoder");
   const auto needed = options.slots * bytes_of_slot(shapes, options);
   if (options.host.scalar_type() != at::kByte || options.host.numel() != needed)
     throw std::invalid_argument("device cache: far memory of " + to_string(options.host.nbytes()) + " bytes; " +
@@ -101,6 +102,7 @@ const device_options& checked(std::span<const kv_cache_spec> shapes, const devic
   check_layers(shapes);
   check_at_least_one("slots", options.slots);
   check_at_least_one("max_sequence_length", options.max_sequence_length);
+  if (std::ranges::any_of(shapes, is_cross)) check_at_least_one("max_encoder_length", options.max_encoder_length);
   if (options.sinks) check_sinks(*options.sinks);
   if (options.quantization)
     check_quantization(shapes, options);
@@ -110,9 +112,9 @@ const device_options& checked(std::span<const kv_cache_spec> shapes, const devic
   return options;
 }
 
-/// Layers with keys and values.
+/// Layers with keys and values of the slot's tokens.
 std::int64_t attending(std::span<const kv_cache_spec> shapes) {
-  return std::ranges::count_if(shapes, [](const auto& shape) { return !is_recurrent(shape); });
+  return std::ranges::count_if(shapes, attends_to_tokens);
 }
 
 std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * attending(shapes); }
@@ -139,7 +141,7 @@ std::int64_t blocks_of(const device_options& options) {
 std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_options& options) {
   const auto full = planes_of(shapes) * places_of(options) * width_of(shapes) *
                         static_cast<std::int64_t>(c10::elementSize(options.type)) +
-                    device_cache::state_bytes(shapes);
+                    device_cache::state_bytes(shapes) + device_cache::encoder_bytes(shapes, options);
   if (!options.quantization) return full;
   return full +
          attending(shapes) * blocks_of(options) * first_with_keys(shapes).kv_heads * options.quantization->head_bytes;
@@ -173,35 +175,46 @@ at::Tensor states_for(std::span<const kv_cache_spec> shapes, const device_option
   return at::empty({options.slots, 1, numbers_of_states(shapes)}, at::TensorOptions(options.device).dtype(at::kFloat));
 }
 
+at::Tensor encoded_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  const auto layers = std::ranges::count_if(shapes, is_cross);
+  if (layers == 0) return {};
+  return device_rows({options.slots, 2 * layers, options.max_encoder_length, width_of(shapes)}, options);
+}
+
 }  // namespace
 
 kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes) {
-  const auto first = std::ranges::find_if_not(shapes, is_recurrent);
+  const auto first = std::ranges::find_if(shapes, attends_to_tokens);
   return first != shapes.end() ? *first : kv_cache_spec{};
 }
 
 std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks) {
   const int window = span_of(first_with_keys(shapes), sinks).window;
   const bool all_have_it = std::ranges::all_of(
-      shapes, [&](const auto& shape) { return is_recurrent(shape) || span_of(shape, sinks).window == window; });
+      shapes, [&](const auto& shape) { return !attends_to_tokens(shape) || span_of(shape, sinks).window == window; });
   return all_have_it ? std::optional(window) : std::nullopt;
 }
 
 device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_options& options)
     : max_sequence_length_(checked(shapes, options).max_sequence_length),
+      max_encoder_length_(options.max_encoder_length),
       head_dim_(first_with_keys(shapes).head_dim),
       ring_(options.ring),
       slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
+      encoder_inputs_(options.slots),
       storage_(storage_for(shapes, options)),
       device_(turns_for(shapes, options)),
       quantized_(quantized_for(shapes, options)),
-      states_(states_for(shapes, options)) {
-  std::int64_t index = 0, first_number = 0;
+      states_(states_for(shapes, options)),
+      encoded_(encoded_for(shapes, options)) {
+  std::int64_t index = 0, cross = 0, first_number = 0;
   for (const auto& shape : shapes) {
     if (is_recurrent(shape)) {
       layers_.push_back({.states = states_.select(1, 0).narrow(1, first_number, shape.state)});
       first_number += shape.state;
+    } else if (is_cross(shape)) {
+      layers_.push_back(cross_layer(cross++, shape));
     } else {
       layers_.push_back(layer_with_keys(index++, shape, options));
     }
@@ -224,12 +237,24 @@ device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_sp
   return made;
 }
 
+device_layer device_cache::cross_layer(std::int64_t index, const kv_cache_spec& shape) const {
+  const auto plane = [&](std::int64_t number) {
+    return encoded_.select(1, 2 * index + number).unflatten(2, {shape.kv_heads, shape.head_dim});
+  };
+  return {.keys = plane(0), .values = plane(1), .span = {}};
+}
+
 std::int64_t device_cache::slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options) {
   return bytes_of_slot(shapes, checked(shapes, options));
 }
 
 std::int64_t device_cache::state_bytes(std::span<const kv_cache_spec> shapes) {
   return numbers_of_states(shapes) * static_cast<std::int64_t>(sizeof(float));
+}
+
+std::int64_t device_cache::encoder_bytes(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  return 2 * std::ranges::count_if(shapes, is_cross) * options.max_encoder_length * width_of(shapes) *
+         static_cast<std::int64_t>(c10::elementSize(options.type));
 }
 
 kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
@@ -251,6 +276,11 @@ bool device_cache::can_truncate(int slot, int length) const {
 void device_cache::truncate(int slot, int length) {
   check_end(slot, length, " and cannot be cut to ");
   table_.set_length(slot, length);
+}
+
+void device_cache::clear(int slot) {
+  truncate(slot, 0);
+  encoder_inputs_.set_length(slot, 0);
 }
 
 void device_cache::copy(int from, int to, int end) {
@@ -284,6 +314,23 @@ at::Tensor device_cache::exact_part_of(int slot, int length) const {
 
 at::Tensor device_cache::state_part_of(int slot, int length) const {
   return states_.narrow(0, slot, 1).narrow(1, 0, length > 0 ? 1 : 0);
+}
+
+void device_cache::set_encoder_length(int slot, int length) {
+  if (length > max_encoder_length_)
+    throw std::length_error("device cache: slot " + to_string(slot) + " would hold an encoder input of " +
+                            to_string(length) + " tokens; at most " + to_string(max_encoder_length_) + " fit");
+  encoder_inputs_.set_length(slot, length);
+}
+
+at::Tensor device_cache::encoder_part(int slot, int length) const {
+  return encoded_.defined() ? encoded_.select(0, slot).narrow(1, 0, length) : encoded_;
+}
+
+void device_cache::copy_encoder_input(int from, int to) {
+  const int length = encoder_length(from);
+  if (length > 0 && from != to) encoder_part(to, length).copy_(encoder_part(from, length), true);
+  encoder_inputs_.set_length(to, length);
 }
 
 bool device_cache::is_exact(const at::Tensor& part) const {

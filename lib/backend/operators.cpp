@@ -19,4 +19,18 @@ void operators::mix(const mixer_rows&, const mixer&, const step_rows&, const cac
   throw std::logic_error("these operators have no recurrent mixers but scans");
 }
 
+void operators::attend_to_encoder_input(const at::Tensor&, const attention_shape&, const step_rows&,
+                                        const cache::device_layer&, const at::Tensor&) {
+  throw std::logic_error("these operators read no encoder input");
+}
+
+void operators::attend_within_rows(const at::Tensor&, const attention_shape&, const step_rows&, const at::Tensor&) {
+  throw std::logic_error("these operators run no encoder");
+}
+
+void operators::store_encoder_input(const at::Tensor&, const attention_shape&, const step_rows&,
+                                    const cache::device_layer&) {
+  throw std::logic_error("these operators read no encoder input");
+}
+
 }  // namespace cogen::device

@@ -21,9 +21,10 @@ struct prompt_row {
 /// The new tokens of one step; rows of a single token first. Tensors are int32 and on the device. If all rows have a
 /// single token, the host knows only their number, so a captured graph can be replayed for other rows.
 struct step_rows {
-  at::Tensor ids;        ///< [tokens]; -1: the one that was sampled last in the row's slot
-  at::Tensor slots;      ///< [tokens]; -1: a padding row, without a result
-  at::Tensor positions;  ///< [tokens], tokens that the slot holds before this one
+  at::Tensor ids;              ///< [tokens]; -1: the one that was sampled last in the row's slot
+  at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result
+  at::Tensor positions;        ///< [tokens], tokens that the slot holds before this one
+  at::Tensor encoder_lengths;  ///< [tokens], tokens of the slot's encoder input
 
   std::int64_t single = 0;  ///< rows of one token
 
@@ -106,6 +107,20 @@ class operators {
   /// layer's span. All of a prompt's queries may read quantized what the first of them does.
   virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                       const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// out [tokens, heads * head_dim]: each query attends to the slot's encoder input, of rows.encoder_lengths tokens. q
+  /// [tokens, heads * head_dim]
+  virtual void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
+                                       const cache::device_layer& layer, const at::Tensor& out);
+
+  /// out [tokens, heads * head_dim]: each query attends to all tokens of its row, before and behind it. qkv as in
+  /// qkv_rows
+  virtual void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+                                  const at::Tensor& out);
+
+  /// Writes keys and values of encoder inputs to the slots and positions of their tokens. kv [tokens, k|v]
+  virtual void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
+                                   const cache::device_layer& layer);
 
   /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
   /// in_width], out [tokens, channels]

@@ -86,6 +86,7 @@ struct heads {
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
   std::int64_t qkv_width() const { return shape.qkv_width() + (shape.output_gate ? q_width() : 0); }
+  std::int64_t kv_width() const { return shape.kv_heads * shape.head_dim; }
 
   attention_shape shape;
   rotations turn;
@@ -132,8 +133,9 @@ struct tensors {
   using heads = device::heads;
   using scan = selective_scan;
   using mixer = device::mixer;
-  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::recurrent_mixer<tensors>,
-                                  parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
+  using block_part =
+      std::variant<parts::attention<tensors>, parts::cross_attention<tensors>, parts::mamba<tensors>,
+                   parts::recurrent_mixer<tensors>, parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
 
   static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);
@@ -150,6 +152,7 @@ struct tensors {
   static std::int64_t bytes(const norm& of);
 };
 
+using cross_attention = parts::cross_attention<tensors>;
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
 using recurrent_mixer = parts::recurrent_mixer<tensors>;

@@ -98,8 +98,17 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   const auto& shapes = model.network->kv_cache_specs();
   if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
     refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
+  if (kv.offload && model.network->has_encoder())
+    refuse("kv.offload is set; engines on {} offload models without an encoder", device);
   if (kv.sinks && !cache::shared_window(shapes, kv.sinks))
     refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
+}
+
+int encoder_limit(const engine_options& options, std::int64_t positions) {
+  const auto length = options.limits.max_encoder_length.value_or(static_cast<int>(positions));
+  if (length < 1 || length > positions)
+    refuse("limits.max_encoder_length is {}; this model reads {} tokens", length, positions);
+  return length;
 }
 
 int length_limit(const engine_options& options, std::int64_t positions) {

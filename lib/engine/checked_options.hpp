@@ -20,6 +20,9 @@ void check(const engine_options& options);
 void check_on_cpu(const engine_options& options);
 void check_on_device(const engine_options& options, const nn::device_model& model);
 
+/// Tokens of an encoder input, of a model that reads `positions`. Throws std::invalid_argument.
+int encoder_limit(const engine_options& options, std::int64_t positions);
+
 /// The most tokens of a sequence: as the options say, or what is the default for a model of that many positions.
 int length_limit(const engine_options& options, std::int64_t positions);
 

@@ -30,15 +30,6 @@ cache::scalar cache_type_of(const model& model) {
   return cache::scalar::f16;
 }
 
-int encoder_limit(const model& model, const engine_options& options) {
-  const int positions = static_cast<int>(model.config().max_positions);
-  const int length = options.limits.max_encoder_length.value_or(positions);
-  if (length < 1 || length > positions)
-    throw std::invalid_argument(
-        fmt::format("engine_options.limits.max_encoder_length is {}; this model reads {} tokens", length, positions));
-  return length;
-}
-
 /// The options alone do not determine the maximum length: the caller's own layers may need every position.
 int length_with(const cache::cache& cache, const model& model, const engine_options& options) {
   const auto most = static_cast<int>(std::min<std::int64_t>(model.max_sequence_length(cache), length_of_endless));
@@ -70,7 +61,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.type = options.kv.dtype.value_or(cache_type_of(model));
   kept.slots = options.batching.slots + spare_slots(options);
   kept.max_sequence_length = length_limit(options, model.config().max_positions);
-  if (model.has_encoder()) kept.max_encoder_length = encoder_limit(model, options);
+  if (model.has_encoder()) kept.max_encoder_length = encoder_limit(options, model.config().max_positions);
   kept.kv_quantization = options.kv.quantization;
   kept.sinks = options.kv.sinks;
   kept.kv_offload = options.kv.offload;

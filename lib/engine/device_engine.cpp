@@ -34,15 +34,17 @@ int step_tokens_of(const engine_options& options) {
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
-/// The layout of the cache for slots of `longest` tokens.
-cache::device_options layout_of(const nn::device_model& model, const engine_options& options, int longest) {
+/// The layout of the cache for slots of `longest` tokens and encoder inputs of `longest_input`.
+cache::device_options layout_of(const nn::device_model& model, const engine_options& options, int longest,
+                                int longest_input) {
   auto layout = nn::device_layout(model, {.slots = options.batching.slots,
                                           .max_sequence_length = longest,
                                           .kv_quantization = options.kv.quantization,
                                           .sinks = options.kv.sinks,
                                           .kv_offload = options.kv.offload,
                                           .longest_step = step_tokens_of(options),
-                                          .max_rollback_tokens = options.kv.max_rollback_tokens});
+                                          .max_rollback_tokens = options.kv.max_rollback_tokens,
+                                          .max_encoder_length = longest_input});
   layout.type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : model.network->type();
   return layout;
 }
@@ -55,16 +57,18 @@ std::int64_t slot_bytes(const nn::device_network& network, std::int64_t length, 
 
 bool forgets(const cache::device_options& layout) { return layout.ring > 0 && !layout.quantization; }
 
-/// The memory of a slot by its length. States, and with quantization the newest tokens in full precision, are a fixed
-/// part. With a window, memory stops growing at the size of the ring and the sinks.
+/// The memory of a slot by its length. States, the encoder input, and with quantization the newest tokens in full
+/// precision, are a fixed part. With a window, memory stops growing at the size of the ring and the sinks.
 scheduler::footprint usage_of(const nn::device_network& network, const cache::device_options& layout) {
   constexpr int block = cache::block_tokens;
   if (forgets(layout)) {
     const auto blocks = rounded_up(layout.ring + (layout.sinks ? layout.sinks->sinks : 0), block) / block;
-    const auto states = cache::device_cache::state_bytes(network.kv_cache_specs());
-    return {.fixed = states,
+    const auto& shapes = network.kv_cache_specs();
+    const auto fixed = cache::device_cache::state_bytes(shapes) + cache::device_cache::encoder_bytes(shapes, layout);
+    const cache::device_options whole{.type = layout.type, .max_encoder_length = layout.max_encoder_length};
+    return {.fixed = fixed,
             .block = block,
-            .capped = {{.per_block = slot_bytes(network, block, {.type = layout.type}) - states, .blocks = blocks}}};
+            .capped = {{.per_block = slot_bytes(network, block, whole) - fixed, .blocks = blocks}}};
   }
   const auto one = slot_bytes(network, block, layout);
   const auto two = slot_bytes(network, 2 * block, layout);
@@ -122,7 +126,8 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
   const auto& place = *model.on_device();
   check_on_device(options, place);
   const int longest = length_limit(options, model.config().max_positions);
-  auto layout = layout_of(place, options, longest);
+  const int longest_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
+  auto layout = layout_of(place, options, longest, longest_input);
   layout.max_sequence_length = length_that_fits(place, layout, options, longest);
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
@@ -135,6 +140,7 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
   parts.limits.depth = switches.overlapped && !recurrent ? 2 : 1;
   if (options.swap.format == swap_format::q8)
     parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
+  if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   parts.runner =

@@ -52,7 +52,9 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       single_(*slots_->where, slots_->count()),
       ragged_(*slots_->where, most_tokens(*slots_, options_)),
       sampling_(*slots_->where, score_rows(*slots_)),
-      scratch_(network_->make_scratch(most_tokens(*slots_, options_), nn::has_sinks(slots_->kv))) {
+      scratch_(network_->make_scratch(most_tokens(*slots_, options_), nn::has_sinks(slots_->kv))),
+      encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
+                                       : nullptr) {
   nn::check_offsets(slots_->kv);
   slots_->work->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
@@ -109,8 +111,15 @@ void device_runner::launch(step& step) {
   });
 }
 
+/// Once for each request, before its first tokens.
+void device_runner::read_encoder_inputs(const scheduler::step& step) {
+  for (const auto& row : step.rows)
+    if (row.encoder_input) encoder_->read(*operators_, *slots_->work, row.slot, *row.encoder_input);
+}
+
 void device_runner::begin_rows(step& step) {
   const auto& rows = step.rows;
+  read_encoder_inputs(step);
   const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   put_in_order(step, recorded);
   const auto hidden = recorded ? run_recorded() : run_ragged();

@@ -3,6 +3,7 @@
 #include "engine/caching_runner.hpp"
 #include "engine/sampling_block.hpp"
 #include "nn/device_network.hpp"
+#include "nn/encoder_reader.hpp"
 #include "nn/kv_prefetcher.hpp"
 #include "nn/step_block.hpp"
 #include "snapshot/device_slots.hpp"
@@ -47,6 +48,7 @@ class device_runner final : public caching_runner {
     sampled_by by = sampled_by::host;
   };
 
+  void read_encoder_inputs(const scheduler::step& step);
   void begin_rows(step& step);
   void put_in_order(const scheduler::step& step, bool recorded);
   at::Tensor run_recorded();
@@ -69,9 +71,10 @@ class device_runner final : public caching_runner {
   nn::step_block ragged_;
   sampling_block sampling_;
   const nn::device_scratch scratch_;
-  at::Tensor last_;         // [slots] int32, the token that was last sampled in each
-  at::Tensor logits_;       // [score_rows, vocabulary] float32
-  at::Tensor host_logits_;  // the same, on the host
+  const std::unique_ptr<nn::encoder_reader> encoder_;  // null unless the network has one
+  at::Tensor last_;                                    // [slots] int32, the token that was last sampled in each
+  at::Tensor logits_;                                  // [score_rows, vocabulary] float32
+  at::Tensor host_logits_;                             // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first

@@ -17,11 +17,11 @@ std::int64_t read_encoder_heads(const config_fields& fields, std::int64_t hidden
 
 }  // namespace
 
-bart_fields read_bart_fields(const config_fields& fields, const model_config& config) {
+bart_fields read_bart_fields(const config_fields& fields, const model_config& config, bool scale_embedding) {
   return {.encoder_layers = fields.integer("encoder_layers", layer_counts),
           .encoder_heads = read_encoder_heads(fields, config.hidden),
           .encoder_intermediate = fields.integer("encoder_ffn_dim", inner_widths),
-          .scale_embedding = fields.boolean("scale_embedding", false)};
+          .scale_embedding = fields.boolean("scale_embedding", scale_embedding)};
 }
 
 }  // namespace cogen::load

@@ -91,6 +91,18 @@ constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view
           .partial_rotary = 0.25};
 }
 
+constexpr family_fields bart_like(std::string_view family, std::string_view activation, std::int64_t start) {
+  return {.family = family,
+          .gguf = {.known = false},
+          .keys = bart_keys,
+          .max_positions = 1024,
+          .rms_norm_eps = 1e-5,
+          .activation = activation,
+          .tie_embeddings = true,
+          .rotary = false,
+          .decoder_start_token = start};
+}
+
 // A further family whose names or defaults differ adds its line.
 constexpr std::array families{
     family_fields{.family = "llama", .gguf = {.architecture = "llama", .interleaved = true}},
@@ -297,15 +309,9 @@ constexpr std::array families{
                   .rope_theta = 1e6,
                   .activation = "gelu_pytorch_tanh",
                   .tie_embeddings = true},
-    family_fields{.family = "bart",
-                  .gguf = {.known = false},
-                  .keys = bart_keys,
-                  .max_positions = 1024,
-                  .rms_norm_eps = 1e-5,
-                  .activation = "gelu",
-                  .tie_embeddings = true,
-                  .rotary = false,
-                  .decoder_start_token = 2},
+    bart_like("bart", "gelu", 2),
+    bart_like("pegasus", "gelu", 0),
+    bart_like("m2m_100", "relu", 2),
     family_fields{.family = "mamba",
                   .keys = mamba_keys,
                   .max_positions = unlimited_positions,

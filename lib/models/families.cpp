@@ -41,6 +41,7 @@ model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
+model_spec m2m_100(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
@@ -57,6 +58,7 @@ model_spec phi(const load::config_fields& fields, const load::model_config& conf
 model_spec phi3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen2_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec pegasus(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
@@ -102,6 +104,7 @@ constexpr std::array families{
     family{"jamba", "Jamba", jamba},
     family{"lfm2", "LFM 2", lfm2},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
+    family{"m2m_100", "M2M-100, NLLB (dense)", m2m_100},
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},
     family{"ministral", "Ministral", ministral},
@@ -114,6 +117,7 @@ constexpr std::array families{
     family{"olmo3", "OLMo 3", olmo3},
     family{"olmoe", "OLMoE", olmoe},
     family{"opt", "OPT", opt},
+    family{"pegasus", "Pegasus", pegasus},
     family{"phi", "Phi-1 to Phi-2", phi},
     family{"phi3", "Phi-3, Phi-4", phi3},
     family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},

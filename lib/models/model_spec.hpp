@@ -164,6 +164,7 @@ struct block_spec {
 struct position_table_spec {
   std::string name;
   std::int64_t offset = 0;
+  std::int64_t sinusoid_steps = 0;  ///< if not 0, a table that a file lacks is one of sinusoids
 };
 
 /// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden
@@ -191,6 +192,7 @@ struct head_spec {
 struct encoder_spec {
   embedding_spec embedding;
   std::vector<block_spec> blocks;
+  std::optional<norm_spec> final_norm = {};
 };
 
 /// Sizes that all blocks share are in model_config. A checkpoint of the model without its head may lack `base`, the

@@ -39,6 +39,7 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
 struct cpu_encoder {
   parts::embedding<forms> embedding;
   blocks<forms> all;
+  forms::norm norm;
   cache::kv_cache_spec memory;
 };
 
@@ -74,7 +75,7 @@ class cpu_network final : public network {
     const cpu::operators on(context);
     for (const auto& block : blocks_.all())
       if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.what))
-        on.cache_encoder_input(*cross, x);
+        on.cache_encoder_input(*cross, encoder_->norm, x);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
@@ -99,6 +100,7 @@ class cpu_network final : public network {
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
     return {.embedding = read.read(spec.embedding),
             .all = blocks<forms>(read.read(spec.blocks, true)),
+            .norm = read.read(spec.final_norm),
             .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
   }
 

@@ -3,11 +3,13 @@
 #include "nn/blocks.hpp"
 #include "nn/device_pass.hpp"
 #include "nn/part_reader.hpp"
+#include "nn/scratch_widths.hpp"
 #include "nn/weight_bytes.hpp"
 
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
+#include <optional>
+#include <stdexcept>
 
 namespace cogen::nn {
 
@@ -16,36 +18,10 @@ namespace {
 using device::tensors;
 using tensor_reader = part_reader<tensors, device::tensor_weights>;
 
-/// Columns of a scratch that has room for each part.
-struct scratch_widths {
-  std::int64_t qkv = 0;
-  std::int64_t attended = 0;
-  std::int64_t mixed = 0;
-  std::int64_t decisions = 0;
-  std::int64_t gated = 0;
-  std::int64_t experts = 0;
-
-  void make_room(const parts::attention<tensors>& part) {
-    qkv = std::max(qkv, part.heads.qkv_width());
-    attended = std::max(attended, part.heads.q_width());
-  }
-  void make_room(const parts::mamba<tensors>& part) {
-    qkv = std::max(qkv, part.scan.in_width());
-    mixed = std::max(mixed, part.scan.channels());
-  }
-  void make_room(const parts::recurrent_mixer<tensors>& part) {
-    std::visit(
-        [this](const auto& mixer) {
-          qkv = std::max(qkv, mixer.spec.in_width());
-          decisions = std::max(decisions, mixer.spec.decisions());
-          mixed = std::max(mixed, mixer.spec.out_width());
-        },
-        part.mixer);
-  }
-  void make_room(const parts::mlp<tensors>& part) { gated = std::max(gated, part.intermediate); }
-  void make_room(const parts::mixture_of_experts<tensors>& part) {
-    experts = std::max(experts, static_cast<std::int64_t>(part.experts.size()));
-  }
+struct device_encoder {
+  device::embedding embedding;
+  blocks<tensors> all;
+  device::norm norm;
 };
 
 class device_decoder final : public device_network {
@@ -53,6 +29,7 @@ class device_decoder final : public device_network {
   device_decoder(const models::model_spec& spec, const load::model_config& config, tensor_reader read)
       : hidden_(config.hidden),
         specs_(models::kv_cache_specs(spec)),
+        encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
@@ -70,14 +47,15 @@ class device_decoder final : public device_network {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
     scratch_widths widths;
-    for (const auto& block : blocks_.all()) std::visit([&](const auto& part) { widths.make_room(part); }, block.what);
+    widths.add(blocks_);
+    if (encoder_) widths.add(encoder_->all);
     return {.x = rows_of(hidden_, at::kFloat),
             .qkv = rows_of(widths.qkv, type()),
             .sink_q = sinks ? rows_of(widths.attended, type()) : at::Tensor(),
             .attended = rows_of(widths.attended, type()),
             .mixed = rows_of(widths.mixed, type()),
             .decisions = rows_of(widths.decisions, at::kFloat),
-            .gated = rows_of(widths.gated, type()),
+            .gated = rows_of(widths.inner, type()),
             .routed = rows_of(widths.experts > 0 ? hidden_ : 0, at::kFloat),
             .shares = rows_of(widths.experts, at::kFloat)};
   }
@@ -89,13 +67,33 @@ class device_decoder final : public device_network {
     return blocks_.run(on, on.embed(embedding_, last));
   }
 
+  bool has_encoder() const noexcept override { return encoder_.has_value(); }
+
+  void encode(device::operators& by, const device::step_rows& rows, const at::Tensor& last, const device_memory& memory,
+              const device_scratch& scratch) const override {
+    if (!encoder_) throw std::logic_error("this model has no encoder");
+    const at::Tensor all;
+    const encoder_pass on(by, rows, all, memory, scratch);
+    const auto x = encoder_->all.run(on, on.embed(encoder_->embedding, last));
+    for (const auto& block : blocks_.all())
+      if (const auto* cross = std::get_if<device::cross_attention>(&block.what))
+        on.store_encoder_input(x, encoder_->norm, *cross);
+  }
+
   void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const override {
     on.score(rows, norm_, head_, logits);
   }
 
  private:
+  static device_encoder read_encoder(const models::encoder_spec& spec, tensor_reader& read) {
+    return {.embedding = read.read(spec.embedding),
+            .all = blocks<tensors>(read.read(spec.blocks, true)),
+            .norm = read.read(spec.final_norm)};
+  }
+
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
+  std::optional<device_encoder> encoder_;
   device::embedding embedding_;
   blocks<tensors> blocks_;
   device::norm norm_;
@@ -116,7 +114,7 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .shares = shares.narrow(0, 0, tokens)};
 }
 
-std::int64_t device_scratch::bytes() const {
+std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
   for (const auto* each : {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());

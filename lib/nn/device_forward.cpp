@@ -36,6 +36,18 @@ void device_forward::run(const batch& batch, device_kv& kv, const at::Tensor& lo
   });
 }
 
+/// In memory of its own, which is freed again: an encoder runs once for each request.
+void device_forward::encode(const encoder_batch& batch, device_kv& kv) {
+  kv.run([&] {
+    encoder_reader reader(*model_.backend, *model_.network, kv.tokens);
+    for (std::size_t i = 0; i < batch.step.rows().size(); ++i) {
+      const auto& row = batch.step.rows()[i];
+      const auto first = static_cast<std::size_t>(batch.step.first(static_cast<int>(i)));
+      reader.read(*operators_, *kv.work, row.slot, batch.tokens.subspan(first, static_cast<std::size_t>(row.count)));
+    }
+  });
+}
+
 void device_forward::make_room(std::int64_t tokens, std::int64_t vocabulary, const cache::device_cache& kv) {
   const auto like = at::TensorOptions(model_.network->device());
   const bool sinks = has_sinks(kv);

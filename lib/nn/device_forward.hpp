@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nn/device_kv_layer.hpp"
+#include "nn/encoder_reader.hpp"
 #include "nn/step_block.hpp"
 
 #include <cogen/model.hpp>
@@ -19,6 +20,9 @@ class device_forward {
 
   /// Runs the batch, and writes its logits to host memory, [outputs, vocabulary] float32. Has ended when it returns.
   void run(const batch& batch, device_kv& kv, const at::Tensor& logits);
+
+  /// Reads encoder inputs into their slots. Has ended when it returns.
+  void encode(const encoder_batch& batch, device_kv& kv);
 
   const device_network* network() const noexcept { return model_.network.get(); }
   std::int64_t bytes() const noexcept;

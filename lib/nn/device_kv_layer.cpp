@@ -1,5 +1,6 @@
 #include "nn/device_kv_layer.hpp"
 
+#include "nn/device_cross_layer.hpp"
 #include "nn/device_layout.hpp"
 
 #include <cogen/cache/span_with_sinks.hpp>
@@ -50,6 +51,8 @@ void check_together(const device_model& model, const cache::options& options) {
            options.sinks ? "sinks" : "kv_quantization", device);
   if (options.kv_offload && cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
     refuse("kv_offload is set; caches on {} keep states there", device);
+  if (options.kv_offload && model.network->has_encoder())
+    refuse("kv_offload is set; caches on {} offload models without an encoder", device);
   if (options.sinks && !cache::shared_window(model.network->kv_cache_specs(), options.sinks))
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
 }
@@ -97,6 +100,10 @@ device_kv::device_kv(const device_model& model, const cache::device_options& lay
 void device_kv::run(const std::function<void()>& some) {
   work->run_on_stream(some);
   work->wait();
+}
+
+void refuse_elsewhere(const device_kv& kv) {
+  refuse("it is on {}, and takes tokens from forward() of a model there alone", kv.where->name());
 }
 
 device_kv_layer::device_kv_layer(const cache::kv_cache_spec& shape, const cache::options& options,
@@ -153,7 +160,7 @@ void device_kv_layer::truncate(int slot, int length) {
     kv_->run([&] { copy_parts(from->overwritten, tokens.live_parts_of(slot, length)); });
     kv_->states.drop(slot);
     past(slot).most = from->most;
-    tokens.clear(slot);
+    tokens.truncate(slot, 0);
     tokens.fill(slot, length);
   } else {
     tokens.truncate(slot, length);
@@ -194,7 +201,7 @@ void device_kv_layer::copy(int from, int to, int begin, int end) {
   });
   kv_->states.drop(to);
   past(to).most = back ? back->most : past(from).most;
-  tokens.clear(to);
+  tokens.truncate(to, 0);
   tokens.fill(to, end);
 }
 
@@ -226,20 +233,18 @@ void device_kv_layer::import_slot(int slot, int length, std::span<const std::byt
   kv_->run([&] { copy_parts(views, parts); });
 }
 
-void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) {
-  refuse("it is on {}, and takes tokens from forward() of a model there alone", kv_->where->name());
-}
+void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) { refuse_elsewhere(*kv_); }
 
-cache::keys_values device_kv_layer::to_dense(int, int) const {
-  refuse("it is on {}, and its tokens are read there alone", kv_->where->name());
-}
+cache::keys_values device_kv_layer::to_dense(int, int) const { refuse_elsewhere(*kv_); }
 
 cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own) {
   const auto device = model.backend->name();
   if (own) refuse("layers of your own are in host memory; caches on {} have none", device);
   std::shared_ptr<device_kv> kv;
-  const auto make_layer = [&](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
+  const auto make_layer = [&](int, const cache::kv_cache_spec& shape,
+                              const cache::slot_table& slots) -> std::unique_ptr<cache::layer> {
     if (!kv) kv = std::make_shared<device_kv>(model, options);
+    if (shape.kind == cache::layer_kind::cross) return std::make_unique<device_cross_layer>(shape, options, slots, kv);
     return std::make_unique<device_kv_layer>(shape, options, slots, kv);
   };
   auto checked = options;

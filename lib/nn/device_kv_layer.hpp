@@ -96,6 +96,9 @@ class device_kv_layer final : public cache::layer {
   const int max_rollback_tokens_;
 };
 
+/// Throws std::invalid_argument: only a model on the device of `kv` writes and reads tokens there.
+[[noreturn]] void refuse_elsewhere(const device_kv& kv);
+
 /// A cache for forward() of a model on a device. Throws std::invalid_argument for what devices do not keep.
 cache::cache make_cache_on(const device_model& model, const cache::options& options, const cache::layer_factory& own);
 

@@ -24,6 +24,11 @@ cache::device_quantization quantization_of(const device_model& model, const cach
           *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
 }
 
+int longest_encoder_input(const device_model& model, const cache::options& options) {
+  if (!model.network->has_encoder()) return 0;
+  return options.max_encoder_length > 0 ? options.max_encoder_length : options.max_sequence_length;
+}
+
 }  // namespace
 
 cache::device_options device_layout(const device_model& model, const cache::options& options) {
@@ -31,6 +36,7 @@ cache::device_options device_layout(const device_model& model, const cache::opti
                                .type = cache::tensor_type(options.type),
                                .slots = options.slots,
                                .max_sequence_length = options.max_sequence_length,
+                               .max_encoder_length = longest_encoder_input(model, options),
                                .sinks = options.sinks};
   if (options.kv_offload) return layout;
   const int new_and_cut = options.longest_step + options.max_rollback_tokens;

@@ -29,7 +29,7 @@ struct device_scratch {
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;
 
-  std::int64_t bytes() const;
+  std::int64_t bytes() const noexcept;
 };
 
 /// Called by a forward before and after each layer, if tokens are on the host and layers are prefetched.
@@ -50,7 +50,8 @@ struct device_memory {
   layer_prefetcher* prefetcher = nullptr;  // null: all tokens are on the device
 };
 
-/// A decoder with its weights on a device. Immutable; used by one thread at a time for a scratch and a cache.
+/// A decoder, and its encoder if it has one, with weights on a device. Immutable; used by one thread at a time for a
+/// scratch and a cache.
 class device_network {
  public:
   virtual ~device_network() = default;
@@ -71,6 +72,14 @@ class device_network {
   virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
                              const at::Tensor& outputs, const device_memory& memory,
                              const device_scratch& scratch) const = 0;
+
+  virtual bool has_encoder() const noexcept { return false; }
+
+  /// Enqueues the encoder over the step's rows, each a whole encoder input. Writes what cross layers keep of them to
+  /// the cache, where they do not count yet. Arguments are as those of forward(). Throws std::logic_error if there is
+  /// no encoder.
+  virtual void encode(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+                      const device_memory& memory, const device_scratch& scratch) const = 0;
 
   /// logits [rows, vocabulary] float32, of rows that forward() returned.
   virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;

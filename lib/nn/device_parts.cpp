@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cogen::nn {
 
@@ -17,17 +18,11 @@ class part_check {
   part_check(const std::string& name, bool every_part) : name_(name), every_part_(every_part) {}
 
   void check(const models::model_spec& spec) const {
-    refuse_always(spec.encoder.has_value(), "encoders");
-    refuse(spec.embedding.scale != 1, "scaled embeddings");
-    refuse(spec.embedding.positions.has_value(), "tables of positions");
-    refuse(spec.embedding.norm.has_value(), "norms of embeddings");
-    refuse(spec.embedding.width != 0 || spec.head.width != 0, "embeddings that are narrower than hidden states");
-    std::set<result> begun;
-    for (const auto& block : spec.blocks) {
-      check(block);
-      if (!block.parallel) begun.clear();
-      refuse_always(!begun.insert(result_of(block)).second, "parallel blocks of the same kind");
-    }
+    refuse(spec.encoder.has_value(), "encoders");
+    if (spec.encoder) check(*spec.encoder);
+    check(spec.embedding);
+    refuse(spec.head.width != 0, "embeddings that are narrower than hidden states");
+    check(spec.blocks);
     refuse(!spec.final_norm, "models without a last norm");
     check(spec.final_norm);
     refuse(!spec.head.bias.empty() || spec.head.scale != 1 || spec.head.softcap != 0,
@@ -50,13 +45,35 @@ class part_check {
 
   void refuse(bool has, std::string_view part) const { refuse_always(has && !every_part_, part); }
 
+  void check(const models::encoder_spec& encoder) const {
+    check(encoder.embedding);
+    check(encoder.blocks);
+    check(encoder.final_norm);
+  }
+
+  void check(const models::embedding_spec& embedding) const {
+    refuse(embedding.scale != 1, "scaled embeddings");
+    refuse(embedding.positions.has_value(), "tables of positions");
+    refuse(embedding.norm.has_value(), "norms of embeddings");
+    refuse(embedding.width != 0, "embeddings that are narrower than hidden states");
+  }
+
+  void check(const std::vector<models::block_spec>& blocks) const {
+    std::set<result> begun;
+    for (const auto& block : blocks) {
+      check(block);
+      if (!block.parallel) begun.clear();
+      refuse_always(!begun.insert(result_of(block)).second, "parallel blocks of the same kind");
+    }
+  }
+
   void check(const std::optional<models::norm_spec>& norm) const {
     refuse(norm && norm->type == models::norm_spec::kind::layer, "layer norms");
     refuse(norm && norm->weight_offset != 0, "norms whose weights have an offset");
   }
 
   void check(const models::attention_spec& attention) const {
-    refuse_always(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
+    refuse(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
     refuse_always(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
     refuse(attention.output_gate, "attention with gated outputs");
     refuse(!attention.rope, "attention without rotary positions");

@@ -29,16 +29,38 @@ at::Tensor device_pass::norm_linear(const at::Tensor& x, const device::norm& bef
   return y;
 }
 
+at::Tensor device_pass::attended(std::int64_t rows, const device::heads& how) const {
+  return part_of(scratch_.attended, rows, how.q_width());
+}
+
 at::Tensor device_pass::attend(const device::heads& how, int layer, const at::Tensor& qkv) const {
   const auto& kept = memory_.cache.layer(layer);
   const auto& turn = how.turn.in(memory_.cache.max_sequence_length());
-  const auto out = part_of(scratch_.attended, qkv.size(0), how.q_width());
+  const auto out = attended(qkv.size(0), how);
   const device::qkv_rows numbers{
       qkv, scratch_.sink_q.defined() ? part_of(scratch_.sink_q, qkv.size(0), how.q_width()) : at::Tensor()};
   if (memory_.prefetcher) memory_.prefetcher->wait_layer(layer);
   on_.rotate_and_append(numbers, how.shape, turn, rows_, kept);
   if (memory_.prefetcher) memory_.prefetcher->store_layer(layer);
   on_.attend(numbers, how.shape, rows_, kept, out);
+  return out;
+}
+
+at::Tensor device_pass::attend_to_encoder_input(const device::heads& how, int layer, const at::Tensor& q) const {
+  const auto out = attended(q.size(0), how);
+  on_.attend_to_encoder_input(q, how.shape, rows_, memory_.cache.layer(layer), out);
+  return out;
+}
+
+void device_pass::store_encoder_input(const at::Tensor& x, const device::norm& before,
+                                      const device::cross_attention& part) const {
+  const auto kv = norm_linear(x, before, part.kv, 2 * part.heads.kv_width());
+  on_.store_encoder_input(kv, part.heads.shape, rows_, memory_.cache.layer(part.layer));
+}
+
+at::Tensor encoder_pass::attend(const device::heads& how, int, const at::Tensor& qkv) const {
+  const auto out = attended(qkv.size(0), how);
+  on_.attend_within_rows(qkv, how.shape, rows_, out);
   return out;
 }
 

@@ -25,6 +25,7 @@ class device_pass {
   at::Tensor norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                          std::int64_t outputs) const;
   at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
+  at::Tensor attend_to_encoder_input(const device::heads& how, int layer, const at::Tensor& q) const;
   at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
   at::Tensor mix(const at::Tensor& x, const device::norm& before, const device::recurrent_mixer& by) const;
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
@@ -41,12 +42,24 @@ class device_pass {
   void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
                   const at::Tensor& x) const;
 
- private:
+  /// Keys and values of encoder inputs, whose hidden states are before(x), go to the cross layer of a part.
+  void store_encoder_input(const at::Tensor& x, const device::norm& before, const device::cross_attention& part) const;
+
+ protected:
+  at::Tensor attended(std::int64_t rows, const device::heads& how) const;
+
   device::operators& on_;
   const device::step_rows& rows_;
   const at::Tensor& outputs_;
   const device_memory& memory_;
   const device_scratch& scratch_;
+};
+
+/// The same of an encoder, whose tokens attend to all tokens of their row.
+class encoder_pass : public device_pass {
+ public:
+  using device_pass::device_pass;
+  at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
 };
 
 }  // namespace cogen::nn

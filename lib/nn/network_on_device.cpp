@@ -16,15 +16,26 @@ cache::cache network_on_device::make_cache(const cache::options& options, const 
   return make_cache_on(model_, options, own);
 }
 
-void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
-                                const at::Tensor& logits) const {
+/// Throws std::invalid_argument for a workspace that computes otherwise.
+device_forward& network_on_device::forward_in(scratch& scratch) const {
   if (scratch.mode != compute_type::float32)
     throw std::invalid_argument(fmt::format(
         "the workspace's compute type is int8; models on {} compute in float32 alone", model_.backend->name()));
-  auto& kv = kv_on(model_, cache);
   auto& by = scratch.on_device;
   if (!by || by->network() != model_.network.get()) by = std::make_unique<device_forward>(model_);
-  by->run(batch, kv, logits);
+  return *by;
+}
+
+void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
+                                const at::Tensor& logits) const {
+  auto& by = forward_in(scratch);
+  by.run(batch, kv_on(model_, cache), logits);
+}
+
+void network_on_device::encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const {
+  if (!has_encoder()) return network::encode(batch, cache, scratch);
+  auto& by = forward_in(scratch);
+  by.encode(batch, kv_on(model_, cache));
 }
 
 std::string_view network_on_device::weight_type() const noexcept {

@@ -10,6 +10,8 @@
 
 namespace cogen::nn {
 
+class device_forward;
+
 /// A network on a device, and its backend.
 struct device_model {
   std::shared_ptr<const device::backend> backend;
@@ -26,11 +28,15 @@ class network_on_device final : public network {
   }
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override;
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override;
+  bool has_encoder() const noexcept override { return model_.network->has_encoder(); }
+  void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;
   const device_model* on_device() const noexcept override { return &model_; }
 
  private:
+  device_forward& forward_in(scratch& scratch) const;
+
   device_model model_;
 };
 

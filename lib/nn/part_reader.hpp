@@ -5,6 +5,7 @@
 #include "weights/mixer_rows.hpp"
 #include "weights/mlp_rows.hpp"
 #include "weights/qkv_rows.hpp"
+#include "weights/sinusoids.hpp"
 
 #include <cogen/load/model_config.hpp>
 
@@ -218,6 +219,9 @@ class part_reader {
   }
 
   typename B::positions positions(const models::position_table_spec& spec) {
+    if (spec.sinusoid_steps > 0 && !weights_.has(spec.name + ".weight"))
+      return weights_.as_vector(
+          weights::sinusoids(spec.offset, config_.max_positions, config_.hidden, spec.sinusoid_steps));
     auto values = weights_.numbers(spec.name + ".weight", {spec.offset + config_.max_positions, config_.hidden});
     values.erase(values.begin(), values.begin() + spec.offset * config_.hidden);
     return weights_.as_vector(std::move(values));

@@ -35,6 +35,7 @@ void step_block::write(std::span<const token_row> step, const cache::device_cach
       host(ids_at)[tokens_] = row.tokens[static_cast<std::size_t>(i)];
       host(slots_at)[tokens_] = row.slot;
       host(positions_at)[tokens_] = static_cast<std::int32_t>(held + i);
+      host(encoder_lengths_at)[tokens_] = memory.encoder_length(row.slot);
     }
   }
   host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
@@ -74,6 +75,7 @@ void step_block::fill_up(std::int64_t rows) {
     host(ids_at)[tokens_] = 0;
     host(slots_at)[tokens_] = -1;
     host(positions_at)[tokens_] = 0;
+    host(encoder_lengths_at)[tokens_] = 0;
   }
 }
 
@@ -84,6 +86,7 @@ device::step_rows step_block::single_rows(std::int64_t count) const {
   rows.ids = section(device_, ids_at, count);
   rows.slots = section(device_, slots_at, count);
   rows.positions = section(device_, positions_at, count);
+  rows.encoder_lengths = section(device_, encoder_lengths_at, count);
   rows.single = count;
   return rows;
 }

@@ -58,6 +58,7 @@ class step_block {
     ids_at,
     slots_at,
     positions_at,
+    encoder_lengths_at,
     outputs_at,
     starts_at,
     origins_at,

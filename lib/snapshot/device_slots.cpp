@@ -19,12 +19,20 @@ device_slots::device_slots(std::shared_ptr<const device::backend> place, std::sp
 void device_slots::fork(int slot, const cache::fork_spec& origin) {
   if (kv.on_host()) work->wait();  // the host copies
   kv.copy(origin.from, slot, origin.end);
+  kv.copy_encoder_input(origin.from, slot);
 }
 
-/// States, and tokens that are quantized or will be, are opaque bytes.
+/// Those of its tokens, and its encoder input.
+std::vector<at::Tensor> device_slots::parts_of(int slot, int length) const {
+  auto parts = kv.parts_of(slot, length);
+  if (const int input = encoder_input(slot); input > 0) parts.push_back(kv.encoder_part(slot, input));
+  return parts;
+}
+
+/// States, encoder inputs, and tokens that are quantized or will be, are opaque bytes.
 std::vector<cache::exported_run> device_slots::runs(int slot, int length) const {
   std::vector<cache::exported_run> runs;
-  for (const auto& part : kv.parts_of(slot, length)) {
+  for (const auto& part : parts_of(slot, length)) {
     const auto bytes = static_cast<std::int64_t>(part.nbytes());
     const bool has_numbers = kv.is_exact(part) && bytes > 0;
     cache::append(runs,
@@ -40,17 +48,18 @@ host_bytes device_slots::allocate(std::size_t bytes) const {
 
 void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
                             cache::transfer::callback done) {
-  const auto parts = kv.parts_of(slot, length);
+  const auto parts = parts_of(slot, length);
   const auto views = cache::tensors_of(parts, to);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(views[part], parts[part]);
   end_with(by, std::move(done));
 }
 
-void device_slots::copy_in(int slot, int length, std::span<const std::byte> from, int, cache::transfer& by,
-                           cache::transfer::callback done) {
+void device_slots::copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input,
+                           cache::transfer& by, cache::transfer::callback done) {
   kv.fill(slot, length);
-  const auto parts = kv.parts_of(slot, length);
+  kv.set_encoder_length(slot, encoder_input);
+  const auto parts = parts_of(slot, length);
   const auto views = cache::tensors_of(parts, from);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(parts[part], views[part]);

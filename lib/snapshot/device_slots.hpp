@@ -23,11 +23,11 @@ class device_slots final : public cache_slots {
 
   int count() const noexcept override { return kv.slots(); }
   void clear(int slot) override { kv.clear(slot); }
-  void truncate(int slot, int length) override { kv.truncate(slot, length); }
-  void release(int slot, int length) override { kv.truncate(slot, kv.can_truncate(slot, length) ? length : 0); }
+  void truncate(int slot, int length) override { length == 0 ? kv.clear(slot) : kv.truncate(slot, length); }
+  void release(int slot, int length) override { truncate(slot, kv.can_truncate(slot, length) ? length : 0); }
   void fork(int slot, const cache::fork_spec& origin) override;
 
-  int encoder_input(int) const override { return 0; }
+  int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override;
   host_bytes allocate(std::size_t bytes) const override;
   void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
@@ -40,6 +40,7 @@ class device_slots final : public cache_slots {
   const std::unique_ptr<device::stream> work;
 
  private:
+  std::vector<at::Tensor> parts_of(int slot, int length) const;
   void end_with(cache::transfer& by, cache::transfer::callback done);
 
   const std::unique_ptr<device::stream> copies_;

@@ -136,6 +136,38 @@ BOOST_AUTO_TEST_CASE(states_lie_beside_keys_and_go_with_their_slot) {
   BOOST_TEST(cache.parts_of(1, 0).back().numel() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(encoder_inputs_lie_beside_tokens_and_go_with_their_slot) {
+  const std::vector<kv_cache_spec> reading{shapes[0],
+                                           {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4},
+                                           shapes[0],
+                                           {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4}};
+  auto options = small();
+  options.max_encoder_length = 6;
+  device_cache cache(reading, options);
+  BOOST_TEST(device_cache::encoder_bytes(reading, options) == 2 * 2 * 6 * 8 * 4);
+  BOOST_TEST(device_cache::slot_bytes(reading, options) == 2 * 2 * 10 * 8 * 4 + 2 * 2 * 6 * 8 * 4);
+  BOOST_TEST((cache.layer(3).values.sizes() == at::IntArrayRef({3, 6, 2, 4})));
+  number(cache);
+  for (int slot = 0; slot < 3; ++slot) {
+    const auto part = cache.encoder_part(slot, 6);
+    part.copy_((at::arange(part.numel()) + 1000 * slot).view(part.sizes()));
+  }
+  BOOST_TEST(cache.layer(3).values[1][5][1][3].item<float>() == 1000 + 2 * 2 * 6 * 8 - 1);
+  cache.set_encoder_length(0, 4);
+  cache.advance(one_row(0, 5));
+  cache.copy_encoder_input(0, 1);
+  BOOST_TEST(cache.encoder_length(1) == 4);
+  BOOST_TEST(at::equal(cache.encoder_part(1, 4), cache.encoder_part(0, 4)));
+  BOOST_TEST(cache.layer(3).values[1][4][0][0].item<float>() > 1000);
+  cache.truncate(0, 0);
+  BOOST_TEST(cache.encoder_length(0) == 4);
+  cache.clear(0);
+  BOOST_TEST(cache.encoder_length(0) == 0);
+  BOOST_TEST(cache.encoder_length(1) == 4);
+  check_says<std::length_error>([&] { cache.set_encoder_length(2, 7); },
+                                "device cache: slot 2 would hold an encoder input of 7 tokens; at most 6 fit");
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_without_keys_is_all_state) {
   const std::vector<kv_cache_spec> shapes(2, {.kind = layer_kind::recurrent, .state = 6});
   const device_cache cache(shapes, small(2, 1 << 20));
@@ -225,8 +257,9 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
       "same");
   other = shapes;
   other[2] = {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4};
-  refused(other, small(),
-          "device cache: layer 2 is neither of full or sliding attention nor recurrent, and no others can be kept");
+  refused(other, small(), "device cache: max_encoder_length is 0, it must be at least 1");
+  other[2] = {.kind = layer_kind::chunked, .kv_heads = 2, .head_dim = 4, .window = 5};
+  refused(other, small(), "device cache: layer 2 attends in chunks, which are not kept");
   other = shapes;
   other[0].kind = layer_kind::sliding;
   other[0].window = 5;
@@ -258,7 +291,7 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   refused(shapes, host, "device cache: tokens stay far only where there is no ring");
   host = small();
   host.host = at::zeros({100}, at::kByte);
-  refused(with_states, host, "device cache: tokens stay far only where no layer is recurrent");
+  refused(with_states, host, "device cache: tokens stay far only where no layer is recurrent or reads an encoder");
   auto both = with_quantization();
   both.sinks = sink_window();
   refused(shapes, both, "device cache: layer 0 has a window of 1020, and is not packed");

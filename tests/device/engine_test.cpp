@@ -22,8 +22,8 @@ namespace {
 namespace data = boost::unit_test::data;
 
 const std::vector<std::string> with_keys{"llama_default", "llama_llama3", "llama_yarn", "mistral_window"};
-const std::vector<std::string> goldens{"llama_default", "llama_llama3",  "llama_yarn",      "mistral_window",
-                                       "mamba_tiny",    "qwen3_5_typed", "falcon_h1_scaled"};
+const std::vector<std::string> goldens{"llama_default", "llama_llama3",  "llama_yarn",       "mistral_window",
+                                       "mamba_tiny",    "qwen3_5_typed", "falcon_h1_scaled", "bart_tiny"};
 
 engine_options small_engine(const model& model) {
   auto options = tiny_engine(model);
@@ -37,19 +37,24 @@ std::vector<token> ids_of(const completion& whole) {
   return ids;
 }
 
-/// Of 3 tokens and more.
+/// Of 3 tokens and more, with room behind them for 40 others.
 std::vector<std::vector<token>> prompts_for(const model& model, int count) {
+  const int more = model.config().max_positions > 120 ? 11 : 8;
   std::vector<std::vector<token>> prompts;
-  for (int i = 0; i < count; ++i) prompts.push_back(some_tokens(model, 3 + 11 * i, static_cast<unsigned>(i)));
+  for (int i = 0; i < count; ++i) prompts.push_back(some_tokens(model, 3 + more * i, static_cast<unsigned>(i)));
   return prompts;
 }
 
-std::vector<std::vector<token>> answer(engine& running, const std::vector<std::vector<token>>& prompts, int tokens) {
+/// Beside source_for(model, index of the prompt), where the model has an encoder.
+std::vector<std::vector<token>> answer(engine& running, const std::vector<std::vector<token>>& prompts, int tokens,
+                                       const cogen::model* model = nullptr) {
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<std::vector<token>> received(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = tokens, .ignore_eos = true}));
+    request wanted{.prompt = token_ids(prompts[i]), .max_tokens = tokens, .ignore_eos = true};
+    if (model && model->has_encoder()) wanted.encoder_input = source_for(*model, static_cast<unsigned>(i));
+    streams.push_back(running.generate(std::move(wanted)));
     streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
       BOOST_TEST(!code);
       received[i] = ids_of(whole);
@@ -70,10 +75,11 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
   const auto options = small_engine(*model);
   engine running(model, options);
   const auto prompts = prompts_for(*reference, 7);
-  const auto received = answer(running, prompts, 40);
+  const auto received = answer(running, prompts, 40, model.get());
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    BOOST_TEST(received[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40),
-               boost::test_tools::per_element());
+    BOOST_TEST(
+        received[i] == loop_by_hand(*reference, tiny_engine(*reference), prompts[i], 40, static_cast<unsigned>(i)),
+        boost::test_tools::per_element());
   BOOST_TEST(running.stats().free_slots == options.batching.slots);
 }
 
@@ -81,12 +87,12 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   engine running(model, small_engine(*model));
-  const auto tokens = some_tokens(*reference, 100, 5);
+  const auto tokens = some_tokens(*reference, 90, 5);
   drive(running, [&]() -> net::awaitable<void> {
-    auto sequence = running.open();
+    auto sequence = open(running, *model);
     const auto all = co_await sequence.async_forward(tokens, logits_of::all);
-    BOOST_REQUIRE_EQUAL(all.rows(), 100);
-    for (const int row : {0, 15, 16, 70, 99}) {
+    BOOST_REQUIRE_EQUAL(all.rows(), 90);
+    for (const int row : {0, 15, 16, 70, 89}) {
       const auto expected =
           logits_after(*reference, tiny_engine(*reference), {tokens.begin(), tokens.begin() + row + 1});
       for (std::size_t i = 0; i < expected.size(); ++i)
@@ -131,16 +137,16 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
     BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
-  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
-  const auto reference = golden_model("llama_default");
+BOOST_DATA_TEST_CASE(sequences_fork_and_go_back, data::make({"llama_default", "bart_tiny"}), name) {
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
+  const auto reference = golden_model(name);
   engine running(model, small_engine(*model));
-  const auto tokens = some_tokens(*reference, 90, 2);
+  const auto tokens = some_tokens(*reference, 80, 2);
   const auto next_after = [&](std::vector<token> held) {
     return loop_by_hand(*reference, tiny_engine(*reference), held, 1).front();
   };
   drive(running, [&]() -> net::awaitable<void> {
-    auto first = running.open();
+    auto first = open(running, *model);
     co_await first.async_forward(tokens);
     auto second = first.fork();
     BOOST_TEST((co_await second.async_decode({7, 8})).id == next_after(joined(tokens, {7, 8})));
@@ -154,10 +160,11 @@ BOOST_AUTO_TEST_CASE(sequences_fork_and_go_back) {
 net::awaitable<void> take_turns(engine& running, const model& reference) {
   std::vector<sequence> all;
   std::vector<std::vector<token>> held(5);
-  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(running.open());
+  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(open(running, reference));
   for (unsigned turn = 0; turn < 3; ++turn)
     for (unsigned i = 0; i < held.size(); ++i) {
-      const auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
+      auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
+      if (turn > 0) said.front() = 5;
       held[i].insert(held[i].end(), said.begin(), said.end());
       const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
       const auto received = co_await all[i].async_decode(said);
@@ -166,18 +173,19 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
     }
 }
 
-BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failing) {
+BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}) * data::make({"llama_default", "bart_tiny"}),
+                     failing, name) {
   const auto where = std::make_shared<plain_backend>();
   int copies = 0;
   where->before = [&](std::string_view what) {
     if (what == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");
   };
-  const auto model = golden_model_on(where, "llama_default");
+  const auto model = golden_model_on(where, name);
   auto options = small_engine(*model);
   options.batching.slots = 2;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
-  drive(running, [&] { return take_turns(running, *golden_model("llama_default")); });
+  drive(running, [&] { return take_turns(running, *golden_model(name)); });
   BOOST_TEST(running.stats().swapped_out > 3u);
   BOOST_TEST(running.stats().free_slots + running.stats().prefix_cached_slots == 2);
 }
@@ -185,7 +193,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
 /// A sequence is swapped out to a file or to memory, saved from there, comes back, and is opened from what was saved.
 /// Whatever is lost on the way is computed again, or not opened. Returns whether there was something to lose: the
 /// failing one of the copies and allocations of host memory.
-bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, bool on_a_file, int failing) {
+bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, const cogen::model& reference,
+                   bool on_a_file, int failing) {
   int calls = 0;
   where.before = {};
   auto options = small_engine(*model);
@@ -194,17 +203,16 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
     options.swap.bytes = 0;
     options.swap.directory = std::filesystem::temp_directory_path();
   }
-  const auto reference = golden_model("llama_default");
-  const auto tokens = some_tokens(*reference, 90, 2);
-  const auto next = loop_by_hand(*reference, tiny_engine(*reference), joined(tokens, {7}), 1).front();
+  const auto tokens = some_tokens(reference, 80, 2);
+  const auto next = loop_by_hand(reference, tiny_engine(reference), joined(tokens, {7}), 1).front();
   const session_path file;
   engine running(model, options);
-  answer(running, {{1, 2}}, 4);  // the memory of steps is made
+  answer(running, {some_tokens(reference, 2, 1)}, 4, model.get());  // the memory of steps is made
   where.before = [&](std::string_view what) {
     if ((what == "copy" || what == "host memory") && ++calls == failing) throw std::runtime_error("it was lost");
   };
   drive(running, [&]() -> net::awaitable<void> {
-    auto seq = running.open();
+    auto seq = open(running, reference);
     co_await seq.async_forward(tokens);
     co_await seq.async_save(file.path);
     co_await seq.async_suspend();
@@ -224,11 +232,12 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
   return calls >= failing;
 }
 
-BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again, data::make({false, true}), on_a_file) {
+BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again,
+                     data::make({false, true}) * data::make({"llama_default", "bart_tiny"}), on_a_file, name) {
   const auto where = std::make_shared<plain_backend>();
-  const auto model = golden_model_on(where, "llama_default");
+  const auto model = golden_model_on(where, name);
   int failing = 1;
-  while (swaps_survive(*where, model, on_a_file, failing)) ++failing;
+  while (swaps_survive(*where, model, *golden_model(name), on_a_file, failing)) ++failing;
   BOOST_TEST(failing > 7);  // two copies out and one in, with memory for each, and what was read
 }
 

@@ -291,6 +291,17 @@ BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
       });
 }
 
+BOOST_AUTO_TEST_CASE(encoder_inputs_stay_on_their_device) {
+  auto options = tiny_engine(*golden_model("bart_tiny"));
+  options.kv.offload = std::make_shared<cache::worker_transfer>();
+  BOOST_CHECK_EXCEPTION(
+      engine(golden_model("bart_tiny", "reference"), options), std::invalid_argument, [](const auto& error) {
+        BOOST_TEST(error.what() ==
+                   "engine_options.kv.offload is set; engines on reference offload models without an encoder");
+        return true;
+      });
+}
+
 BOOST_AUTO_TEST_CASE(what_only_another_backend_has_is_refused_by_name) {
   const auto why_not = [](const std::string& device, const keep& spoil) {
     auto options = tiny_engine();

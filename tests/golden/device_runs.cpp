@@ -47,7 +47,7 @@ net::awaitable<void> read_prompt(sequence& one, const reference_prompt& prompt, 
 }
 
 net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, way how, transcript& into) {
-  auto one = running.open();
+  auto one = prompt.source.empty() ? running.open() : running.open(prompt.source);
   co_await read_prompt(one, prompt, how.chunk, into);
   const auto half = prompt.continuation.size() / 2;
   for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k) {

@@ -2,24 +2,45 @@
 #include "histories.hpp"
 #include "some_models.hpp"
 
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 namespace cogen::test {
 namespace {
 
-std::shared_ptr<const model> reading_model() {
-  static const auto loaded = load_model(golden_folder("bart_tiny"), {.threads = 1});
-  return loaded;
+namespace data = boost::unit_test::data;
+
+const std::vector<std::string> devices{"cpu", "reference"};
+
+std::shared_ptr<const model> reading_model(const std::string& device) {
+  static std::map<std::string, std::shared_ptr<const model>> loaded;
+  auto& found = loaded[device];
+  if (!found) found = load_model(golden_folder("bart_tiny"), {.threads = 1, .device = device});
+  return found;
 }
 
 struct reader {
-  std::shared_ptr<const model> model = reading_model();
-  cache::cache cache = model->make_cache({.slots = 3, .max_sequence_length = 32, .max_encoder_length = 40});
+  std::shared_ptr<const model> model = reading_model("cpu");
+  cogen::cache::cache cache = new_cache();
   workspace own{1};
+
+  void use(const std::string& device) {
+    model = reading_model(device);
+    cache = new_cache();
+  }
+
+  cogen::cache::cache new_cache() const {
+    return model->make_cache(
+        {.type = cogen::cache::scalar::f32, .slots = 3, .max_sequence_length = 32, .max_encoder_length = 40});
+  }
 
   void encode(std::vector<cache::step_row> rows, const std::vector<token>& tokens) {
     model->encode({.step = cache::step(std::move(rows)), .tokens = tokens}, cache, own);
@@ -52,9 +73,10 @@ auto says(const std::string& part) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(encoder, reader)
+BOOST_AUTO_TEST_SUITE(encoder)
 
-BOOST_AUTO_TEST_CASE(an_encoder_input_is_the_same_bits_in_any_batch) {
+BOOST_DATA_TEST_CASE_F(reader, an_encoder_input_is_the_same_bits_in_any_batch, data::make(devices), device) {
+  use(device);
   const auto one = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
              third = random_tokens(*model, 1, 3);
   encode({{.slot = 1, .count = 7}}, one);
@@ -69,7 +91,8 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_is_the_same_bits_in_any_batch) {
   BOOST_TEST((first_logits(2) != alone));
 }
 
-BOOST_AUTO_TEST_CASE(the_order_and_the_end_of_an_encoder_input_matter) {
+BOOST_DATA_TEST_CASE_F(reader, the_order_and_the_end_of_an_encoder_input_matter, data::make(devices), device) {
+  use(device);
   auto encoder_input = random_tokens(*model, 9, 4);
   encode({{.slot = 0, .count = 9}}, encoder_input);
   std::swap(encoder_input[0], encoder_input[8]);
@@ -77,7 +100,8 @@ BOOST_AUTO_TEST_CASE(the_order_and_the_end_of_an_encoder_input_matter) {
   BOOST_TEST((first_logits(0) != first_logits(1)));
 }
 
-BOOST_AUTO_TEST_CASE(an_encoder_input_stays_until_its_slot_is_cleared) {
+BOOST_DATA_TEST_CASE_F(reader, an_encoder_input_stays_until_its_slot_is_cleared, data::make(devices), device) {
+  use(device);
   const auto encoder_input = random_tokens(*model, 5, 5);
   encode({{.slot = 0, .count = 5}}, encoder_input);
   const auto first = first_logits(0);
@@ -88,18 +112,50 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_stays_until_its_slot_is_cleared) {
   BOOST_TEST(cache.encoder_length(0) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(tokens_need_an_encoder_input_first) {
+BOOST_DATA_TEST_CASE_F(reader, a_fork_reads_its_encoder_input_when_the_first_is_gone, data::make(devices), device) {
+  use(device);
+  encode({{.slot = 0, .count = 9}}, random_tokens(*model, 9, 7));
+  encode({{.slot = 2, .count = 4}}, random_tokens(*model, 4, 8));
+  const auto first = first_logits(0), other = first_logits(2);
+  cache.fork(1, {.from = 0, .end = 0});
+  cache.clear(0);
+  BOOST_TEST(cache.encoder_length(1) == 9);
+  BOOST_TEST((first_logits(1) == first));
+  cache.truncate(2, 0);
+  BOOST_TEST((first_logits(2) == other));
+}
+
+BOOST_DATA_TEST_CASE_F(reader, an_exported_slot_has_its_encoder_input, data::make(devices), device) {
+  use(device);
+  encode({{.slot = 0, .count = 9}}, random_tokens(*model, 9, 7));
+  const auto first = first_logits(0), second = first_logits(0);
+  cache.truncate(0, 1);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(1, 9)));
+  cache.export_slot(0, bytes);
+  cache.clear(0);
+  cache.import_slot(2, 1, bytes, 9);
+  BOOST_TEST(cache.encoder_length(2) == 9);
+  BOOST_TEST((first_logits(2) == second));
+  BOOST_TEST((first != second));
+  BOOST_CHECK_THROW(cache.import_slot(0, 1, std::span(bytes).first(bytes.size() - 1), 9), std::invalid_argument);
+  BOOST_TEST(cache.encoder_length(0) == 0);
+}
+
+BOOST_DATA_TEST_CASE_F(reader, tokens_need_an_encoder_input_first, data::make(devices), device) {
+  use(device);
   BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, says("slot 1 has no encoder input"));
   check_nothing_is_held();
 }
 
-BOOST_AUTO_TEST_CASE(an_encoder_input_comes_once) {
+BOOST_DATA_TEST_CASE_F(reader, an_encoder_input_comes_once, data::make(devices), device) {
+  use(device);
   encode({{.slot = 0, .count = 2}}, {1, 2});
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, 2}), std::logic_error);
   BOOST_TEST(cache.encoder_length(0) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_encoder_inputs_are_refused_and_change_nothing) {
+BOOST_DATA_TEST_CASE_F(reader, wrong_encoder_inputs_are_refused_and_change_nothing, data::make(devices), device) {
+  use(device);
   const auto limit = static_cast<token>(model->config().vocabulary);
   BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1, limit}), std::out_of_range, says(std::to_string(limit)));
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, -1}), std::out_of_range);
@@ -115,13 +171,15 @@ BOOST_AUTO_TEST_CASE(wrong_encoder_inputs_are_refused_and_change_nothing) {
   check_nothing_is_held();
 }
 
-BOOST_AUTO_TEST_CASE(no_encoder_inputs_are_no_work) {
+BOOST_DATA_TEST_CASE_F(reader, no_encoder_inputs_are_no_work, data::make(devices), device) {
+  use(device);
   encode({}, {});
   check_nothing_is_held();
 }
 
-BOOST_AUTO_TEST_CASE(a_model_without_an_encoder_says_so) {
-  const auto llama = tiny_model();
+BOOST_DATA_TEST_CASE_F(reader, a_model_without_an_encoder_says_so, data::make(devices), device) {
+  use(device);
+  const auto llama = load_model(golden_folder("llama_default"), {.threads = 1, .device = device});
   auto plain = llama->make_cache({.slots = 1, .max_sequence_length = 16});
   BOOST_TEST(model->has_encoder());
   BOOST_TEST(!llama->has_encoder());

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace cogen::test {
 namespace {
@@ -47,14 +48,26 @@ class parameter_count {
   std::int64_t of(const models::model_spec& spec) const {
     const auto& [embedding, head] = std::pair(spec.embedding, spec.head);
     const auto width = embedding.width == 0 ? config_.hidden : embedding.width;
-    std::int64_t count = config_.vocabulary * width + of(embedding.norm) + of(spec.final_norm);
-    if (embedding.positions) count += (embedding.positions->offset + config_.max_positions) * config_.hidden;
+    std::int64_t count = config_.vocabulary * width + of(embedding) + of(spec.final_norm) + of(spec.blocks);
     if (!embedding.projection.empty()) count += width * config_.hidden;
     if (!head.projection.empty()) count += width * config_.hidden;
-    if (!head.names.empty()) count += config_.vocabulary * width;
-    if (!head.bias.empty()) count += config_.vocabulary;
+    if (!head.names.empty() && head.names != embedding.names) count += config_.vocabulary * width;
+    if (!head.bias.empty() && !head.bias_is_row) count += config_.vocabulary;
+    if (spec.encoder) count += of(spec.encoder->embedding) + of(spec.encoder->blocks) + of(spec.encoder->final_norm);
+    return count;
+  }
+
+ private:
+  std::int64_t of(const models::embedding_spec& embedding) const {
+    const auto& positions = embedding.positions;
+    const bool has_table = positions && positions->sinusoid_steps == 0;
+    return of(embedding.norm) + (has_table ? (positions->offset + config_.max_positions) * config_.hidden : 0);
+  }
+
+  std::int64_t of(const std::vector<models::block_spec>& blocks) const {
+    std::int64_t count = 0;
     std::string last_norm;  // parallel halves may share one
-    for (const auto& block : spec.blocks) {
+    for (const auto& block : blocks) {
       count += std::visit([this](const auto& what) { return of(what); }, block.what);
       if (block.before && block.before->name != last_norm) count += of(block.before);
       last_norm = block.before ? block.before->name : "";
@@ -63,7 +76,6 @@ class parameter_count {
     return count;
   }
 
- private:
   std::int64_t of(const std::optional<models::norm_spec>& norm) const {
     return norm ? config_.hidden * (norm->bias ? 2 : 1) : 0;
   }
@@ -133,7 +145,8 @@ BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
       const auto spec = models::family_named(config.family)(fields, config);
       BOOST_REQUIRE(counts.contains(name));
       BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
-      BOOST_TEST(models::kv_cache_specs(spec).size() == static_cast<std::size_t>(config.layers));
+      const auto kept = static_cast<std::size_t>(config.layers) * (spec.encoder ? 2 : 1);
+      BOOST_TEST(models::kv_cache_specs(spec).size() == kept);
     }
   }
   BOOST_TEST(seen == counts.size());

@@ -106,9 +106,10 @@ void operators::linear_add(const input& y, const projection& by, const parts::re
       [&](const activations& out) { by(context_, y, out); });
 }
 
-void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const activations& x) const {
+void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& before,
+                                    const activations& x) const {
   const auto scratch = this->scratch();
-  const auto kv = norm_linear(x, {}, part.kv, 2 * part.heads.kv_width());
+  const auto kv = norm_linear(x, before, part.kv, 2 * part.heads.kv_width());
   part.heads.cache_encoder_input(context_, part.layer, kv);
 }
 

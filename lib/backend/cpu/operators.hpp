@@ -71,8 +71,9 @@ class operators {
   void add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
                    const parts::residual<forms::norm>& how, const activations& x) const;
 
-  /// Caches what attention to an encoder input reads of the encoder's result x.
-  void cache_encoder_input(const parts::cross_attention<forms>& part, const activations& x) const;
+  /// Caches what attention to an encoder input reads of the encoder's result before(x).
+  void cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& before,
+                           const activations& x) const;
 
   /// logits = by(before(x)). logits [rows, vocabulary]
   void score(const activations& x, const forms::norm& before, const parts::head<forms>& by,

@@ -92,6 +92,18 @@ at::Tensor scores(const at::Tensor& query, const at::Tensor& keys, const attenti
   return all + shape.slopes.view({-1, 1, 1}) * distances;
 }
 
+/// Columns [first, first + heads * head_dim) of some rows, once for each head of queries: [heads, rows, head_dim].
+at::Tensor heads_of(const at::Tensor& rows, std::int64_t first, std::int64_t heads, const attention_shape& shape) {
+  const auto own = rows.narrow(1, first, heads * shape.head_dim).to(at::kFloat).unflatten(1, {heads, shape.head_dim});
+  return own.repeat_interleave(shape.heads / heads, 1).transpose(0, 1);
+}
+
+/// What queries find in keys and values, all [heads, rows, head_dim], as [rows, heads * head_dim].
+at::Tensor found_in_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const attention_shape& shape) {
+  const auto weights = at::softmax(capped(at::matmul(q, k.transpose(1, 2)) * shape.scale, shape.softcap), -1);
+  return at::matmul(weights, v).transpose(0, 1).flatten(1);
+}
+
 /// The angles of each position: [tokens, 2 * pairs].
 at::Tensor angles_of(const rotation& turn, const at::Tensor& positions) {
   const auto near = at::index_select(turn.near, 0, positions % turn.near.size(0)).chunk(2, 1);
@@ -355,6 +367,46 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
   }
   if (shape.output_gate)
     out.mul_(at::sigmoid(numbers.qkv.narrow(1, shape.qkv_width(), shape.heads * shape.head_dim).to(at::kFloat)));
+}
+
+/// Each query by itself, as the bits of several at once could depend on their number.
+void reference_operators::attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape,
+                                                  const step_rows& rows, const cache::device_layer& layer,
+                                                  const at::Tensor& out) {
+  out.zero_();
+  const auto lengths = numbers_of(rows.encoder_lengths);
+  for (const auto& [slot, held, first, count] : slots_in(rows)) {
+    const auto length = lengths[static_cast<std::size_t>(first)];
+    const auto seen = [&, slot = slot](const at::Tensor& of) {
+      return heads_of(of.select(0, slot).narrow(0, 0, length).flatten(1), 0, shape.kv_heads, shape);
+    };
+    const auto k = seen(layer.keys), v = seen(layer.values);
+    for (auto token = first; token < first + count; ++token) {
+      const auto query = heads_of(q.narrow(0, token, 1), 0, shape.heads, shape);
+      out.narrow(0, token, 1).copy_(found_in_all(query, k, v, shape));
+    }
+  }
+}
+
+void reference_operators::attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+                                             const at::Tensor& out) {
+  const auto q_width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
+  for (const auto& [slot, held, first, count] : slots_in(rows)) {
+    const auto own = qkv.narrow(0, first, count);
+    const auto q = heads_of(own, 0, shape.heads, shape), k = heads_of(own, q_width, shape.kv_heads, shape),
+               v = heads_of(own, q_width + kv_width, shape.kv_heads, shape);
+    out.narrow(0, first, count).copy_(found_in_all(q, k, v, shape));
+  }
+}
+
+void reference_operators::store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
+                                              const cache::device_layer& layer) {
+  const auto halves = kv.unflatten(1, {2, shape.kv_heads, shape.head_dim});
+  for (const auto& [slot, held, first, count] : slots_in(rows)) {
+    const auto own = halves.narrow(0, first, count);
+    layer.keys.select(0, slot).narrow(0, held, count).copy_(own.select(1, 0));
+    layer.values.select(0, slot).narrow(0, held, count).copy_(own.select(1, 1));
+  }
 }
 
 void reference_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,

@@ -26,6 +26,12 @@ class reference_operators final : public operators {
                          const step_rows& rows, const cache::device_layer& layer) override;
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
+  void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
+                               const cache::device_layer& layer, const at::Tensor& out) override;
+  void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
+                          const at::Tensor& out) override;
+  void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
+                           const cache::device_layer& layer) override;
   void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override;
   void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,

@@ -32,6 +32,7 @@ import granite_hybrid
 import jamba
 import lfm2
 import llama
+import m2m_100
 import mamba
 import mamba2
 import ministral
@@ -40,6 +41,7 @@ import moe
 import near_llama
 import olmo
 import opt
+import pegasus
 import phi
 import qwen
 import qwen3_5
@@ -53,7 +55,8 @@ DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1)
 FAMILIES = {name: family
-            for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
+            for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
+                           *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
 
 

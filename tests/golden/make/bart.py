@@ -30,6 +30,11 @@ def configuration(settings):
 
 
 def draw(model, normal):
+    draw_layers(model, normal)
+    draw_tables(model, normal)
+
+
+def draw_layers(model, normal):
     """Sharp attention, small biases and large positions: else what all positions share drowns what each is about, and
     the continuation is one token for ever."""
     for name, value in model.named_parameters():
@@ -39,7 +44,6 @@ def draw(model, normal):
             vector(normal, value, 0.0, 0.1)
         else:
             matrix(normal, value, gain_of(name))
-    draw_tables(model, normal)
 
 
 def gain_of(name):

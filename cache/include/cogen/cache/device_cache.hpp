@@ -29,7 +29,7 @@ struct device_quantization {
 
 /// Keys and values of one layer, or its states, as views.
 struct device_layer {
-  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent
+  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
   at::Tensor values;    ///< the same
   attention_span span;  ///< causal, and without chunks
   int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
@@ -47,10 +47,12 @@ struct device_layer {
   at::Tensor states = {};
 };
 
-/// The first layer with keys and values, whose heads all of them have on a device; without heads if there is none.
+/// The first layer that attends to the slot's tokens, whose heads all of them have on a device; without heads if there
+/// is none.
 kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes);
 
-/// The window of all layers with keys and values, where sinks apply; 0: they attend to everything. None: they differ.
+/// The window of all layers that attend to the slot's tokens, where sinks apply; 0: they attend to everything. None:
+/// they differ.
 std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks);
 
 /// What a device cache stores, and within which limits.
@@ -59,6 +61,7 @@ struct device_options {
   at::ScalarType type = at::kBFloat16;  ///< number format of keys and values
   int slots = 1;
   int max_sequence_length = 0;            ///< tokens that a slot can hold
+  int max_encoder_length = 0;             ///< tokens of an encoder input, if there are cross layers
   std::optional<sink_window> sinks = {};  ///< for layers of full attention
   std::optional<device_quantization> quantization = {};
 
@@ -84,14 +87,17 @@ struct kv_copy {
 /// construction, and addresses never change, so a step can be captured once as a graph and replayed for any mix of
 /// slots.
 ///
+/// Encoder inputs, which cross layers read, are in a range of their own, in full precision, and stay until their slot
+/// is cleared.
+///
 /// Every slot holds its own tokens. Copies are only enqueued here, on the device's current stream, after earlier work
 /// of that stream. Lengths include all steps enqueued so far. Not thread-safe.
 class device_cache {
  public:
-  /// Takes layers of full and sliding attention, all with the same heads, and recurrent ones; with a ring or
-  /// quantization, all that attend have the same span, which is full attention if quantized. With tokens on the host
-  /// there are no recurrent layers. Throws std::invalid_argument otherwise, naming layer and kind, and for options that
-  /// make no sense. Throws LibTorch's error if the device has no memory left.
+  /// Takes layers of full, sliding and cross attention, all with the same heads, and recurrent ones; with a ring or
+  /// quantization, all of full or sliding attention have the same span, which is full attention if quantized. With
+  /// tokens on the host there are no recurrent and no cross layers. Throws std::invalid_argument otherwise, naming
+  /// layer and kind, and for options that make no sense. Throws LibTorch's error if the device has no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   /// Bytes of one slot, on the device or the host.
@@ -99,6 +105,9 @@ class device_cache {
 
   /// Those of its states.
   static std::int64_t state_bytes(std::span<const kv_cache_spec> shapes);
+
+  /// Those of its encoder input.
+  static std::int64_t encoder_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
 
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
@@ -127,7 +136,9 @@ class device_cache {
   /// Drops tokens from `length` on. Throws std::length_error for a length above the slot's, std::logic_error unless
   /// can_truncate().
   void truncate(int slot, int length);
-  void clear(int slot) { truncate(slot, 0); }
+
+  /// Drops all tokens and the encoder input.
+  void clear(int slot);
 
   /// Replaces slot `to` by the first `end` tokens of slot `from`. Throws std::length_error if `from` holds fewer,
   /// std::logic_error if it could not be truncated so.
@@ -139,6 +150,22 @@ class device_cache {
 
   /// Those of them that later tokens overwrite: a ring, and states.
   std::vector<at::Tensor> live_parts_of(int slot, int length) const;
+
+  int max_encoder_length() const noexcept { return max_encoder_length_; }
+
+  /// Tokens of the slot's encoder input.
+  int encoder_length(int slot) const { return encoder_inputs_.length(slot); }
+
+  /// The caller writes the tokens of the encoder input before they are read. Throws std::length_error above
+  /// max_encoder_length(), std::out_of_range for a slot that does not exist.
+  void set_encoder_length(int slot, int length);
+
+  /// Keys and values of the first `length` tokens of a slot's encoder input, [planes, length, width] with rows
+  /// contiguous; none without cross layers.
+  at::Tensor encoder_part(int slot, int length) const;
+
+  /// Slot `to` gets the encoder input of slot `from`.
+  void copy_encoder_input(int from, int to);
 
   /// Whether a part is keys and values in full precision that are never quantized.
   bool is_exact(const at::Tensor& part) const;
@@ -156,6 +183,7 @@ class device_cache {
 
  private:
   device_layer layer_with_keys(std::int64_t index, const kv_cache_spec& shape, const device_options& options) const;
+  device_layer cross_layer(std::int64_t index, const kv_cache_spec& shape) const;
   void check_bound(int slot, std::int64_t length) const;
   void check_end(int slot, int end, const std::string& what) const;
 
@@ -163,14 +191,17 @@ class device_cache {
   at::Tensor state_part_of(int slot, int length) const;
 
   int max_sequence_length_;
+  int max_encoder_length_;
   int head_dim_;
   int ring_;
   std::int64_t slot_rows_;
   slot_table table_;
+  slot_table encoder_inputs_;
   at::Tensor storage_;    // [slots, 2 * layers with keys, places, kv_heads * head_dim]
   at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], if tokens are on the host
   at::Tensor quantized_;  // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
   at::Tensor states_;     // [slots, 1, numbers of all states] float32, if layers are recurrent
+  at::Tensor encoded_;    // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any
   std::vector<device_layer> layers_;
 };
 
