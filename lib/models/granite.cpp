@@ -57,28 +57,19 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
   if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
   if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) != 0)
     fields.refuse("num_local_experts", "a hybrid Granite without experts is read, which says 0");
-  const auto mixes = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config);
-  const auto attends = attending_layers(fields, config);
-  const mlp_spec feeds{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
-                       .gate = "input_linear",
-                       .up = "input_linear",
-                       .down = "output_linear"};
+  auto attends = scaled_attention(fields, config);
+  if (!rotates(fields)) attends.rope.reset();
   auto spec = decoder(config);
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = mixes, .prefix = prefix + "mamba.", .before = rms_norm(config, prefix + "input_layernorm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      auto made = scaled_attention(fields, config);
-      if (!rotates(fields)) made.rope.reset();
-      mixer.what = std::move(made);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = feeds,
-                           .prefix = prefix + "shared_mlp.",
-                           .before = rms_norm(config, prefix + "post_attention_layernorm")});
-  }
+  add_layers(spec, config,
+             {.attends = attending_layers(fields, config),
+              .attention = std::move(attends),
+              .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+              .other_prefix = "mamba.",
+              .mlp = {.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
+                      .gate = "input_linear",
+                      .up = "input_linear",
+                      .down = "output_linear"},
+              .mlp_prefix = "shared_mlp."});
   scale(fields, spec);
   return spec;
 }
