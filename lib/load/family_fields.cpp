@@ -35,7 +35,7 @@ constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
 constexpr key_names starcoder2_keys{.rms_norm_eps = "norm_epsilon"};
-constexpr key_names nemotron_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
+constexpr key_names no_window_norm_eps_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
 
 constexpr key_names gpt2_keys{.hidden = "n_embd",
                               .layers = "n_layer",
@@ -228,7 +228,7 @@ constexpr std::array families{
                   .activation = "gelu_pytorch_tanh",
                   .tie_embeddings = true},
     family_fields{.family = "nemotron",
-                  .keys = nemotron_keys,
+                  .keys = no_window_norm_eps_keys,
                   .max_positions = 4096,
                   .rms_norm_eps = 1e-5,
                   .partial_rotary = 0.5,
@@ -316,6 +316,14 @@ constexpr std::array families{
     qwen3_5_fields("qwen3_5", ""),
     family_fields{.family = "lfm2",
                   .keys = lfm2_keys,
+                  .kv_heads = 8,
+                  .max_positions = 128000,
+                  .rms_norm_eps = 1e-5,
+                  .rope_theta = 1e6,
+                  .tie_embeddings = true},
+    family_fields{.family = "lfm2_moe",
+                  .gguf = {.architecture = "lfm2moe"},
+                  .keys = no_window_norm_eps_keys,
                   .kv_heads = 8,
                   .max_positions = 128000,
                   .rms_norm_eps = 1e-5,

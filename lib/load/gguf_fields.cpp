@@ -98,6 +98,7 @@ constexpr std::array aliases{
     key_alias{"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
     key_alias{"n_shared_experts", "expert_shared_count"},
     key_alias{"first_k_dense_replace", "leading_dense_block_count"},
+    key_alias{"num_dense_layers", "leading_dense_block_count"},
     key_alias{"n_group", "expert_group_count"},
     key_alias{"topk_group", "expert_group_used_count"},
     key_alias{"norm_topk_prob", "expert_weights_norm"},

@@ -40,6 +40,7 @@ model_spec granitemoe(const load::config_fields& fields, const load::model_confi
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
+model_spec lfm2_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
@@ -101,6 +102,7 @@ constexpr std::array families{
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
     family{"lfm2", "LFM 2", lfm2},
+    family{"lfm2_moe", "LFM 2 with experts", lfm2_moe},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},

@@ -189,7 +189,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.blocks);
-  namer.rename(spec.final_norm, fields.family() == "lfm2" ? "token_embd_norm" : "output_norm");
+  namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
   spec.unread = prediction_layers(fields);

@@ -192,6 +192,12 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
   BOOST_TEST(lfm2.blocks.at(0).prefix == "blk.0.");
   BOOST_TEST(lfm2.blocks.at(2).prefix == "blk.1.conv.");
   BOOST_TEST(lfm2.final_norm->name == "token_embd_norm");
+  const auto moe =
+      spec_of("lfm2moe", {entry_u32("lfm2moe.expert_count", 8), entry_u32("lfm2moe.leading_dense_block_count", 1)},
+              {"blk.1.shortconv.conv.weight"});
+  BOOST_TEST(mlp_of(moe).gate == "ffn_gate");
+  BOOST_TEST(std::get<moe_spec>(moe.blocks.at(3).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST(moe.final_norm->name == "token_embd_norm");
 }
 
 BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {

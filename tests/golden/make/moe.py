@@ -1,7 +1,7 @@
 """Decoders with experts: what a router chooses, and what of it a reader may forget."""
 import dataclasses
 
-from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
+from decoder import decoder, draw_decoder, keep_only, last_norm, publish_rope, rope
 from draws import matrix, vector
 from transformers import (
     Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM,
@@ -33,7 +33,8 @@ class moe_decoder(decoder):
     def expert_scores(self, model, run):
         """What each router gave each expert, [rows, experts] a router, and how many of them are chosen."""
         found = []
-        hooks = [module.register_forward_hook(lambda m, _, output: found.extend(choices(m, model.config, output[0])))
+        hooks = [module.register_forward_hook(lambda m, given, output: found.extend(
+            choices(m, model.config, given, output[0])))
                  for name, module in model.named_modules() if type(module).__name__.endswith("Router")]
         run()
         for hook in hooks:
@@ -41,12 +42,13 @@ class moe_decoder(decoder):
         return found
 
 
-def choices(router, config, logits):
+def choices(router, config, given, logits):
     """(scores, chosen) of a router's groups, if it has several, and of its experts."""
-    if not hasattr(router, "e_score_correction_bias"):
+    bias = getattr(router, "e_score_correction_bias", given[1] if len(given) > 1 else None)
+    if bias is None:
         return [(logits.clone(), config.num_experts_per_tok)]
-    scores = logits.sigmoid() + router.e_score_correction_bias
-    if router.num_group == 1:
+    scores = logits.sigmoid() + bias
+    if getattr(router, "num_group", 1) == 1:
         return [(scores, router.top_k)]
     groups = scores.unflatten(1, (router.num_group, -1))
     group_scores = groups.topk(2).values.sum(2)
@@ -57,11 +59,15 @@ def choices(router, config, logits):
 
 def draw_moe(model, normal):
     draw_decoder(model, normal)
+    draw_routers(model, normal)
+
+
+def draw_routers(model, normal):
     for name, value in model.named_parameters():
         if is_router(name):
             matrix(normal, value, 2.0)
     for name, value in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             vector(normal, value)
     steady_routers(model)
 
@@ -72,9 +78,9 @@ def is_router(name):
 
 def steady_routers(model):
     """Large embeddings, which nothing rounds: what routers read then moves less when products are rounded."""
-    model.model.embed_tokens.weight.mul_(5)
+    model.get_input_embeddings().weight.mul_(5)
     if model.config.tie_word_embeddings:
-        model.model.norm.weight.div_(5)
+        last_norm(model).weight.div_(5)
 
 
 def publish_qwen(config, settings):
