@@ -81,11 +81,14 @@ constexpr key_names mpt_keys{.hidden = "d_model",
                              .sliding_window = "",
                              .activation = "hidden_act"};
 
-constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture) {
+constexpr key_names qwen3_5_moe_keys{.intermediate = "", .sliding_window = ""};
+
+constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture, std::int64_t kv_heads,
+                                       const key_names& keys = no_window_keys) {
   return {.family = family,
           .gguf = {.architecture = architecture},
-          .keys = no_window_keys,
-          .kv_heads = 4,
+          .keys = keys,
+          .kv_heads = kv_heads,
           .head_dim = 256,
           .max_positions = 32768,
           .partial_rotary = 0.25};
@@ -312,8 +315,11 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
-    qwen3_5_fields("qwen3_5_text", "qwen35"),
-    qwen3_5_fields("qwen3_5", ""),
+    qwen3_5_fields("qwen3_5_text", "qwen35", 4),
+    qwen3_5_fields("qwen3_5", "", 4),
+    qwen3_5_fields("qwen3_next", "qwen3next", 2),
+    qwen3_5_fields("qwen3_5_moe_text", "qwen35moe", 2, qwen3_5_moe_keys),
+    qwen3_5_fields("qwen3_5_moe", "", 2, qwen3_5_moe_keys),
     family_fields{.family = "lfm2",
                   .keys = lfm2_keys,
                   .kv_heads = 8,

@@ -61,7 +61,10 @@ model_spec qwen2_moe(const load::config_fields& fields, const load::model_config
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
@@ -123,7 +126,10 @@ constexpr std::array families{
     family{"qwen3", "Qwen 3", qwen3},
     family{"qwen3_5", "Qwen 3.5 dense", qwen3_5},
     family{"qwen3_5_text", "Qwen 3.5 dense (text)", qwen3_5_text},
+    family{"qwen3_5_moe", "Qwen 3.5 with experts", qwen3_5_moe},
+    family{"qwen3_5_moe_text", "Qwen 3.5 with experts (text)", qwen3_5_moe_text},
     family{"qwen3_moe", "Qwen 3 with experts", qwen3_moe},
+    family{"qwen3_next", "Qwen 3-Next", qwen3_next},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},

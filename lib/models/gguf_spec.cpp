@@ -25,6 +25,8 @@ constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
     renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
     renamed_norm{"glm4_moe", "post_attention_layernorm", "post_attention_norm"},
+    renamed_norm{"qwen3_next", "post_attention_layernorm", "post_attention_norm"},
+    renamed_norm{"qwen3_5_moe_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
@@ -144,7 +146,10 @@ class gguf_namer {
 
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
-  void rename(delta_net_spec& net) const { net.tiled = true; }
+  void rename(delta_net_spec& net) const {
+    net.tiled = !net.grouped_qkvz;
+    net.grouped_qkvz = false;
+  }
   void rename(mamba2_spec&) const {}
 
   // By which load::gguf_views knows the tensors of a mixer.

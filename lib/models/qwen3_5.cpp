@@ -66,12 +66,15 @@ model_spec qwen3_5_text(const load::config_fields& fields, const load::model_con
   return spec;
 }
 
-/// As its checkpoints are published, with an encoder of images, which is not read.
-model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = qwen3_5_text(fields, config);
+/// As checkpoints are published, with an encoder of images, which is not read.
+model_spec beside_images(model_spec spec) {
   put_under("model.language_model.", spec);
   spec.unread.emplace_back("model.visual.*");
   return spec;
+}
+
+model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config) {
+  return beside_images(qwen3_5_text(fields, config));
 }
 
 }  // namespace cogen::models

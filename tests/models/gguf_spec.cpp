@@ -188,6 +188,18 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
   BOOST_TEST(qwen.blocks.at(1).before->name == "blk.0.post_attention_norm");
   BOOST_TEST(qwen.blocks.at(1).before->weight_offset == 0);
   BOOST_TEST(qwen.unread == (names{"blk.1.*", "model.layers.1.*"}), boost::test_tools::per_element());
+  const auto next = spec_of("qwen3next", {entry_u32("qwen3next.expert_count", 4)}, {"blk.0.ssm_norm.weight"});
+  const auto& net = std::get<delta_net_spec>(next.blocks.at(0).what);
+  BOOST_TEST((!net.tiled && !net.grouped_qkvz && net.grouped_ba));
+  BOOST_TEST(std::holds_alternative<attention_spec>(next.blocks.at(2).what));
+  for (const auto* each : {"qwen3next", "qwen35moe"}) {
+    const auto with_experts = spec_of(each, {entry_u32(std::string(each) + ".expert_count", 4)},
+                                      {"blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(with_experts.blocks.at(1).before->name == "blk.0.post_attention_norm", each);
+    const auto& experts = std::get<moe_spec>(with_experts.blocks.at(1).what);
+    BOOST_TEST(experts.router.renormalized, each);
+    BOOST_TEST(experts.shared->gate == "ffn_gate_inp_shexp", each);
+  }
   const auto lfm2 = spec_of("lfm2", {}, {"blk.1.shortconv.conv.weight"});
   BOOST_TEST(lfm2.blocks.at(0).prefix == "blk.0.");
   BOOST_TEST(lfm2.blocks.at(2).prefix == "blk.1.conv.");
