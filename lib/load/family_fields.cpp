@@ -342,7 +342,7 @@ constexpr std::array families{
                   .rotary = false},
     family_fields{.family = "granitemoehybrid",
                   .gguf = {.architecture = "granitehybrid", .interleaved = true},
-                  .keys = {.intermediate = "", .sliding_window = ""}},
+                  .keys = no_window_keys},
     family_fields{.family = "falcon_h1",
                   .gguf = {.architecture = "falcon-h1"},
                   .keys = no_window_keys,

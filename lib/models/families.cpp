@@ -100,7 +100,7 @@ constexpr std::array families{
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
-    family{"granitemoehybrid", "Granite 4 hybrid (dense)", granitemoehybrid},
+    family{"granitemoehybrid", "Granite 4 hybrid", granitemoehybrid},
     family{"granitemoe", "Granite 3 with experts", granitemoe},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},

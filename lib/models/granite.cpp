@@ -21,6 +21,17 @@ attention_spec scaled_attention(const load::config_fields& fields, const load::m
   return made;
 }
 
+/// One tensor holds all of a layer, gate and up in one.
+moe_spec stacked_experts(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
+  experts.expert.gate = experts.expert.up = "block_sparse_moe.input_linear";
+  experts.expert.down = "block_sparse_moe.output_linear";
+  experts.stacked = true;
+  experts.router.name = "block_sparse_moe.router.layer";
+  experts.router.renormalized = true;
+  return experts;
+}
+
 void scale(const load::config_fields& fields, model_spec& spec) {
   spec.embedding.scale = multiplier(fields, "embedding_multiplier");
   spec.head.scale = 1 / multiplier(fields, "logits_scaling");
@@ -52,11 +63,14 @@ model_spec granite(const load::config_fields& fields, const load::model_config& 
   return spec;
 }
 
-/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers.
+/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for
+/// all rows stands beside experts or alone.
 model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
-  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) != 0)
-    fields.refuse("num_local_experts", "a hybrid Granite without experts is read, which says 0");
+  const mlp_spec shared{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
+                        .gate = "shared_mlp.input_linear",
+                        .up = "shared_mlp.input_linear",
+                        .down = "shared_mlp.output_linear"};
   auto attends = scaled_attention(fields, config);
   if (!rotates(fields)) attends.rope.reset();
   auto spec = decoder(config);
@@ -65,25 +79,21 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
               .attention = std::move(attends),
               .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
               .other_prefix = "mamba.",
-              .mlp = {.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
-                      .gate = "input_linear",
-                      .up = "input_linear",
-                      .down = "output_linear"},
-              .mlp_prefix = "shared_mlp."});
+              .mlp = shared,
+              .mlp_prefix = ""});
+  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) > 0) {
+    auto experts = stacked_experts(fields, config);
+    experts.shared = {.mlp = shared};
+    put_experts(spec, experts, "");
+  }
   scale(fields, spec);
   return spec;
 }
 
-/// Granite 3's experts: one tensor holds all of a layer, gate and up in one.
+/// Granite 3 with experts.
 model_spec granitemoe(const load::config_fields& fields, const load::model_config& config) {
-  auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
-  experts.expert.gate = experts.expert.up = "input_linear";
-  experts.expert.down = "output_linear";
-  experts.stacked = true;
-  experts.router.name = "router.layer";
-  experts.router.renormalized = true;
   auto spec = granite(fields, config);
-  put_experts(spec, experts, "block_sparse_moe.");
+  put_experts(spec, stacked_experts(fields, config), "");
   return spec;
 }
 

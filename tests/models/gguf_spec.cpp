@@ -226,6 +226,15 @@ BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
   BOOST_TEST(mlp_of(spec).up == "ffn_up");
   BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.mamba2.");
   BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
+  const auto moe = spec_of("granitehybrid",
+                           {entry_u32("granitehybrid.ssm.inner_size", 64), entry_u32("granitehybrid.expert_count", 4),
+                            entry_u32("granitehybrid.ssm.time_step_rank", 4)},
+                           {"blk.0.ssm_norm.weight"});
+  const auto& experts = std::get<moe_spec>(moe.blocks.at(1).what);
+  BOOST_TEST(moe.blocks.at(1).prefix == "blk.0.");
+  BOOST_TEST(experts.expert.up == "ffn_up_exps");
+  BOOST_TEST(experts.router.name == "ffn_gate_inp");
+  BOOST_TEST(experts.shared->mlp.gate == "ffn_gate_shexp");
 }
 
 BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {

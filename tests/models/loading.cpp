@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
     check_refused<load::load_error>(
         "granite4_published", [&](auto& config) { config[key] = value; }, named);
   };
-  refused("num_local_experts", 4, {"num_local_experts is 4; a hybrid Granite without experts is read"});
+  refused("num_local_experts", 4, {"num_experts_per_tok is 0; an integer from 1 to 4"});
   refused("mamba_n_groups", 3, {"mamba_n_groups is 3; mamba_n_heads = 4 must be a multiple of it"});
   refused("mamba_d_head", 11, {"mamba_n_heads is 4; times mamba_d_head = 11", "hidden_size * mamba_expand = 48"});
   refused("layer_types", {"mamba", "attention", "conv"}, {"layer_types", "'attention' and 'mamba' are known"});

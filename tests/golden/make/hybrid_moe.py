@@ -1,10 +1,12 @@
 """Hybrids with experts: the mixers of lfm2.py, qwen3_5.py and granite_hybrid.py, the routers of moe.py."""
+import granite_hybrid
 import lfm2
+import mamba2
 import qwen3_5
 import torch
 from decoder import keep_only, publish_rope, rope
 from moe import draw_routers, moe_decoder
-from transformers import Lfm2MoeForCausalLM, Qwen3_5MoeForCausalLM, Qwen3NextForCausalLM
+from transformers import GraniteMoeHybridForCausalLM, Lfm2MoeForCausalLM, Qwen3_5MoeForCausalLM, Qwen3NextForCausalLM
 
 
 def with_routers(draw):
@@ -109,4 +111,13 @@ FAMILIES = [
             shared_expert_intermediate_size=14, num_experts=4, num_experts_per_tok=2,
             **rope(300.0, partial_rotary_factor=0.5)),
     }),
+    moe_decoder(GraniteMoeHybridForCausalLM, {
+        "granite4_moe_published": dict(
+            published=True, dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=11, num_hidden_layers=3,
+            num_attention_heads=3, num_key_value_heads=1, rms_norm_eps=0.6, tie_word_embeddings=True,
+            embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.7, logits_scaling=8.0,
+            num_local_experts=6, num_experts_per_tok=2, shared_intermediate_size=14, mamba_n_heads=4, mamba_n_groups=1,
+            mamba_d_state=6, unseen=("rope_theta",),
+            layer_types=["linear_attention", "full_attention", "linear_attention"], **rope(300.0)),
+    }, draw=with_routers(granite_hybrid.draw), neutrals=mamba2.neutrals, publish=granite_hybrid.publish),
 ]
