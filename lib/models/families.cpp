@@ -44,6 +44,7 @@ model_spec lfm2_moe(const load::config_fields& fields, const load::model_config&
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
+model_spec minimax_m2(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
@@ -109,6 +110,7 @@ constexpr std::array families{
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},
+    family{"minimax_m2", "MiniMax M2", minimax_m2},
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},

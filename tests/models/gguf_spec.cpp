@@ -166,6 +166,9 @@ BOOST_AUTO_TEST_CASE(experts_that_are_chosen_with_a_bias_are_found) {
     BOOST_TEST(experts.router.choice_bias == "exp_probs_b.bias", each);
     BOOST_TEST(experts.shared->mlp.down == "ffn_down_shexp", each);
   }
+  const auto minimax = spec_of("minimax-m2", {entry_u32("minimax-m2.expert_count", 8)});
+  BOOST_TEST(std::get<moe_spec>(minimax.blocks.at(1).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST((attention_of(minimax).qk_norm->over == qk_norm_spec::scope::width));
   const auto norm_of = [](const std::string& name) { return spec_of(name, {}).blocks.at(1).before->name; };
   BOOST_TEST(norm_of("glm4moe") == "blk.0.post_attention_norm");
   BOOST_TEST(norm_of("dots1") == "blk.0.ffn_norm");

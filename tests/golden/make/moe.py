@@ -4,8 +4,8 @@ import dataclasses
 from decoder import decoder, draw_decoder, keep_only, last_norm, publish_rope, rope
 from draws import matrix, vector
 from transformers import (
-    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM,
-    Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
+    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MiniMaxM2ForCausalLM, MixtralForCausalLM,
+    OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
 
 FEW_CHOICES = [dict(tokens=3, new=2), dict(tokens=7, new=2), dict(tokens=12, new=14)]
 
@@ -123,6 +123,17 @@ def publish_sigmoid(config, settings):
     config["n_routed_experts"] = experts
 
 
+def publish_minimax(config, settings):
+    """The hub's files say how many numbers of a head are rotated."""
+    publish_rope(config)
+    config["rotary_dim"] = int(config.pop("partial_rotary_factor") * config["head_dim"])
+    experts = settings["num_local_experts"]
+    keep_only(config, """attention_dropout head_dim hidden_act intermediate_size num_key_value_heads rms_norm_eps
+              rotary_dim num_experts_per_tok""")
+    config.update(num_local_experts=experts, num_mtp_modules=3, qk_norm_type="per_layer", scoring_func="sigmoid",
+                  shared_intermediate_size=0, use_qk_norm=True, use_routing_bias=True)
+
+
 FAMILIES = [
     moe_decoder(Qwen3MoeForCausalLM, {
         "qwen3_moe_published": dict(
@@ -197,4 +208,10 @@ FAMILIES = [
             norm_topk_prob=False, first_k_dense_replace=0, n_group=4, topk_group=2, routed_scaling_factor=0.8,
             **rope(300.0, partial_rotary_factor=0.25)),
     }, publish=publish_sigmoid),
+    moe_decoder(MiniMaxM2ForCausalLM, {
+        "minimax_m2_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=11, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.02, tie_word_embeddings=False,
+            num_local_experts=6, num_experts_per_tok=3, **rope(500.0, partial_rotary_factor=0.5)),
+    }, publish=publish_minimax),
 ]
