@@ -31,6 +31,9 @@ constexpr key_names mamba_keys{.heads = "",
 
 constexpr key_names lfm2_keys{.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""};
 
+constexpr key_names nemotron_h_keys{
+    .intermediate = "", .rms_norm_eps = "layer_norm_epsilon", .sliding_window = "", .activation = "mlp_hidden_act"};
+
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
@@ -92,6 +95,18 @@ constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view
           .head_dim = 256,
           .max_positions = 32768,
           .partial_rotary = 0.25};
+}
+
+constexpr family_fields nemotron_h_fields(std::string_view architecture) {
+  return {.family = "nemotron_h",
+          .gguf = {.architecture = architecture},
+          .keys = nemotron_h_keys,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .max_positions = 4096,
+          .rms_norm_eps = 1e-5,
+          .activation = "relu2",
+          .rotary = false};
 }
 
 // A further family whose names or defaults differ adds its line.
@@ -356,6 +371,8 @@ constexpr std::array families{
                   .kv_heads = 8,
                   .max_positions = 8192,
                   .rms_norm_eps = 1e-5},
+    nemotron_h_fields("nemotron_h"),
+    nemotron_h_fields("nemotron_h_moe"),
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

@@ -51,6 +51,7 @@ model_spec mistral(const load::config_fields& fields, const load::model_config& 
 model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
 model_spec mpt(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
+model_spec nemotron_h(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo2(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
 model_spec olmoe(const load::config_fields& fields, const load::model_config& config);
@@ -117,6 +118,7 @@ constexpr std::array families{
     family{"mixtral", "Mixtral", mixtral},
     family{"mpt", "MPT", mpt},
     family{"nemotron", "Nemotron", nemotron},
+    family{"nemotron_h", "Nemotron-H, Nemotron 3", nemotron_h},
     family{"olmo2", "OLMo 2", olmo2},
     family{"olmo3", "OLMo 3", olmo3},
     family{"olmoe", "OLMoE", olmoe},

@@ -60,10 +60,13 @@ class gguf_namer {
     norm->weight_offset = 0;
   }
 
-  /// A block that mixes tokens begins a layer, and those behind it belong to the layer too.
+  /// A block that mixes tokens begins a layer, and those behind it belong to the layer too. A Nemotron-H has layers of
+  /// one block.
   void rename(std::vector<block_spec>& blocks) {
+    const bool apart = family_ == "nemotron_h";
     for (auto& block : blocks) {
-      if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
+      const bool mixes = !std::holds_alternative<mlp_spec>(block.what) && !std::holds_alternative<moe_spec>(block.what);
+      if (!mixes && !apart) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
         if (!block.parallel) ++layer_;

@@ -252,6 +252,22 @@ BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
   BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).what).norm == mamba2_spec::norm_place::none));
 }
 
+BOOST_AUTO_TEST_CASE(layers_of_one_block_have_one_norm) {
+  const auto spec =
+      spec_of("nemotron_h_moe",
+              {entry_u32("nemotron_h_moe.ssm.inner_size", 48), entry_u32("nemotron_h_moe.ssm.time_step_rank", 8),
+               entry_u32("nemotron_h_moe.expert_count", 4)},
+              {"blk.0.ffn_gate_inp.weight", "blk.1.ssm_in.weight"});
+  BOOST_TEST(spec.blocks.at(0).prefix == "blk.0.");
+  BOOST_TEST(spec.blocks.at(0).before->name == "blk.0.attn_norm");
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(0).what);
+  BOOST_TEST(experts.expert.gate.empty());
+  BOOST_TEST(experts.shared->mlp.up == "ffn_up_shexp");
+  BOOST_TEST(spec.blocks.at(1).prefix == "blk.1.mamba2.");
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(1).what).head_width == 6);
+  BOOST_TEST(std::get<mlp_spec>(spec_of("nemotron_h").blocks.at(1).what).up == "ffn_up");
+}
+
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));

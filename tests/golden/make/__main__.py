@@ -39,6 +39,7 @@ import ministral
 import mistral
 import moe
 import near_llama
+import nemotron_h
 import olmo
 import opt
 import phi
@@ -53,7 +54,7 @@ HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1,
-    hybrid_moe)
+    hybrid_moe, nemotron_h)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
