@@ -16,6 +16,7 @@ namespace cogen::models {
 // Each cites the model's paper or its authors.
 model_spec apertus(const load::config_fields& fields, const load::model_config& config);
 model_spec arcee(const load::config_fields& fields, const load::model_config& config);
+model_spec bamba(const load::config_fields& fields, const load::model_config& config);
 model_spec bart(const load::config_fields& fields, const load::model_config& config);
 model_spec bloom(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere(const load::config_fields& fields, const load::model_config& config);
@@ -83,6 +84,7 @@ struct family {
 constexpr std::array families{
     family{"apertus", "Apertus", apertus},
     family{"arcee", "Arcee (AFM)", arcee},
+    family{"bamba", "Bamba", bamba},
     family{"bart", "BART", bart},
     family{"bloom", "BLOOM", bloom},
     family{"cohere", "Command R (Cohere)", cohere},

@@ -15,9 +15,12 @@ constexpr load::real_range multipliers{1e-9, 1e9};
 
 double multiplier(const load::config_fields& fields, std::string_view key) { return fields.real(key, multipliers, 1); }
 
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+/// GGUF files of Bamba are a Granite's without multipliers.
 attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
   auto made = attention(config);
-  made.scale = multiplier(fields, "attention_multiplier");
+  made.scale = fields.real("attention_multiplier", multipliers, is_gguf(fields) ? made.scale : 1);
   return made;
 }
 
@@ -38,8 +41,6 @@ void scale(const load::config_fields& fields, model_spec& spec) {
   const auto residual = static_cast<float>(multiplier(fields, "residual_multiplier"));
   for (auto& block : spec.blocks) block.residual_scale = residual;
 }
-
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
 
 bool rotates(const load::config_fields& fields) {
   return is_gguf(fields) ? fields.boolean("rope.scaling.finetuned", true)

@@ -16,6 +16,7 @@ import pathlib
 import sys
 
 import alibi
+import bamba
 import bart
 import cohere
 import default_model
@@ -54,7 +55,7 @@ HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1,
-    hybrid_moe, nemotron_h)
+    hybrid_moe, nemotron_h, bamba)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
