@@ -91,7 +91,6 @@ constexpr std::array aliases{
     key_alias{"linear_num_key_heads", "ssm.group_count"},
     key_alias{"linear_num_value_heads", "ssm.time_step_rank"},
     key_alias{"num_experts", "expert_count"},
-    key_alias{"num_local_experts", "expert_count"},
     key_alias{"n_routed_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"moe_intermediate_size", "expert_feed_forward_length"},
