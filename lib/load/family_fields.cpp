@@ -31,11 +31,14 @@ constexpr key_names mamba_keys{.heads = "",
 
 constexpr key_names lfm2_keys{.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""};
 
+constexpr key_names nemotron_h_keys{
+    .intermediate = "", .rms_norm_eps = "layer_norm_epsilon", .sliding_window = "", .activation = "mlp_hidden_act"};
+
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
 constexpr key_names starcoder2_keys{.rms_norm_eps = "norm_epsilon"};
-constexpr key_names nemotron_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
+constexpr key_names no_window_norm_eps_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
 
 constexpr key_names gpt2_keys{.hidden = "n_embd",
                               .layers = "n_layer",
@@ -81,11 +84,14 @@ constexpr key_names mpt_keys{.hidden = "d_model",
                              .sliding_window = "",
                              .activation = "hidden_act"};
 
-constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture) {
+constexpr key_names qwen3_5_moe_keys{.intermediate = "", .sliding_window = ""};
+
+constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture, std::int64_t kv_heads,
+                                       const key_names& keys = no_window_keys) {
   return {.family = family,
           .gguf = {.architecture = architecture},
-          .keys = no_window_keys,
-          .kv_heads = 4,
+          .keys = keys,
+          .kv_heads = kv_heads,
           .head_dim = 256,
           .max_positions = 32768,
           .partial_rotary = 0.25};
@@ -101,6 +107,18 @@ constexpr family_fields bart_like(std::string_view family, std::string_view acti
           .tie_embeddings = true,
           .rotary = false,
           .decoder_start_token = start};
+}
+
+constexpr family_fields nemotron_h_fields(std::string_view architecture) {
+  return {.family = "nemotron_h",
+          .gguf = {.architecture = architecture},
+          .keys = nemotron_h_keys,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .max_positions = 4096,
+          .rms_norm_eps = 1e-5,
+          .activation = "relu2",
+          .rotary = false};
 }
 
 // A further family whose names or defaults differ adds its line.
@@ -193,6 +211,13 @@ constexpr std::array families{
                   .max_positions = 131072,
                   .rms_norm_eps = 1e-5,
                   .partial_rotary = 0.5},
+    family_fields{.family = "minimax_m2",
+                  .gguf = {.architecture = "minimax-m2"},
+                  .keys = no_window_keys,
+                  .kv_heads = 8,
+                  .head_dim = 128,
+                  .max_positions = 196608,
+                  .rope_theta = 5e6},
     family_fields{.family = "dots1", .kv_heads = 32, .sliding_window = 4096},
     family_fields{.family = "exaone4", .kv_heads = 32, .sliding_window = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "ministral",
@@ -240,7 +265,7 @@ constexpr std::array families{
                   .activation = "gelu_pytorch_tanh",
                   .tie_embeddings = true},
     family_fields{.family = "nemotron",
-                  .keys = nemotron_keys,
+                  .keys = no_window_norm_eps_keys,
                   .max_positions = 4096,
                   .rms_norm_eps = 1e-5,
                   .partial_rotary = 0.5,
@@ -318,10 +343,21 @@ constexpr std::array families{
                   .rms_norm_eps = 1e-5,
                   .tie_embeddings = true,
                   .rotary = false},
-    qwen3_5_fields("qwen3_5_text", "qwen35"),
-    qwen3_5_fields("qwen3_5", ""),
+    qwen3_5_fields("qwen3_5_text", "qwen35", 4),
+    qwen3_5_fields("qwen3_5", "", 4),
+    qwen3_5_fields("qwen3_next", "qwen3next", 2),
+    qwen3_5_fields("qwen3_5_moe_text", "qwen35moe", 2, qwen3_5_moe_keys),
+    qwen3_5_fields("qwen3_5_moe", "", 2, qwen3_5_moe_keys),
     family_fields{.family = "lfm2",
                   .keys = lfm2_keys,
+                  .kv_heads = 8,
+                  .max_positions = 128000,
+                  .rms_norm_eps = 1e-5,
+                  .rope_theta = 1e6,
+                  .tie_embeddings = true},
+    family_fields{.family = "lfm2_moe",
+                  .gguf = {.architecture = "lfm2moe"},
+                  .keys = no_window_norm_eps_keys,
                   .kv_heads = 8,
                   .max_positions = 128000,
                   .rms_norm_eps = 1e-5,
@@ -334,13 +370,22 @@ constexpr std::array families{
                   .rotary = false},
     family_fields{.family = "granitemoehybrid",
                   .gguf = {.architecture = "granitehybrid", .interleaved = true},
-                  .keys = {.intermediate = "", .sliding_window = ""}},
+                  .keys = no_window_keys},
+    family_fields{.family = "bamba",
+                  .gguf = {.architecture = "granitehybrid"},
+                  .keys = no_window_keys,
+                  .kv_heads = 8,
+                  .max_positions = 262144,
+                  .rms_norm_eps = 1e-5,
+                  .partial_rotary = 0.5},
     family_fields{.family = "falcon_h1",
                   .gguf = {.architecture = "falcon-h1"},
                   .keys = no_window_keys,
                   .kv_heads = 8,
                   .max_positions = 8192,
                   .rms_norm_eps = 1e-5},
+    nemotron_h_fields("nemotron_h"),
+    nemotron_h_fields("nemotron_h_moe"),
     family_fields{.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
 };
 

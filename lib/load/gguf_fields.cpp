@@ -91,13 +91,17 @@ constexpr std::array aliases{
     key_alias{"linear_num_key_heads", "ssm.group_count"},
     key_alias{"linear_num_value_heads", "ssm.time_step_rank"},
     key_alias{"num_experts", "expert_count"},
-    key_alias{"num_local_experts", "expert_count"},
     key_alias{"n_routed_experts", "expert_count"},
     key_alias{"num_experts_per_tok", "expert_used_count"},
     key_alias{"moe_intermediate_size", "expert_feed_forward_length"},
     key_alias{"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
     key_alias{"n_shared_experts", "expert_shared_count"},
     key_alias{"first_k_dense_replace", "leading_dense_block_count"},
+    key_alias{"num_dense_layers", "leading_dense_block_count"},
+    key_alias{"ssm_state_size", "ssm.state_size"},
+    key_alias{"mamba_num_heads", "ssm.time_step_rank"},
+    key_alias{"intermediate_size", "feed_forward_length"},
+    key_alias{"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
     key_alias{"n_group", "expert_group_count"},
     key_alias{"topk_group", "expert_group_used_count"},
     key_alias{"norm_topk_prob", "expert_weights_norm"},
@@ -130,6 +134,12 @@ constexpr std::array mixers{
     mixer_type{"shortconv.conv.weight", "conv"},
     mixer_type{"ssm_beta.weight", "linear_attention"},
     mixer_type{"ssm_norm.weight", "linear_attention"},
+};
+
+constexpr std::array blocks{
+    mixer_type{"ssm_in.weight", "linear_attention"},
+    mixer_type{"attn_q.weight", "full_attention"},
+    mixer_type{"ffn_gate_inp.weight", "moe"},
 };
 
 field scalar_field(field_scalar value) { return {field::shape::scalar, {std::move(value)}}; }
@@ -190,6 +200,7 @@ class gguf_lookup final : public config_fields::lookup {
   // What follows from other keys and from the tensors.
   std::optional<field> implied(std::string_view key) const {
     if (key == "layer_types") return layer_types();
+    if (key == "layers_block_type") return block_types();
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
       return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
@@ -197,7 +208,8 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));
     if (key == "shared_intermediate_size") return feed_forward_width();
-    if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head") return value_head_dim();
+    if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head" || key == "mamba_head_dim")
+      return value_head_dim();
     if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
@@ -208,6 +220,17 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "num_ln_in_parallel_attn")
       return scalar_field(std::int64_t{first_layer_has("attn_norm_2.weight") ? 2 : 1});
     return std::nullopt;
+  }
+
+  // What each layer is in a model whose layers have one part each.
+  field block_types() const {
+    field types{field::shape::list, {}};
+    for (std::int64_t layer = 0; layer < layers(); ++layer) {
+      const auto* const found =
+          std::ranges::find_if(blocks, [&](const mixer_type& each) { return layer_has(layer, each.tensor); });
+      types.values.emplace_back(std::string(found == blocks.end() ? "mlp" : found->type));
+    }
+    return types;
   }
 
   std::int64_t layers() const {

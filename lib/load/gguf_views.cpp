@@ -40,6 +40,7 @@ constexpr std::array delta_net_names{
     name_pair{"attn_qkv.", "in_proj_qkv."}, name_pair{"attn_gate.", "in_proj_z."}, name_pair{"ssm_beta.", "in_proj_b."},
     name_pair{"ssm_alpha.", "in_proj_a."},  name_pair{"ssm_conv1d.", "conv1d."},   name_pair{"ssm_out.", "out_proj."},
     name_pair{"ssm_norm.", "norm."},        name_pair{"ssm_dt.bias", "dt_bias"},   name_pair{"ssm_a", "A_log"},
+    name_pair{"ssm_ba.", "in_proj_ba."},
 };
 
 constexpr std::array mamba2_names{

@@ -69,6 +69,18 @@ constexpr mamba2_key_names granite_keys{
     .others = jamba_mixer_keys,
     .defaults = {.heads = 128, .head_width = 0, .groups = 1, .state = 256, .convolution = 4}};
 
+constexpr mamba2_key_names nemotron_keys{
+    .heads = "mamba_num_heads",
+    .head_width = "mamba_head_dim",
+    .groups = "n_groups",
+    .others = {.state = "ssm_state_size",
+               .convolution = "conv_kernel",
+               .expand = "",
+               .time_step_rank = "",
+               .bias = "use_bias",
+               .convolution_bias = "use_conv_bias"},
+    .defaults = {.heads = 128, .head_width = 64, .groups = 8, .state = 128, .convolution = 4}};
+
 // "auto" stands for an equal share of the channels.
 std::int64_t head_width(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                         std::int64_t heads) {
@@ -77,10 +89,28 @@ std::int64_t head_width(const config_fields& fields, const mamba2_key_names& key
   return fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
 }
 
+// Heads of that width must be what the channels are divided into.
+void check_channels(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
+                    const mamba2_fields& read) {
+  if (read.heads * read.head_width == inner) return;
+  const auto channels = fields.has("mamba_d_ssm") ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
+  fields.refuse(keys.heads,
+                fmt::format("times {} = {} it must be {} = {}", keys.head_width, read.head_width, channels, inner));
+}
+
+void read_head_width(const config_fields& fields, const mamba2_key_names& keys, const model_config& config,
+                     mamba2_fields& made) {
+  if (keys.others.expand.empty()) {
+    made.head_width = fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
+    return;
+  }
+  const auto inner = fields.has("mamba_d_ssm") ? fields.integer("mamba_d_ssm", inner_widths)
+                                               : expanded(fields, keys.others.expand, config.hidden);
+  made.head_width = head_width(fields, keys, inner, made.heads);
+  check_channels(fields, keys, inner, made);
+}
+
 mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
-  const bool is_given = fields.has("mamba_d_ssm");
-  const auto inner =
-      is_given ? fields.integer("mamba_d_ssm", inner_widths) : expanded(fields, keys.others.expand, config.hidden);
   const auto& usual = keys.defaults;
   mamba2_fields made{.heads = fields.integer(keys.heads, head_counts, usual.heads),
                      .groups = fields.integer(keys.groups, head_counts, usual.groups),
@@ -88,12 +118,7 @@ mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, co
                      .convolution = fields.integer(keys.others.convolution, {2, convolutions.highest}, 4),
                      .bias = fields.boolean(keys.others.bias, false),
                      .convolution_bias = fields.boolean(keys.others.convolution_bias, true)};
-  made.head_width = head_width(fields, keys, inner, made.heads);
-  if (made.heads * made.head_width != inner) {
-    const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
-    fields.refuse(keys.heads,
-                  fmt::format("times {} = {} it must be {} = {}", keys.head_width, made.head_width, channels, inner));
-  }
+  read_head_width(fields, keys, config, made);
   if (made.heads % made.groups != 0)
     fields.refuse(keys.groups, fmt::format("{} = {} must be a multiple of it", keys.heads, made.heads));
   return made;
@@ -122,6 +147,10 @@ mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config
 
 mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config) {
   return read(fields, granite_keys, config);
+}
+
+mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, nemotron_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {

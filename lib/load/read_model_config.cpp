@@ -78,10 +78,17 @@ std::optional<std::int64_t> read_window(const config_fields& fields, std::string
   return window == 0 ? std::nullopt : std::optional(window);
 }
 
+// Files that name what each layer is need not count them.
+std::int64_t read_layers(const config_fields& fields, std::string_view key) {
+  const auto named = static_cast<std::int64_t>(fields.size("layers_block_type"));
+  if (named == 0) return fields.integer(key, layer_counts);
+  return fields.integer(key, layer_counts, std::min(named, layer_counts.highest));
+}
+
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   config.vocabulary = read_vocabulary(fields, keys);
   config.hidden = fields.integer(keys.hidden, widths);
-  config.layers = fields.integer(keys.layers, layer_counts);
+  config.layers = read_layers(fields, keys.layers);
   config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()
                              ? family.max_positions

@@ -16,6 +16,7 @@ namespace cogen::models {
 // Each cites the model's paper or its authors.
 model_spec apertus(const load::config_fields& fields, const load::model_config& config);
 model_spec arcee(const load::config_fields& fields, const load::model_config& config);
+model_spec bamba(const load::config_fields& fields, const load::model_config& config);
 model_spec bart(const load::config_fields& fields, const load::model_config& config);
 model_spec bloom(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere(const load::config_fields& fields, const load::model_config& config);
@@ -40,16 +41,19 @@ model_spec granitemoe(const load::config_fields& fields, const load::model_confi
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
+model_spec lfm2_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
 model_spec m2m_100(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
+model_spec minimax_m2(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
 model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
 model_spec mpt(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
+model_spec nemotron_h(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo2(const load::config_fields& fields, const load::model_config& config);
 model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
 model_spec olmoe(const load::config_fields& fields, const load::model_config& config);
@@ -62,7 +66,10 @@ model_spec pegasus(const load::config_fields& fields, const load::model_config& 
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
@@ -79,6 +86,7 @@ struct family {
 constexpr std::array families{
     family{"apertus", "Apertus", apertus},
     family{"arcee", "Arcee (AFM)", arcee},
+    family{"bamba", "Bamba", bamba},
     family{"bart", "BART", bart},
     family{"bloom", "BLOOM", bloom},
     family{"cohere", "Command R (Cohere)", cohere},
@@ -98,21 +106,24 @@ constexpr std::array families{
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
-    family{"granitemoehybrid", "Granite 4 hybrid (dense)", granitemoehybrid},
+    family{"granitemoehybrid", "Granite 4 hybrid", granitemoehybrid},
     family{"granitemoe", "Granite 3 with experts", granitemoe},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
     family{"lfm2", "LFM 2", lfm2},
+    family{"lfm2_moe", "LFM 2 with experts", lfm2_moe},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
     family{"m2m_100", "M2M-100, NLLB (dense)", m2m_100},
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},
+    family{"minimax_m2", "MiniMax M2", minimax_m2},
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},
     family{"mixtral", "Mixtral", mixtral},
     family{"mpt", "MPT", mpt},
     family{"nemotron", "Nemotron", nemotron},
+    family{"nemotron_h", "Nemotron-H, Nemotron 3", nemotron_h},
     family{"olmo2", "OLMo 2", olmo2},
     family{"olmo3", "OLMo 3", olmo3},
     family{"olmoe", "OLMoE", olmoe},
@@ -125,7 +136,10 @@ constexpr std::array families{
     family{"qwen3", "Qwen 3", qwen3},
     family{"qwen3_5", "Qwen 3.5 dense", qwen3_5},
     family{"qwen3_5_text", "Qwen 3.5 dense (text)", qwen3_5_text},
+    family{"qwen3_5_moe", "Qwen 3.5 with experts", qwen3_5_moe},
+    family{"qwen3_5_moe_text", "Qwen 3.5 with experts (text)", qwen3_5_moe_text},
     family{"qwen3_moe", "Qwen 3 with experts", qwen3_moe},
+    family{"qwen3_next", "Qwen 3-Next", qwen3_next},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},

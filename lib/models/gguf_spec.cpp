@@ -25,6 +25,8 @@ constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
     renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
     renamed_norm{"glm4_moe", "post_attention_layernorm", "post_attention_norm"},
+    renamed_norm{"qwen3_next", "post_attention_layernorm", "post_attention_norm"},
+    renamed_norm{"qwen3_5_moe_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
@@ -58,10 +60,13 @@ class gguf_namer {
     norm->weight_offset = 0;
   }
 
-  /// A block that mixes tokens begins a layer, and those behind it belong to the layer too.
+  /// A block that mixes tokens begins a layer, and those behind it belong to the layer too. A Nemotron-H has layers of
+  /// one block.
   void rename(std::vector<block_spec>& blocks) {
+    const bool apart = family_ == "nemotron_h";
     for (auto& block : blocks) {
-      if (std::holds_alternative<mlp_spec>(block.what) || std::holds_alternative<moe_spec>(block.what)) {
+      const bool mixes = !std::holds_alternative<mlp_spec>(block.what) && !std::holds_alternative<moe_spec>(block.what);
+      if (!mixes && !apart) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
         if (!block.parallel) ++layer_;
@@ -144,7 +149,10 @@ class gguf_namer {
 
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
-  void rename(delta_net_spec& net) const { net.tiled = true; }
+  void rename(delta_net_spec& net) const {
+    net.tiled = !net.grouped_qkvz;
+    net.grouped_qkvz = false;
+  }
   void rename(mamba2_spec&) const {}
 
   // By which load::gguf_views knows the tensors of a mixer.
@@ -189,7 +197,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.blocks);
-  namer.rename(spec.final_norm, fields.family() == "lfm2" ? "token_embd_norm" : "output_norm");
+  namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
   spec.unread = prediction_layers(fields);

@@ -15,10 +15,24 @@ constexpr load::real_range multipliers{1e-9, 1e9};
 
 double multiplier(const load::config_fields& fields, std::string_view key) { return fields.real(key, multipliers, 1); }
 
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+/// GGUF files of Bamba are a Granite's without multipliers.
 attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
   auto made = attention(config);
-  made.scale = multiplier(fields, "attention_multiplier");
+  made.scale = fields.real("attention_multiplier", multipliers, is_gguf(fields) ? made.scale : 1);
   return made;
+}
+
+/// One tensor holds all of a layer, gate and up in one.
+moe_spec stacked_experts(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
+  experts.expert.gate = experts.expert.up = "block_sparse_moe.input_linear";
+  experts.expert.down = "block_sparse_moe.output_linear";
+  experts.stacked = true;
+  experts.router.name = "block_sparse_moe.router.layer";
+  experts.router.renormalized = true;
+  return experts;
 }
 
 void scale(const load::config_fields& fields, model_spec& spec) {
@@ -27,8 +41,6 @@ void scale(const load::config_fields& fields, model_spec& spec) {
   const auto residual = static_cast<float>(multiplier(fields, "residual_multiplier"));
   for (auto& block : spec.blocks) block.residual_scale = residual;
 }
-
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
 
 bool rotates(const load::config_fields& fields) {
   return is_gguf(fields) ? fields.boolean("rope.scaling.finetuned", true)
@@ -52,47 +64,37 @@ model_spec granite(const load::config_fields& fields, const load::model_config& 
   return spec;
 }
 
-/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers.
+/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for
+/// all rows stands beside experts or alone.
 model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
-  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) != 0)
-    fields.refuse("num_local_experts", "a hybrid Granite without experts is read, which says 0");
-  const auto mixes = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config);
-  const auto attends = attending_layers(fields, config);
-  const mlp_spec feeds{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
-                       .gate = "input_linear",
-                       .up = "input_linear",
-                       .down = "output_linear"};
+  const mlp_spec shared{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
+                        .gate = "shared_mlp.input_linear",
+                        .up = "shared_mlp.input_linear",
+                        .down = "shared_mlp.output_linear"};
+  auto attends = scaled_attention(fields, config);
+  if (!rotates(fields)) attends.rope.reset();
   auto spec = decoder(config);
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = mixes, .prefix = prefix + "mamba.", .before = rms_norm(config, prefix + "input_layernorm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      auto made = scaled_attention(fields, config);
-      if (!rotates(fields)) made.rope.reset();
-      mixer.what = std::move(made);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = feeds,
-                           .prefix = prefix + "shared_mlp.",
-                           .before = rms_norm(config, prefix + "post_attention_layernorm")});
+  add_layers(spec, config,
+             {.attends = attending_layers(fields, config),
+              .attention = std::move(attends),
+              .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+              .other_prefix = "mamba.",
+              .mlp = shared,
+              .mlp_prefix = ""});
+  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) > 0) {
+    auto experts = stacked_experts(fields, config);
+    experts.shared = {.mlp = shared};
+    put_experts(spec, experts, "");
   }
   scale(fields, spec);
   return spec;
 }
 
-/// Granite 3's experts: one tensor holds all of a layer, gate and up in one.
+/// Granite 3 with experts.
 model_spec granitemoe(const load::config_fields& fields, const load::model_config& config) {
-  auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
-  experts.expert.gate = experts.expert.up = "input_linear";
-  experts.expert.down = "output_linear";
-  experts.stacked = true;
-  experts.router.name = "router.layer";
-  experts.router.renormalized = true;
   auto spec = granite(fields, config);
-  put_experts(spec, experts, "block_sparse_moe.");
+  put_experts(spec, stacked_experts(fields, config), "");
   return spec;
 }
 

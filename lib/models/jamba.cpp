@@ -2,32 +2,25 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mamba_mixer.hpp"
+#include "models/mixture.hpp"
+
+#include <utility>
+#include <vector>
 
 namespace cogen::models {
 
 namespace {
 
-block_spec mixer(const load::jamba_fields& own, const load::model_config& config, std::int64_t layer) {
-  const auto prefix = layer_prefix(layer);
-  const auto before = rms_norm(config, prefix + "input_layernorm");
-  if (layer % own.attention_period == own.attention_offset) {
-    auto attends = attention(config);
-    attends.rope.reset();
-    return {.what = attends, .prefix = prefix + "self_attn.", .before = before};
-  }
-  auto scans = mamba_mixer(own.mamba);
-  scans.norm_epsilon = config.rms_norm_eps;
-  return {.what = scans, .prefix = prefix + "mamba.", .before = before};
+mamba_spec normed_mixer(const load::jamba_fields& own, const load::model_config& config) {
+  auto made = mamba_mixer(own.mamba);
+  made.norm_epsilon = config.rms_norm_eps;
+  return made;
 }
 
-block_spec feed_forward(const load::jamba_fields& own, const load::model_config& config, std::int64_t layer) {
-  const auto prefix = layer_prefix(layer);
-  block_spec block{.what = gated_mlp(config),
-                   .prefix = prefix + "feed_forward.",
-                   .before = rms_norm(config, prefix + "pre_ff_layernorm")};
-  if (own.experts > 1 && layer % own.expert_period == own.expert_offset)
-    block.what = moe_spec{.expert = gated_mlp(config), .experts = own.experts, .top_k = own.experts_per_token};
-  return block;
+attention_spec without_positions(const load::model_config& config) {
+  auto made = attention(config);
+  made.rope.reset();
+  return made;
 }
 
 }  // namespace
@@ -38,10 +31,20 @@ model_spec jamba(const load::config_fields& fields, const load::model_config& co
   if (config.activation != "silu") fields.refuse("hidden_act", "a Jamba's is silu");
   const auto own = load::read_jamba_fields(fields, config);
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    spec.blocks.push_back(mixer(own, config, layer));
-    spec.blocks.push_back(feed_forward(own, config, layer));
-  }
+  std::vector<bool> attends;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    attends.push_back(layer % own.attention_period == own.attention_offset);
+  add_layers(spec, config,
+             {.attends = std::move(attends),
+              .attention = without_positions(config),
+              .other = normed_mixer(own, config),
+              .other_prefix = "mamba.",
+              .mlp = gated_mlp(config),
+              .mlp_prefix = "feed_forward.",
+              .before_mlp = "pre_ff_layernorm"});
+  const moe_spec experts{.expert = gated_mlp(config), .experts = own.experts, .top_k = own.experts_per_token};
+  put_experts(spec, experts, "feed_forward.",
+              [&](std::int64_t layer) { return own.experts > 1 && layer % own.expert_period == own.expert_offset; });
   return spec;
 }
 

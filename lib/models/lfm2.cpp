@@ -1,9 +1,9 @@
 #include "load/field_ranges.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
+#include "models/mixture.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace cogen::models {
 
@@ -41,30 +41,53 @@ attention_spec attention_of(const load::model_config& config) {
   return made;
 }
 
+void name_weights(mlp_spec& mlp) {
+  mlp.gate = "w1";
+  mlp.up = "w3";
+  mlp.down = "w2";
+}
+
+model_spec with_inner_width(std::int64_t width, const load::config_fields& fields, const load::model_config& config) {
+  const short_convolution_spec convolves{.channels = config.hidden,
+                                         .taps = fields.integer("conv_L_cache", {2, 1 << 8}, 3),
+                                         .bias = fields.boolean("conv_bias", false)};
+  mlp_spec feeds{.intermediate = width};
+  name_weights(feeds);
+  auto ends = config;
+  ends.tie_embeddings = fields.boolean("tie_embedding", config.tie_embeddings);
+  auto spec = decoder(ends, rms_norm(config, "model.embedding_norm"));
+  add_layers(spec, config,
+             {.attends = attending_layers(fields, config),
+              .attention = attention_of(config),
+              .other = convolves,
+              .other_prefix = "conv.",
+              .mlp = feeds,
+              .mlp_prefix = "feed_forward.",
+              .before_mixer = "operator_norm",
+              .before_mlp = "ffn_norm"});
+  return spec;
+}
+
 }  // namespace
 
 /// Liquid AI, arXiv:2511.23404: short convolutions in most layers, attention in the others.
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config) {
-  const short_convolution_spec convolves{.channels = config.hidden,
-                                         .taps = fields.integer("conv_L_cache", {2, 1 << 8}, 3),
-                                         .bias = fields.boolean("conv_bias", false)};
-  const mlp_spec feeds{.intermediate = inner_width(fields), .gate = "w1", .up = "w3", .down = "w2"};
-  const auto attends = attending_layers(fields, config);
-  auto ends = config;
-  ends.tie_embeddings = fields.boolean("tie_embedding", config.tie_embeddings);
-  auto spec = decoder(ends, rms_norm(config, "model.embedding_norm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = convolves, .prefix = prefix + "conv.", .before = rms_norm(config, prefix + "operator_norm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      mixer.what = attention_of(config);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back(
-        {.what = feeds, .prefix = prefix + "feed_forward.", .before = rms_norm(config, prefix + "ffn_norm")});
-  }
+  return with_inner_width(inner_width(fields), fields, config);
+}
+
+/// The same with experts in all but the first layers.
+model_spec lfm2_moe(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = mixture(fields, config, {.experts = 32, .top_k = 4, .width = 1792});
+  name_weights(experts.expert);
+  auto& router = experts.router;
+  router.scores = router_spec::scoring::sigmoid;
+  if (fields.boolean("use_expert_bias", true)) router.choice_bias = "expert_bias";
+  router.renormalized = fields.boolean("norm_topk_prob", true);
+  router.added_to_sum = 1e-6;
+  router.scale = fields.real("routed_scaling_factor", {1e-9, 1e9}, 1);
+  auto spec = with_inner_width(config.intermediate, fields, config);
+  const auto dense = fields.integer("num_dense_layers", {0, config.layers}, std::min<std::int64_t>(2, config.layers));
+  put_experts(spec, experts, "feed_forward.", [&](std::int64_t layer) { return layer >= dense; });
   return spec;
 }
 

@@ -112,6 +112,24 @@ void add_sandwich(model_spec& spec, const load::model_config& config, std::int64
                          .after = norm(names.after_mlp)});
 }
 
+void add_layers(model_spec& spec, const load::model_config& config, const hybrid_layers& layers) {
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const auto named = [prefix = layer_prefix(layer)](std::string_view name) { return prefix + std::string(name); };
+    const auto norm = [&](std::string_view name) {
+      auto made = rms_norm(config, named(name));
+      made.weight_offset = layers.weight_offset;
+      return made;
+    };
+    block_spec mixer{.what = layers.other, .prefix = named(layers.other_prefix), .before = norm(layers.before_mixer)};
+    if (layers.attends[static_cast<std::size_t>(layer)]) {
+      mixer.what = layers.attention;
+      mixer.prefix = named("self_attn.");
+    }
+    spec.blocks.push_back(std::move(mixer));
+    spec.blocks.push_back({.what = layers.mlp, .prefix = named(layers.mlp_prefix), .before = norm(layers.before_mlp)});
+  }
+}
+
 void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
                   const norm_spec& before) {
   const auto prefix = layer_prefix(layer);

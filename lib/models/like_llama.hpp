@@ -64,6 +64,20 @@ struct sandwich_norms {
 void add_sandwich(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
                   mlp_spec mlp, const sandwich_norms& names, float weight_offset = 0);
 
+/// Layers of one of two mixers and a feed-forward, each behind a norm. Names follow the layer's.
+struct hybrid_layers {
+  std::vector<bool> attends;  ///< whether a layer's mixer is the attention
+  attention_spec attention;
+  decltype(block_spec::what) other;
+  std::string_view other_prefix;
+  mlp_spec mlp;
+  std::string_view mlp_prefix = "mlp.";
+  std::string_view before_mixer = "input_layernorm";
+  std::string_view before_mlp = "post_attention_layernorm";
+  float weight_offset = 0;  ///< of the norms
+};
+void add_layers(model_spec& spec, const load::model_config& config, const hybrid_layers& layers);
+
 /// Adds attention and a feed-forward that both read the same norm of x.
 void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
                   const norm_spec& before);

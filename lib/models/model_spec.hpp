@@ -113,7 +113,8 @@ struct router_spec {
   std::int64_t top_groups = 1;
   group_scoring groups_by = group_scoring::best;
   bool renormalized = false;  ///< shares are divided by their sum
-  double scale = 1;           ///< of shares, after that
+  double added_to_sum = 1e-20;
+  double scale = 1;  ///< of shares, after that
 };
 
 /// A feed-forward for all rows beside the chosen ones. Names follow the block's prefix.

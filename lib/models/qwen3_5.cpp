@@ -54,32 +54,27 @@ norm_spec zero_centered(const load::model_config& config, std::string name) {
 /// delta nets' count from 1.
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Qwen 3.5's is silu");
-  const auto net = delta_net(fields, config);
-  const auto attends = attending_layers(fields, config);
   auto spec = decoder(config, zero_centered(config, "model.norm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = net, .prefix = prefix + "linear_attn.", .before = zero_centered(config, prefix + "input_layernorm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      mixer.what = gated_attention(config);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = gated_mlp(config),
-                           .prefix = prefix + "mlp.",
-                           .before = zero_centered(config, prefix + "post_attention_layernorm")});
-  }
+  add_layers(spec, config,
+             {.attends = attending_layers(fields, config),
+              .attention = gated_attention(config),
+              .other = delta_net(fields, config),
+              .other_prefix = "linear_attn.",
+              .mlp = gated_mlp(config),
+              .weight_offset = norm_offset});
   spec.unread = {"mtp.*"};
   return spec;
 }
 
-/// As its checkpoints are published, with an encoder of images, which is not read.
-model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = qwen3_5_text(fields, config);
+/// As checkpoints are published, with an encoder of images, which is not read.
+model_spec beside_images(model_spec spec) {
   put_under("model.language_model.", spec);
   spec.unread.emplace_back("model.visual.*");
   return spec;
+}
+
+model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config) {
+  return beside_images(qwen3_5_text(fields, config));
 }
 
 }  // namespace cogen::models

@@ -3,11 +3,14 @@
 #include "models/mixture.hpp"
 
 #include <algorithm>
+#include <variant>
 
 namespace cogen::models {
 
 model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
+model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
+model_spec beside_images(model_spec spec);
 
 namespace {
 
@@ -21,14 +24,21 @@ void put_experts(const load::config_fields& fields, const load::model_config& co
   });
 }
 
+/// Experts of which one is for all rows, times a sigmoid.
+moe_spec with_shared_expert(const load::config_fields& fields, const load::model_config& config,
+                            const mixture_defaults& missing, std::int64_t shared_width) {
+  auto experts = mixture(fields, config, missing);
+  const auto width = fields.integer("shared_expert_intermediate_size", {1, 1 << 20}, shared_width);
+  experts.shared = {.mlp = gated_mlp(config, width, "shared_expert."), .gate = "shared_expert_gate"};
+  return experts;
+}
+
 }  // namespace
 
 /// Yang et al., arXiv:2407.10671: Qwen 2 with experts, of which one is for all rows.
 model_spec qwen2_moe(const load::config_fields& fields, const load::model_config& config) {
-  auto experts = mixture(fields, config, {.experts = 60, .top_k = 4, .width = 1408});
+  auto experts = with_shared_expert(fields, config, {.experts = 60, .top_k = 4, .width = 1408}, 5632);
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
-  const auto width = fields.integer("shared_expert_intermediate_size", {1, 1 << 20}, 5632);
-  experts.shared = {.mlp = gated_mlp(config, width, "shared_expert."), .gate = "shared_expert_gate"};
   auto spec = qwen2(fields, config);
   put_experts(fields, config, experts, spec);
   return spec;
@@ -42,6 +52,30 @@ model_spec qwen3_moe(const load::config_fields& fields, const load::model_config
   auto spec = qwen3(fields, config);
   put_experts(fields, config, experts, spec);
   return spec;
+}
+
+/// Qwen Team: Qwen 3.5's mixers, with experts in most layers.
+model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = with_shared_expert(fields, config, {.experts = 512, .top_k = 10, .width = 512}, 512);
+  experts.router.renormalized = fields.boolean("norm_topk_prob", true);
+  auto spec = qwen3_5_text(fields, config);
+  for (auto& block : spec.blocks)
+    if (auto* net = std::get_if<delta_net_spec>(&block.what)) net->grouped_qkvz = net->grouped_ba = true;
+  put_experts(fields, config, experts, spec);
+  return spec;
+}
+
+/// The same mixers, with experts in all layers.
+model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = with_shared_expert(fields, config, {.experts = 256, .top_k = 8, .width = 512}, 512);
+  experts.router.renormalized = true;
+  auto spec = qwen3_5_text(fields, config);
+  put_experts(spec, experts);
+  return spec;
+}
+
+model_spec qwen3_5_moe(const load::config_fields& fields, const load::model_config& config) {
+  return beside_images(qwen3_5_moe_text(fields, config));
 }
 
 }  // namespace cogen::models

@@ -25,7 +25,9 @@ struct short_convolution_spec {
 /// A gated delta net (Yang, Kautz and Hatamizadeh, arXiv:2412.06464): "in_proj_qkv" goes through the convolution
 /// "conv1d", and heads of queries and keys are scaled to a length of 1. Value heads share them, keep a state by the
 /// delta rule, are normed by "norm" and gated by silu of "in_proj_z". "in_proj_b" and "in_proj_a" decide what a token
-/// adds to the state and how it decays, with "dt_bias" and "A_log".
+/// adds to the state and how it decays, with "dt_bias" and "A_log". Two of these may be one matrix, with the rows of
+/// each key head and its value heads together: "in_proj_qkvz" for "in_proj_qkv" and "in_proj_z", "in_proj_ba" for
+/// "in_proj_b" and "in_proj_a".
 struct delta_net_spec {
   static constexpr bool bias = false;
 
@@ -35,6 +37,8 @@ struct delta_net_spec {
   std::int64_t value_width = 0;
   std::int64_t taps = 0;
   double norm_epsilon = 1e-6;
+  bool grouped_qkvz = false;
+  bool grouped_ba = false;
   bool tiled = false;  ///< value head h has key head h % key_heads, not h / (heads / key_heads)
 
   std::int64_t keys() const { return key_heads * key_width; }

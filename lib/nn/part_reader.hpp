@@ -153,7 +153,9 @@ class part_reader {
             .gate_scale = spec.gate_scale};
   }
 
-  part experts(const models::moe_spec& spec, const std::string& prefix) {
+  part experts(const models::moe_spec& described, const std::string& prefix) {
+    const auto spec =
+        weights::as_stored(described, prefix, [this](const std::string& name) { return weights_.has(name); });
     parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
     if (const auto& name = spec.router.choice_bias; !name.empty())
       made.choice_bias = weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});

@@ -20,6 +20,15 @@ void find_in_stack(const models::moe_spec& spec, std::int64_t expert, named_rows
 
 }  // namespace
 
+models::moe_spec as_stored(models::moe_spec spec, const std::string& prefix,
+                           const std::function<bool(const std::string&)>& has) {
+  if (spec.stacked || spec.expert.gate.empty() || !has(prefix + "experts.gate_up_proj")) return spec;
+  spec.stacked = true;
+  spec.expert.gate = spec.expert.up = "experts.gate_up_proj";
+  spec.expert.down = "experts.down_proj";
+  return spec;
+}
+
 std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix) {
   const auto width = spec.intermediate;
   const named_rows up{.name = prefix + spec.up, .rows = width, .transposed = spec.transposed};

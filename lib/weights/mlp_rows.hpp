@@ -4,10 +4,15 @@
 #include "weights/matrix_rows.hpp"
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace cogen::weights {
+
+/// The experts as a checkpoint has them: Transformers' files hold them one by one, or all of a layer in two tensors.
+models::moe_spec as_stored(models::moe_spec spec, const std::string& prefix,
+                           const std::function<bool(const std::string&)>& has);
 
 /// Where a checkpoint has the rows of gate and up, in this order, or of up alone. Names get the prefix and no suffix.
 std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix);

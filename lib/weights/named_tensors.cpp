@@ -2,9 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace cogen::weights {
+
+namespace {
+
+constexpr std::string_view suffix = ".weight";  // that a tensor without a module of its own lacks
+
+}  // namespace
 
 named_tensors::named_tensors(const load::checkpoint& files, progress report)
     : files_(files), report_(std::move(report)) {}
@@ -57,7 +64,12 @@ std::uint64_t stored_bytes(const load::checkpoint& files) {
 }
 
 std::string named_tensors::stored(const std::string& name) const {
-  return !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
+  auto in_file = !missing_base_.empty() && name.starts_with(missing_base_) ? name.substr(missing_base_.size()) : name;
+  if (in_file.ends_with(suffix) && !files_.find(in_file)) {
+    auto bare = in_file.substr(0, in_file.size() - suffix.size());
+    if (files_.find(bare)) return bare;
+  }
+  return in_file;
 }
 
 }  // namespace cogen::weights

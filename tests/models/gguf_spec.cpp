@@ -166,6 +166,9 @@ BOOST_AUTO_TEST_CASE(experts_that_are_chosen_with_a_bias_are_found) {
     BOOST_TEST(experts.router.choice_bias == "exp_probs_b.bias", each);
     BOOST_TEST(experts.shared->mlp.down == "ffn_down_shexp", each);
   }
+  const auto minimax = spec_of("minimax-m2", {entry_u32("minimax-m2.expert_count", 8)});
+  BOOST_TEST(std::get<moe_spec>(minimax.blocks.at(1).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST((attention_of(minimax).qk_norm->over == qk_norm_spec::scope::width));
   const auto norm_of = [](const std::string& name) { return spec_of(name, {}).blocks.at(1).before->name; };
   BOOST_TEST(norm_of("glm4moe") == "blk.0.post_attention_norm");
   BOOST_TEST(norm_of("dots1") == "blk.0.ffn_norm");
@@ -188,10 +191,28 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
   BOOST_TEST(qwen.blocks.at(1).before->name == "blk.0.post_attention_norm");
   BOOST_TEST(qwen.blocks.at(1).before->weight_offset == 0);
   BOOST_TEST(qwen.unread == (names{"blk.1.*", "model.layers.1.*"}), boost::test_tools::per_element());
+  const auto next = spec_of("qwen3next", {entry_u32("qwen3next.expert_count", 4)}, {"blk.0.ssm_norm.weight"});
+  const auto& net = std::get<delta_net_spec>(next.blocks.at(0).what);
+  BOOST_TEST((!net.tiled && !net.grouped_qkvz && net.grouped_ba));
+  BOOST_TEST(std::holds_alternative<attention_spec>(next.blocks.at(2).what));
+  for (const auto* each : {"qwen3next", "qwen35moe"}) {
+    const auto with_experts = spec_of(each, {entry_u32(std::string(each) + ".expert_count", 4)},
+                                      {"blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"});
+    BOOST_TEST(with_experts.blocks.at(1).before->name == "blk.0.post_attention_norm", each);
+    const auto& experts = std::get<moe_spec>(with_experts.blocks.at(1).what);
+    BOOST_TEST(experts.router.renormalized, each);
+    BOOST_TEST(experts.shared->gate == "ffn_gate_inp_shexp", each);
+  }
   const auto lfm2 = spec_of("lfm2", {}, {"blk.1.shortconv.conv.weight"});
   BOOST_TEST(lfm2.blocks.at(0).prefix == "blk.0.");
   BOOST_TEST(lfm2.blocks.at(2).prefix == "blk.1.conv.");
   BOOST_TEST(lfm2.final_norm->name == "token_embd_norm");
+  const auto moe =
+      spec_of("lfm2moe", {entry_u32("lfm2moe.expert_count", 8), entry_u32("lfm2moe.leading_dense_block_count", 1)},
+              {"blk.1.shortconv.conv.weight"});
+  BOOST_TEST(mlp_of(moe).gate == "ffn_gate");
+  BOOST_TEST(std::get<moe_spec>(moe.blocks.at(3).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST(moe.final_norm->name == "token_embd_norm");
 }
 
 BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
@@ -208,6 +229,15 @@ BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
   BOOST_TEST(mlp_of(spec).up == "ffn_up");
   BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.mamba2.");
   BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
+  const auto moe = spec_of("granitehybrid",
+                           {entry_u32("granitehybrid.ssm.inner_size", 64), entry_u32("granitehybrid.expert_count", 4),
+                            entry_u32("granitehybrid.ssm.time_step_rank", 4)},
+                           {"blk.0.ssm_norm.weight"});
+  const auto& experts = std::get<moe_spec>(moe.blocks.at(1).what);
+  BOOST_TEST(moe.blocks.at(1).prefix == "blk.0.");
+  BOOST_TEST(experts.expert.up == "ffn_up_exps");
+  BOOST_TEST(experts.router.name == "ffn_gate_inp");
+  BOOST_TEST(experts.shared->mlp.gate == "ffn_gate_shexp");
 }
 
 BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
@@ -220,6 +250,22 @@ BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
   BOOST_TEST(spec.blocks.at(4).before->name == "blk.1.attn_norm");
   BOOST_TEST(spec.blocks.at(5).before->name == "blk.1.bare.ffn_norm");
   BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).what).norm == mamba2_spec::norm_place::none));
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_one_block_have_one_norm) {
+  const auto spec =
+      spec_of("nemotron_h_moe",
+              {entry_u32("nemotron_h_moe.ssm.inner_size", 48), entry_u32("nemotron_h_moe.ssm.time_step_rank", 8),
+               entry_u32("nemotron_h_moe.expert_count", 4)},
+              {"blk.0.ffn_gate_inp.weight", "blk.1.ssm_in.weight"});
+  BOOST_TEST(spec.blocks.at(0).prefix == "blk.0.");
+  BOOST_TEST(spec.blocks.at(0).before->name == "blk.0.attn_norm");
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(0).what);
+  BOOST_TEST(experts.expert.gate.empty());
+  BOOST_TEST(experts.shared->mlp.up == "ffn_up_shexp");
+  BOOST_TEST(spec.blocks.at(1).prefix == "blk.1.mamba2.");
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(1).what).head_width == 6);
+  BOOST_TEST(std::get<mlp_spec>(spec_of("nemotron_h").blocks.at(1).what).up == "ffn_up");
 }
 
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {

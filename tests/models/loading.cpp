@@ -219,12 +219,27 @@ BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
     check_refused<load::load_error>(
         "granite4_published", [&](auto& config) { config[key] = value; }, named);
   };
-  refused("num_local_experts", 4, {"num_local_experts is 4; a hybrid Granite without experts is read"});
+  refused("num_local_experts", 4, {"num_experts_per_tok is 0; an integer from 1 to 4"});
   refused("mamba_n_groups", 3, {"mamba_n_groups is 3; mamba_n_heads = 4 must be a multiple of it"});
   refused("mamba_d_head", 11, {"mamba_n_heads is 4; times mamba_d_head = 11", "hidden_size * mamba_expand = 48"});
   refused("layer_types", {"mamba", "attention", "conv"}, {"layer_types", "'attention' and 'mamba' are known"});
   refused("layer_types", {"mamba", "mamba", "mamba"}, {"model.layers.1.mamba.in_proj.weight"});
   refused("shared_intermediate_size", 21, {"shared_mlp.input_linear.weight", "[44, 24]", "[42, 24]"});
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_one_part_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        std::string_view(key) == "hybrid_override_pattern" ? "nemotron_h_published" : "nemotron_h_moe",
+        [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("hybrid_override_pattern", "M-*X", {R"(hybrid_override_pattern is "M-*X"; 'M', '*', '-' and 'E' are known)"});
+  refused("hybrid_override_pattern", "M-*", {"hybrid_override_pattern", "it must name 4 layers"});
+  refused("hybrid_override_pattern", "M-M-", {"backbone.layers.2.mixer.in_proj.weight"});
+  refused("layers_block_type", {"moe", "mamba", "conv", "mlp"}, {"layers_block_type", "'linear_attention'"});
+  refused("moe_latent_size", 8, {"moe_latent_size is 8; experts that read hidden states are run"});
+  refused("n_groups", 2, {"n_groups is 2; mamba_num_heads = 3 must be a multiple of it"});
+  refused("mamba_head_dim", 11, {"mixer.in_proj.weight"});
 }
 
 BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fit) {

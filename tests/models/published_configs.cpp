@@ -127,6 +127,13 @@ class parameter_count {
   const load::model_config& config_;
 };
 
+/// Those whose letter is no feed-forward's, where layers have one.
+std::size_t mixing_layers(const load::config_fields& fields, const load::model_config& config) {
+  const auto letters =
+      fields.string("hybrid_override_pattern", std::string(static_cast<std::size_t>(config.layers), 'M'));
+  return static_cast<std::size_t>(std::ranges::count_if(letters, [](char each) { return each == 'M' || each == '*'; }));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(published_configs)
@@ -145,7 +152,7 @@ BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
       const auto spec = models::family_named(config.family)(fields, config);
       BOOST_REQUIRE(counts.contains(name));
       BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
-      const auto kept = static_cast<std::size_t>(config.layers) * (spec.encoder ? 2 : 1);
+      const auto kept = mixing_layers(fields, config) * (spec.encoder ? 2 : 1);
       BOOST_TEST(models::kv_cache_specs(spec).size() == kept);
     }
   }

@@ -145,6 +145,11 @@ BOOST_AUTO_TEST_CASE(large_logits_do_not_overflow) {
   BOOST_TEST((shares[1] == 0 && shares[2] == 0 && shares[3] == 0));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_added_to_the_sum_makes_shares_smaller) {
+  const auto by = chooser(2, 1, {.scores = router_spec::scoring::sigmoid, .renormalized = true, .added_to_sum = 0.25});
+  BOOST_TEST(shares_of(by, {0, -1}).front() == 0.5F / 0.75F);
+}
+
 BOOST_AUTO_TEST_CASE(a_row_without_scores_is_no_number_for_as_many_experts_as_are_chosen) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto count = [](const numbers& shares) {

@@ -13,7 +13,6 @@ namespace {
 using models::router_spec;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float smallest_sum = 1e-20F;
 
 void softmax(std::span<float> row) {
   const float largest = *std::ranges::max_element(row);
@@ -61,7 +60,7 @@ void keep_best(std::span<float> row, std::span<float> choice, std::int64_t count
 
 void scale(std::span<float> row, const router_spec& by) {
   if (by.renormalized) {
-    const float sum = std::accumulate(row.begin(), row.end(), smallest_sum);
+    const float sum = std::accumulate(row.begin(), row.end(), static_cast<float>(by.added_to_sum));
     for (auto& share : row) share /= sum;
   }
   if (by.scale != 1)

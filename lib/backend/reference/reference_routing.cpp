@@ -39,7 +39,7 @@ at::Tensor chosen_shares(const at::Tensor& logits, const mixture_of_experts& by)
   auto choice = by.choice_bias.defined() ? scores + by.choice_bias.to(at::kFloat) : scores;
   if (router.groups > router.top_groups) choice = in_best_groups(choice, router);
   auto shares = scores * largest(choice, by.how.top_k);
-  if (router.renormalized) shares = shares / (shares.sum(1, true) + 1e-20);
+  if (router.renormalized) shares = shares / (shares.sum(1, true) + router.added_to_sum);
   return shares * router.scale;
 }
 

@@ -16,6 +16,7 @@ import pathlib
 import sys
 
 import alibi
+import bamba
 import bart
 import cohere
 import default_model
@@ -29,6 +30,7 @@ import glm
 import gpt
 import granite
 import granite_hybrid
+import hybrid_moe
 import jamba
 import lfm2
 import llama
@@ -39,6 +41,7 @@ import ministral
 import mistral
 import moe
 import near_llama
+import nemotron_h
 import olmo
 import opt
 import pegasus
@@ -53,7 +56,8 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1)
+    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1,
+    hybrid_moe, nemotron_h, bamba)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
                            *(f for d in DECODERS for f in d.FAMILIES))

@@ -129,7 +129,7 @@ def draw_ends(model, normal, embedding_scale=1.0, logit_scale=1.0, norm_offset=0
 
 
 def last_norm(model):
-    names = ("norm", "final_layernorm", "final_layer_norm", "ln_f", "norm_f")
+    names = ("norm", "final_layernorm", "final_layer_norm", "ln_f", "norm_f", "embedding_norm")
     return next(getattr(model.base_model, name) for name in names if hasattr(model.base_model, name))
 
 

@@ -1,4 +1,4 @@
-"""Granite 4 hybrid without experts: Mamba-2 in most layers, attention in the others, Granite's multipliers."""
+"""Granite 4 hybrid: Mamba-2 in most layers, attention in the others, Granite's multipliers."""
 from decoder import decoder, draw_ends, draw_part, keep_only, rope
 from mamba2 import draw_mamba2_part, neutrals
 from transformers import GraniteMoeHybridForCausalLM

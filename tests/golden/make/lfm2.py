@@ -10,7 +10,7 @@ def draw(model, normal):
             matrix(normal, value, 1.5)
         else:
             draw_part(normal, name, value, 1.0)
-    draw_ends(model, normal, last=model.model.embedding_norm.weight)
+    draw_ends(model, normal)
 
 
 def publish(config, settings):

@@ -1,11 +1,11 @@
 """Decoders with experts: what a router chooses, and what of it a reader may forget."""
 import dataclasses
 
-from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
+from decoder import decoder, draw_decoder, keep_only, last_norm, publish_rope, rope
 from draws import matrix, vector
 from transformers import (
-    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MixtralForCausalLM, OlmoeForCausalLM,
-    Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
+    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MiniMaxM2ForCausalLM, MixtralForCausalLM,
+    OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
 
 FEW_CHOICES = [dict(tokens=3, new=2), dict(tokens=7, new=2), dict(tokens=12, new=14)]
 
@@ -33,7 +33,8 @@ class moe_decoder(decoder):
     def expert_scores(self, model, run):
         """What each router gave each expert, [rows, experts] a router, and how many of them are chosen."""
         found = []
-        hooks = [module.register_forward_hook(lambda m, _, output: found.extend(choices(m, model.config, output[0])))
+        hooks = [module.register_forward_hook(lambda m, given, output: found.extend(
+            choices(m, model.config, given, output[0])))
                  for name, module in model.named_modules() if type(module).__name__.endswith("Router")]
         run()
         for hook in hooks:
@@ -41,12 +42,13 @@ class moe_decoder(decoder):
         return found
 
 
-def choices(router, config, logits):
+def choices(router, config, given, logits):
     """(scores, chosen) of a router's groups, if it has several, and of its experts."""
-    if not hasattr(router, "e_score_correction_bias"):
+    bias = getattr(router, "e_score_correction_bias", given[1] if len(given) > 1 else None)
+    if bias is None:
         return [(logits.clone(), config.num_experts_per_tok)]
-    scores = logits.sigmoid() + router.e_score_correction_bias
-    if router.num_group == 1:
+    scores = logits.sigmoid() + bias
+    if getattr(router, "num_group", 1) == 1:
         return [(scores, router.top_k)]
     groups = scores.unflatten(1, (router.num_group, -1))
     group_scores = groups.topk(2).values.sum(2)
@@ -57,11 +59,15 @@ def choices(router, config, logits):
 
 def draw_moe(model, normal):
     draw_decoder(model, normal)
+    draw_routers(model, normal)
+
+
+def draw_routers(model, normal):
     for name, value in model.named_parameters():
         if is_router(name):
             matrix(normal, value, 2.0)
     for name, value in model.named_buffers():
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             vector(normal, value)
     steady_routers(model)
 
@@ -72,9 +78,9 @@ def is_router(name):
 
 def steady_routers(model):
     """Large embeddings, which nothing rounds: what routers read then moves less when products are rounded."""
-    model.model.embed_tokens.weight.mul_(5)
+    model.get_input_embeddings().weight.mul_(5)
     if model.config.tie_word_embeddings:
-        model.model.norm.weight.div_(5)
+        last_norm(model).weight.div_(5)
 
 
 def publish_qwen(config, settings):
@@ -115,6 +121,17 @@ def publish_sigmoid(config, settings):
               moe_intermediate_size n_group topk_group n_shared_experts norm_topk_prob num_experts_per_tok
               routed_scaling_factor use_qk_norm""")
     config["n_routed_experts"] = experts
+
+
+def publish_minimax(config, settings):
+    """The hub's files say how many numbers of a head are rotated."""
+    publish_rope(config)
+    config["rotary_dim"] = int(config.pop("partial_rotary_factor") * config["head_dim"])
+    experts = settings["num_local_experts"]
+    keep_only(config, """attention_dropout head_dim hidden_act intermediate_size num_key_value_heads rms_norm_eps
+              rotary_dim num_experts_per_tok""")
+    config.update(num_local_experts=experts, num_mtp_modules=3, qk_norm_type="per_layer", scoring_func="sigmoid",
+                  shared_intermediate_size=0, use_qk_norm=True, use_routing_bias=True)
 
 
 FAMILIES = [
@@ -191,4 +208,10 @@ FAMILIES = [
             norm_topk_prob=False, first_k_dense_replace=0, n_group=4, topk_group=2, routed_scaling_factor=0.8,
             **rope(300.0, partial_rotary_factor=0.25)),
     }, publish=publish_sigmoid),
+    moe_decoder(MiniMaxM2ForCausalLM, {
+        "minimax_m2_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=11, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.02, tie_word_embeddings=False,
+            num_local_experts=6, num_experts_per_tok=3, **rope(500.0, partial_rotary_factor=0.5)),
+    }, publish=publish_minimax),
 ]

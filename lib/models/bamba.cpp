@@ -1,0 +1,29 @@
+#include "load/mamba_fields.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+#include "models/mamba_mixer.hpp"
+
+#include <vector>
+
+namespace cogen::models {
+
+/// IBM, Princeton, CMU and UIUC, 2024: Mamba-2 in most layers, Llama's attention, which rotates half of each head, in
+/// the others.
+model_spec bamba(const load::config_fields& fields, const load::model_config& config) {
+  if (config.activation != "silu") fields.refuse("hidden_act", "a Bamba's is silu");
+  std::vector<bool> attends(static_cast<std::size_t>(config.layers));
+  for (const auto layer : fields.integers("attn_layer_indices", {0, config.layers - 1}))
+    attends[static_cast<std::size_t>(layer)] = true;
+  auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
+  add_layers(spec, config,
+             {.attends = attends,
+              .attention = attention(config),
+              .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+              .other_prefix = "mamba.",
+              .mlp = gated_mlp(config),
+              .mlp_prefix = "feed_forward.",
+              .before_mlp = "pre_ff_layernorm"});
+  return spec;
+}
+
+}  // namespace cogen::models
