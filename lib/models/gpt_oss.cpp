@@ -18,7 +18,8 @@ moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_co
                             static_cast<float>(fields.real("swiglu_limit", factors, 7))};
   made.expert.gate = made.expert.up = "experts.gate_up_proj";
   made.expert.down = "experts.down_proj";
-  made.expert.interleaved = made.expert.transposed = made.expert.bias = true;
+  made.expert.interleaved = made.expert.bias = true;
+  made.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
   made.stacked = true;
   made.weight = "";
   made.bias = "_bias";

@@ -121,7 +121,7 @@ def publish_gpt_oss(config, settings):
     publish_rope(config)
     keep_only(config, """attention_bias attention_dropout head_dim hidden_act intermediate_size layer_types
               num_key_value_heads rms_norm_eps rope_scaling sliding_window num_local_experts num_experts_per_tok
-              swiglu_limit""")
+              swiglu_limit quantization_config""")
     config["experts_per_token"] = config["num_experts_per_tok"]
 
 
@@ -216,6 +216,13 @@ FAMILIES = [
             published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=14, num_hidden_layers=2,
             num_attention_heads=6, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.6, tie_word_embeddings=False,
             sliding_window=7, num_local_experts=5, num_experts_per_tok=2, swiglu_limit=1.1,
+            layer_types=["sliding_attention", "full_attention"],
+            **rope(100.0, "yarn", factor=4.0, beta_fast=3.0, beta_slow=0.6, original_max_position_embeddings=64,
+                   truncate=False)),
+        "gpt_oss_mxfp4": dict(
+            published=True, mxfp4=True, dtype="bfloat16", vocab_size=95, hidden_size=32, intermediate_size=64,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.6,
+            tie_word_embeddings=False, sliding_window=7, num_local_experts=8, num_experts_per_tok=3,
             layer_types=["sliding_attention", "full_attention"],
             **rope(100.0, "yarn", factor=4.0, beta_fast=3.0, beta_slow=0.6, original_max_position_embeddings=64,
                    truncate=False)),
